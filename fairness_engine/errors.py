@@ -1,0 +1,67 @@
+"""Every error that Evenhand raises on purpose.
+
+EvenhandError
+├── InputError               something the user gave does not hold what it must
+│   ├── DataError            the table
+│   ├── SchemaError          the schema file or the description of the columns
+│   ├── ModelError           the model file
+│   ├── FitError             model and data do not belong together
+│   └── SettingError         a budget, a setting, an option
+├── RunError                 a run cannot be started, found or continued
+└── ProcessError             the model's process ended, hung or broke its protocol
+
+Messages are one sentence or two for the person at the screen: what must hold, what was got,
+what to do. ``SearchStopped`` is a signal, not an error: it derives from ``BaseException`` so that no
+``except Exception`` in a technique can swallow it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairness_engine.events import StopReason
+
+
+class EvenhandError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InputError(EvenhandError):
+    """Something the user gave does not hold what it must."""
+
+
+class DataError(InputError):
+    """The table cannot be used as it is."""
+
+
+class SchemaError(InputError):
+    """The schema file, or the description of a column, cannot be used."""
+
+
+class ModelError(InputError):
+    """The model file cannot be read, or is refused."""
+
+
+class FitError(InputError):
+    """The model and the data do not belong together."""
+
+
+class SettingError(InputError):
+    """A setting, a budget or an option is out of its range."""
+
+
+class RunError(EvenhandError):
+    """A run cannot be started, found or continued."""
+
+
+class ProcessError(EvenhandError):
+    """The process that holds the model ended, hung, or broke its protocol."""
+
+
+class SearchStopped(BaseException):
+    """The search must end now: budget spent, enough found, cancelled."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason

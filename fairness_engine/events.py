@@ -1,0 +1,218 @@
+"""What a run says while it works, and how one event becomes one line of JSON.
+
+The process that holds the model writes these lines; the worker reads them and stores what they say. Arrays
+travel as base64 of their bytes with dtype and shape, never as pickle; ``from_line`` checks sizes and shapes,
+because the other side may have been handed a hostile model.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.errors import ProcessError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_ARRAY_DTYPES = {"float64": np.float64, "int64": np.int64}
+MAX_LINE_BYTES = 256_000_000
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    EVALUATIONS = "evaluation budget spent"
+    SECONDS = "time budget spent"
+    FOUND = "enough found"
+    EXHAUSTED = "every start and step done"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Discriminatory pairs: two rows that differ in protected attributes only and get different decisions.
+
+    Args:
+        first, second: the two persons as rows of the engine, ``(n_pairs, n_columns)`` each.
+        score_first, score_second: their scores ``(n_pairs,)``: score of class 1, or of the decided class when
+            there are more than two.
+        decision_first, decision_second: their classes ``(n_pairs,)``.
+        evaluation: evaluations spent when the pair was found ``(n_pairs,)``; the order of discovery.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    score_first: FloatArray
+    score_second: FloatArray
+    decision_first: IntArray
+    decision_second: IntArray
+    evaluation: IntArray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, index: slice | NDArray[np.bool_] | IntArray) -> Pairs:
+        return Pairs(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @staticmethod
+    def empty(n_columns: int) -> Pairs:
+        """No pairs."""
+        rows, numbers, codes = np.empty((0, n_columns)), np.empty(0), np.empty(0, np.int64)
+        return Pairs(rows, rows, numbers, numbers, codes, codes, codes)
+
+    @staticmethod
+    def concatenate(batches: list[Pairs], n_columns: int) -> Pairs:
+        """All batches, in order."""
+        if not batches:
+            return Pairs.empty(n_columns)
+        return Pairs(*(np.concatenate([getattr(b, field.name) for b in batches]) for field in fields(Pairs)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A technique finished one step; the driver uses it to report and does not pass it on."""
+
+    phase: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a search stands: evaluations are rows passed to the model; tried and found count individuals
+    that differ in a column that is not protected."""
+
+    evaluations: int
+    seconds: float
+    n_tried: int
+    n_found: int
+    phase: str = ""
+
+
+@dataclass(frozen=True)
+class PairsFound:
+    """New pairs, each replayed through the model before it was reported."""
+
+    pairs: Pairs
+
+
+@dataclass(frozen=True)
+class ShareEstimated:
+    """The share of discriminatory individuals after ``n`` draws, with its 95 % interval.
+
+    ``distribution`` says what was drawn: ``uniform`` over the domain, the ``data`` rows, or ``perturbed`` ones.
+    """
+
+    share: float
+    low: float
+    high: float
+    n_hits: int
+    n: int
+    distribution: str
+
+
+@dataclass(frozen=True)
+class GroupScored:
+    """THEMIS's group score: largest less smallest favourable share over the combinations of protected values."""
+
+    score: float
+    shares: tuple[float, ...]
+    counts: tuple[int, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The one last event of a run that ended as it should."""
+
+    reason: StopReason
+    evaluations: int
+    seconds: float
+    n_tried: int
+    n_found: int
+    n_rejected: int = 0
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The one last event of a run that could not go on; ``message`` is for the person at the screen."""
+
+    message: str
+
+
+Event = Step | Progress | PairsFound | ShareEstimated | GroupScored | Stopped | Failed
+_EVENTS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (Step, Progress, PairsFound, ShareEstimated, GroupScored, Stopped, Failed)
+}
+
+
+def to_line(event: Event) -> str:
+    """One event as one line of JSON, without the line break."""
+    if isinstance(event, PairsFound):
+        body: dict[str, Any] = {f.name: pack_array(getattr(event.pairs, f.name)) for f in fields(Pairs)}
+    else:
+        body = asdict(event)
+    return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
+
+
+def from_line(line: str) -> Event:
+    """Read one line back.
+
+    Raises:
+        ProcessError: the line is not an event; what was wrong with it is in the message.
+    """
+    try:
+        body = json.loads(line)
+        cls = _EVENTS[body.pop("event")]
+        if cls is PairsFound:
+            return PairsFound(_read_pairs(body))
+        if cls is Stopped:
+            body["reason"] = StopReason(body["reason"])
+        if cls is GroupScored:
+            body = {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
+        event: Event = cls(**body)
+        return event
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ProcessError(f"The model's process sent a line that is no event ({type(error).__name__}).") from None
+
+
+def _read_pairs(body: dict[str, Any]) -> Pairs:
+    pairs = Pairs(**{field.name: unpack_array(body[field.name]) for field in fields(Pairs)})
+    n = len(pairs.first)
+    if pairs.first.ndim != 2 or pairs.first.shape != pairs.second.shape:
+        raise ValueError("rows of pairs")
+    if any(getattr(pairs, field.name).shape != (n,) for field in fields(Pairs)[2:]):
+        raise ValueError("columns of pairs")
+    return pairs
+
+
+def pack_array(array: NDArray[Any]) -> dict[str, Any]:
+    """A float64 or int64 array as JSON: dtype, shape and base64 of its bytes in C order."""
+    data = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iub" else np.float64)
+    return {
+        "dtype": data.dtype.name,
+        "shape": list(data.shape),
+        "base64": base64.b64encode(data.tobytes()).decode("ascii"),
+    }
+
+
+def unpack_array(packed: Any) -> NDArray[Any]:
+    """The array of ``pack_array``; sizes are checked before anything is allocated.
+
+    Raises:
+        ValueError: it is not such an array.
+    """
+    shape = packed["shape"]
+    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 2**31 for n in shape) or len(shape) > 3:
+        raise ValueError("shape")
+    try:
+        raw = base64.b64decode(packed["base64"], validate=True)
+    except binascii.Error as error:
+        raise ValueError("base64") from error
+    return np.frombuffer(raw, dtype=_ARRAY_DTYPES[packed["dtype"]]).reshape(shape).copy()

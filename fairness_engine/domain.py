@@ -1,0 +1,285 @@
+"""The space a search moves in: the ranges of all columns and the variants of the protected attributes.
+
+``Scope`` is what a review asks; ``Domain`` is a schema and a scope turned into arrays. A domain speaks of rows
+of the engine (see ``schema.py``) and never of the file's codes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.errors import SchemaError, SettingError
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.schema import Column, Kind, Schema
+
+KeyArray = NDArray[np.uint64]
+
+_MAX_EXACT_KEYS = 2.0**63
+_CONTINUOUS_STEPS = 100.0
+"""A move on a continuous column is 1/100 of its range (AEQUITAS moves by one unit; see docs/techniques.md)."""
+_CONTINUOUS_DIGITS = 2.0**40
+"""Two values of a continuous column are the same individual's when they agree to 2**-40 of its range."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a review asks of a model.
+
+    Args:
+        protected: names of the protected attributes, at least one.
+        threshold: two classes only: the decision is class 1 above it; ``None`` takes the model's own.
+        score_gap: the papers' gamma. 0: a pair needs different decisions. Above 0: scores that differ by more.
+        fixed: attributes that a technique must not vary; uniform rows take them from rows of the data.
+        limits: narrower ranges by attribute, in values of the engine (positions for categories).
+        bins: values to test for a protected number, instead of every value of its range.
+        max_variants: above this many combinations of protected values the user must choose bins.
+    """
+
+    protected: tuple[str, ...]
+    threshold: float | None = None
+    score_gap: float = 0.0
+    fixed: tuple[str, ...] = ()
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    max_variants: int = 1000
+
+    def __post_init__(self) -> None:
+        if not self.protected:
+            raise SettingError("A search needs at least one protected attribute, got none. Choose one under Scope.")
+        if len(set(self.protected)) != len(self.protected):
+            raise SettingError("Each protected attribute can be chosen once only.")
+        both = sorted(set(self.protected) & set(self.fixed))
+        if both:
+            raise SettingError(f"'{both[0]}' cannot be protected and fixed at once: its variants are what is compared.")
+        if not (math.isfinite(self.score_gap) and self.score_gap >= 0):
+            raise SettingError(f"The score gap must be 0 or more, got {self.score_gap}.")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise SettingError(f"The decision threshold must be a finite number, got {self.threshold}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text; ``from_json`` reads it back to an equal scope."""
+        content = asdict(self)
+        content["limits"] = {name: list(limits) for name, limits in self.limits.items()}
+        content["bins"] = {name: list(values) for name, values in self.bins.items()}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Scope:
+        """Read what ``to_json`` wrote."""
+        known = dict(content)
+        for name in ("protected", "fixed"):
+            known[name] = tuple(known.get(name, ()))
+        known["limits"] = {name: (limits[0], limits[1]) for name, limits in known.get("limits", {}).items()}
+        known["bins"] = {name: tuple(values) for name, values in known.get("bins", {}).items()}
+        return cls(**known)
+
+
+class Domain:
+    """A schema and a scope as arrays: the space ``I`` of the papers, and its protected variants.
+
+    Attributes:
+        low, high: closed range of every column ``(n_columns,)``.
+        unit: length of one move ``(n_columns,)``: 1, the column's step, or 1/100 of a continuous range.
+        protected, free: indices of the protected columns and of the others.
+        movable: indices of the columns that a technique may vary (free and not fixed).
+        variant_values: every combination of protected values ``(n_variants, n_protected)``.
+
+    Raises:
+        SchemaError: the scope names a column that is no input.
+        SettingError: limits outside the domain, too many variants, or nothing left to vary.
+    """
+
+    def __init__(self, schema: Schema, scope: Scope) -> None:
+        self.schema = schema.with_protected(scope.protected)
+        self.scope = scope
+        columns = schema.inputs
+        self.n_columns = len(columns)
+        ranges = [_range(column, scope.limits.get(column.name)) for column in columns]
+        self.low = np.array([low for low, _ in ranges])
+        self.high = np.array([high for _, high in ranges])
+        self.step = np.array([_step(column) for column in columns])
+        span = self.high - self.low
+        self.unit = np.where(self.step > 0, self.step, span / _CONTINUOUS_STEPS)
+        self.protected = np.array([schema.index(name) for name in scope.protected], dtype=np.int64)
+        fixed = {schema.index(name) for name in scope.fixed}
+        for name in (*scope.limits, *scope.bins):
+            schema.index(name)
+        self.free = np.setdiff1d(np.arange(self.n_columns), self.protected)
+        self.movable = np.array([i for i in self.free if i not in fixed and span[i] > 0], dtype=np.int64)
+        self.fixed = np.array(sorted(fixed), dtype=np.int64)
+        self.variant_values = self._variant_values()
+
+    def _variant_values(self) -> FloatArray:
+        scope = self.scope
+        values = [_protected_values(self.schema.column(name), scope, self._range_of(name)) for name in scope.protected]
+        n_variants = math.prod(len(v) for v in values)
+        if n_variants > scope.max_variants:
+            parts = " x ".join(f"{name} {len(v)}" for name, v in zip(scope.protected, values, strict=True))
+            raise SettingError(
+                f"The protected attributes have {n_variants:,} combinations ({parts}), more than {scope.max_variants:,}. "
+                "Choose bins for a number, or fewer attributes."
+            )
+        if n_variants < 2:
+            raise SettingError(
+                f"The protected attributes need at least two values to compare, got one for {', '.join(scope.protected)}."
+            )
+        return np.array(list(itertools.product(*values)), dtype=np.float64)
+
+    def _range_of(self, name: str) -> tuple[float, float]:
+        index = self.schema.index(name)
+        return float(self.low[index]), float(self.high[index])
+
+    @property
+    def n_variants(self) -> int:
+        """How many combinations of protected values every row is tested with."""
+        return len(self.variant_values)
+
+    @cached_property
+    def n_values(self) -> FloatArray:
+        """How many values each column has ``(n_columns,)``; infinity for a continuous one."""
+        counts = np.full(self.n_columns, np.inf)
+        lattice = self.step > 0
+        counts[lattice] = np.floor((self.high - self.low)[lattice] / self.step[lattice] + 1e-9) + 1
+        counts[self.high == self.low] = 1
+        return counts
+
+    @property
+    def n_individuals(self) -> float:
+        """How many individuals (non-protected parts) there are; infinity with a continuous column."""
+        return float(np.prod(self.n_values[self.free]))
+
+    def variant_labels(self) -> tuple[str, ...]:
+        """Human names of the variants, in the order of ``variant_values``."""
+        columns = [self.schema.column(name) for name in self.scope.protected]
+        return tuple(
+            ", ".join(column.text(value) for column, value in zip(columns, values, strict=True))
+            for values in self.variant_values
+        )
+
+    # --- rows -----------------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator, data_rows: FloatArray | None = None) -> FloatArray:
+        """Uniform rows ``(n, n_columns)``; fixed columns are drawn, jointly, from rows of the data when given."""
+        rows = rng.random((n, self.n_columns))
+        lattice = self.step > 0
+        counts = np.where(lattice, self.n_values, 1.0)
+        scaled = np.where(lattice, self.step, self.high - self.low)
+        rows *= np.where(lattice, counts, 1.0)
+        np.floor(rows, out=rows, where=lattice)
+        rows *= scaled
+        rows += self.low
+        if len(self.fixed) and data_rows is not None and len(data_rows):
+            rows[:, self.fixed] = data_rows[rng.integers(len(data_rows), size=n)][:, self.fixed]
+        return rows
+
+    def clip(self, rows: FloatArray) -> FloatArray:
+        """The rows with every value moved into its range; a new array."""
+        return np.clip(rows, self.low, self.high)
+
+    def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
+        """Whether each row lies in the domain and on its lattice ``(n_rows,)``."""
+        inside = (rows >= self.low) & (rows <= self.high)
+        lattice = self.step > 0
+        offset = (rows[:, lattice] - self.low[lattice]) / self.step[lattice]
+        inside[:, lattice] &= np.abs(offset - np.rint(offset)) < 1e-6
+        return np.asarray(inside.all(axis=1))
+
+    def variants(self, rows: FloatArray) -> FloatArray:
+        """Every variant of every row, ``(n_rows, n_variants, n_columns)``."""
+        out = np.repeat(rows[:, None, :], self.n_variants, axis=1)
+        out[:, :, self.protected] = self.variant_values
+        return out
+
+    def with_variant(self, rows: FloatArray, index: IntArray) -> FloatArray:
+        """Each row with the protected values of one variant; ``index`` is ``(n_rows,)``; a new array."""
+        out = rows.copy()
+        out[:, self.protected] = self.variant_values[index]
+        return out
+
+    # --- identity -------------------------------------------------------------------------
+
+    @cached_property
+    def key_weights(self) -> tuple[FloatArray, KeyArray, bool]:
+        """How a row becomes a key: ``(inverse step, weight)`` of each free column, and whether keys are exact.
+
+        The key is the mixed-radix number of the non-protected part where that fits in 63 bits; otherwise the digits
+        are mixed to a 64-bit hash.
+        """
+        counts = self.n_values[self.free]
+        span = (self.high - self.low)[self.free]
+        steps = self.step[self.free]
+        inverse = np.where(
+            steps > 0, 1 / np.where(steps > 0, steps, 1), _CONTINUOUS_DIGITS / np.where(span > 0, span, 1)
+        )
+        is_exact = bool(np.prod(counts) < _MAX_EXACT_KEYS)
+        weights = [1] if is_exact else []
+        for count in counts[:-1] if is_exact else ():
+            weights.append(weights[-1] * int(count))
+        if not is_exact:
+            weights = [_odd_constant(i) for i in range(len(counts))]
+        return inverse, np.array(weights[: len(counts)], dtype=np.uint64), is_exact
+
+    def keys(self, rows: FloatArray) -> KeyArray:
+        """One number an individual ``(n_rows,)``: equal for rows with the same non-protected part.
+
+        Exact when the domain has fewer than 2**63 individuals, else a 64-bit hash.
+        """
+        from fairness_engine.kernels import row_keys  # numba is loaded by searches only, never by the app
+
+        inverse, weights, is_exact = self.key_weights
+        keys: KeyArray = row_keys(np.ascontiguousarray(rows), self.free, self.low, inverse, weights, is_exact)
+        return keys
+
+
+def _range(column: Column, limits: tuple[float, float] | None) -> tuple[float, float]:
+    if limits is None:
+        return column.low, column.high
+    low, high = float(limits[0]), float(limits[1])
+    if not (column.low <= low <= high <= column.high):
+        raise SettingError(
+            f"The limits of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {low:g} to {high:g}."
+        )
+    return low, high
+
+
+def _step(column: Column) -> float:
+    """Distance of neighbouring values; 0 for a continuous column."""
+    if column.kind is Kind.REAL:
+        return float(column.step or 0.0)
+    return 1.0
+
+
+def _protected_values(column: Column, scope: Scope, limits: tuple[float, float]) -> list[float]:
+    low, high = limits
+    if column.name in scope.bins:
+        values = sorted(set(scope.bins[column.name]))
+        if not values or values[0] < column.low or values[-1] > column.high:
+            raise SettingError(
+                f"The values of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {values}."
+            )
+        return values
+    if column.n_values is None:
+        raise SettingError(
+            f"'{column.name}' is continuous: choose the values to compare, for example {low:g} and {high:g}."
+        )
+    step = _step(column)
+    n = math.floor((high - low) / step + 1e-9) + 1
+    return [low + step * i for i in range(n)]
+
+
+def _odd_constant(index: int) -> int:
+    """A fixed odd 64-bit constant a column, spread by the golden ratio."""
+    mixed = ((index + 1) * 0x9E3779B97F4A7C15) % 2**64
+    mixed = ((mixed ^ (mixed >> 31)) * 0xBF58476D1CE4E5B9) % 2**64
+    return mixed | 1
+
+
+__all__ = ["Domain", "KeyArray", "SchemaError", "Scope"]

@@ -1,0 +1,150 @@
+"""Compiled loops of the searches: keys of rows, the set of known individuals, the walkers' moves.
+
+numba compiles them once and caches them beside this file (or in ``NUMBA_CACHE_DIR``); only the model's process
+and the benchmarks import this module.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+EMPTY = np.int8(-1)
+"""State of a slot that holds no individual."""
+PENDING = np.int8(2)
+"""State of a slot whose individual is being tested in the batch at hand."""
+
+_MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
+_MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
+_SHIFT = np.uint64(32)
+_ZERO = np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def mix(key):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Spread a key's bits over 64 bits (a finaliser of the multiply-and-shift family)."""
+    key ^= key >> _SHIFT
+    key *= _MIX_1
+    key ^= key >> _SHIFT
+    key *= _MIX_2
+    key ^= key >> _SHIFT
+    return key
+
+
+@njit(cache=True, nogil=True)
+def row_keys(rows, free, low, inverse, weights, is_exact):  # type: ignore[no-untyped-def]
+    """Keys ``(n_rows,)`` of the non-protected parts of ``rows (n_rows, n_columns)``; see ``Domain.keys``."""
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for i in range(len(rows)):
+        key = _ZERO
+        for j in range(len(free)):
+            column = free[j]
+            digit = np.uint64(np.int64((rows[i, column] - low[column]) * inverse[j] + 0.5))
+            if is_exact:
+                key += digit * weights[j]
+            else:
+                key = mix(key ^ (digit + weights[j])) * weights[j]
+        keys[i] = key
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def find_slots(keys, table, states, slots):  # type: ignore[no-untyped-def]
+    """Look every key up in an open-addressing table; new keys are entered as ``PENDING``.
+
+    Args:
+        keys: ``(n,)`` uint64.
+        table, states: the table ``(size,)``, size a power of two, and the state of each slot.
+        slots: out, ``(n,)``: the slot of each key.
+
+    Returns:
+        ``fresh (n_new,)``: the positions in ``keys`` of the first appearance of each new key, in order.
+    """
+    mask = np.uint64(len(table) - 1)
+    fresh = np.empty(len(keys), dtype=np.int64)
+    n_fresh = 0
+    for i in range(len(keys)):
+        slot = mix(keys[i]) & mask
+        while states[slot] != EMPTY and table[slot] != keys[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if states[slot] == EMPTY:
+            table[slot] = keys[i]
+            states[slot] = PENDING
+            fresh[n_fresh] = i
+            n_fresh += 1
+        slots[i] = slot
+    return fresh[:n_fresh]
+
+
+@njit(cache=True, nogil=True)
+def rehash(table, states, new_table, new_states):  # type: ignore[no-untyped-def]
+    """Enter every individual of one table into a larger, empty one."""
+    mask = np.uint64(len(new_table) - 1)
+    for i in range(len(table)):
+        if states[i] == EMPTY:
+            continue
+        slot = mix(table[i]) & mask
+        while new_states[slot] != EMPTY:
+            slot = (slot + np.uint64(1)) & mask
+        new_table[slot] = table[i]
+        new_states[slot] = states[i]
+
+
+@njit(cache=True, nogil=True)
+def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
+    """Which rows get both decisions, and their two most distant variants; two classes.
+
+    Args:
+        margins: ``(n_rows * n_variants,)``, the variants of a row together.
+        n_variants: how many a row.
+        rounding: margins nearer to 0 than this decide nothing.
+
+    Returns:
+        ``(is_discriminatory, lowest, highest)``, ``(n_rows,)`` each: a claim and two variant indices.
+    """
+    n_rows = len(margins) // n_variants
+    is_discriminatory = np.empty(n_rows, dtype=np.bool_)
+    lowest = np.empty(n_rows, dtype=np.int64)
+    highest = np.empty(n_rows, dtype=np.int64)
+    for i in range(n_rows):
+        first = i * n_variants
+        low = high = first
+        for k in range(first + 1, first + n_variants):
+            if margins[k] < margins[low]:
+                low = k
+            if margins[k] > margins[high]:
+                high = k
+        # class 0 is "not above the threshold", so an exact model (rounding 0) may sit on it
+        is_discriminatory[i] = margins[high] > rounding and margins[low] <= -rounding
+        lowest[i] = low - first
+        highest[i] = high - first
+    return is_discriminatory, lowest, highest
+
+
+@njit(cache=True, nogil=True)
+def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high, unit, columns, is_down):  # type: ignore[no-untyped-def]
+    """One AEQUITAS step of every walker: choose a column and a direction, move one unit, clip to the domain.
+
+    Args:
+        rows: ``(n_walkers, n_columns)``.
+        uniforms: ``(n_walkers, 2)`` in [0, 1).
+        movable: indices of the columns that may move ``(n_movable,)``.
+        chance_column: sigma_pr, cumulative ``(n_movable,)``; chance_down: sigma_v ``(n_movable,)``.
+        low, high, unit: of every column ``(n_columns,)``.
+        columns, is_down: out, ``(n_walkers,)``: what was chosen (position in ``movable``, direction).
+
+    Returns:
+        The proposed rows ``(n_walkers, n_columns)``.
+    """
+    proposed = rows.copy()
+    last = len(movable) - 1
+    for i in range(len(rows)):
+        choice = 0
+        while choice < last and uniforms[i, 0] >= chance_column[choice]:
+            choice += 1
+        column = movable[choice]
+        columns[i] = choice
+        is_down[i] = uniforms[i, 1] < chance_down[choice]
+        value = rows[i, column] - unit[column] if is_down[i] else rows[i, column] + unit[column]
+        proposed[i, column] = min(max(value, low[column]), high[column])
+    return proposed

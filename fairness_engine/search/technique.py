@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
 from fairness_engine.events import Event, FloatArray
 
@@ -47,23 +48,6 @@ class Technique(Protocol):
             ``Step`` after every batch, and findings of its own kind.
         """
         ...
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When a search ends: whichever comes first. ``None`` means no limit."""
-
-    max_evaluations: int | None = 200_000
-    max_seconds: float | None = None
-    max_found: int | None = None
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise SettingError(f"{field.name} must be greater than 0, got {value}.")
-        if self.max_evaluations is None and self.max_seconds is None and self.max_found is None:
-            raise SettingError("A search needs a limit: give max_evaluations, max_seconds or max_found.")
 
 
 def setting(
@@ -166,3 +150,6 @@ def _read_bool(value: Any) -> bool:
 
 def _noun(kind: type) -> str:
     return {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "text")
+
+
+__all__ = ["Budget", "SettingInfo", "Technique", "make_technique", "setting", "settings_of"]

@@ -1,0 +1,143 @@
+"""How often: the share of discriminatory individuals, with an interval (paper 000, section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+import numpy as np
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain
+from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated, Stopped, StopReason
+from fairness_engine.models.model import Model
+from fairness_engine.oracle import Oracle
+
+Z_95 = 1.959963984540054
+"""Two-sided 95 % of the normal distribution."""
+N_TRIALS = 100
+"""Trials in which the draws are made; the convergence curve has one point a trial."""
+
+
+class Distribution(StrEnum):
+    """What an estimate draws from. A share is of one of these, and always said with it."""
+
+    UNIFORM = "uniform"
+    DATA = "data"
+    PERTURBED = "perturbed"
+
+
+def run_estimate(
+    model: Model,
+    domain: Domain,
+    data_rows: FloatArray,
+    distribution: str,
+    n_samples: int,
+    seed: int,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
+) -> Iterator[Event]:
+    """Estimate the share of discriminatory individuals from independent draws.
+
+    The paper's K trials of m rows are K*m draws: the interval is Wilson's on the pooled count. Without a single
+    hit it is the one-sided 95 % bound. The data's rows are drawn without replacement, so all of them are the most.
+
+    Args:
+        model, domain: what is assessed, and where.
+        data_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
+        distribution: a ``Distribution``.
+        n_samples: how many draws.
+        seed: the only source of chance.
+        is_cancelled: asked before every batch.
+        budget: further limits (seconds, evaluations).
+
+    Yields:
+        ``ShareEstimated`` and ``Progress`` after every trial, and one ``Stopped``, last.
+
+    Raises:
+        SettingError: no draws asked for, an unknown distribution, or no row of the data in the domain.
+
+    Reference: paper 000 (AEQUITAS), section 4.3.
+    """
+    draw = _sampler(domain, data_rows, distribution, n_samples)
+    oracle = Oracle(model, domain, budget or Budget(n_samples * domain.n_variants), is_cancelled)
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rows_a_trial = math.ceil(n_samples / N_TRIALS)
+    reason, n_hits, n = StopReason.EXHAUSTED, 0, 0
+    try:
+        for rows in draw(rng, rows_a_trial):
+            verdicts = oracle.test(rows)
+            n, n_hits = n + len(verdicts), n_hits + int(verdicts.sum())
+            low, high = interval(n_hits, n)
+            yield ShareEstimated(n_hits / n, low, high, n_hits, n, distribution)
+            yield Progress(oracle.evaluations, oracle.seconds, n, n_hits, "estimating")
+    except SearchStopped as stop:
+        reason = stop.reason
+    yield Stopped(reason, oracle.evaluations, oracle.seconds, n, n_hits)
+
+
+def interval(n_hits: int, n: int) -> tuple[float, float]:
+    """95 % interval of a share: Wilson's; one-sided and exact when there was no hit, or nothing else.
+
+    Without a hit the upper end is the share at which n draws miss with probability 0.05 (about 3/n: the "rule of
+    three"); the same mirrored when every draw hit. With no draws it is 0 to 1.
+
+    Reference: Wilson (1927); Hanley and Lippman-Hand (1983).
+    """
+    if n == 0:
+        return 0.0, 1.0
+    if n_hits == 0:
+        return 0.0, 1.0 - 0.05 ** (1.0 / n)
+    if n_hits == n:
+        return 0.05 ** (1.0 / n), 1.0
+    share, z2 = n_hits / n, Z_95 * Z_95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]
+
+
+def _sampler(domain: Domain, data_rows: FloatArray, distribution: str, n_samples: int) -> Sampler:
+    """A function that yields all draws, ``n`` rows at a time."""
+    if distribution not in list(Distribution):
+        raise SettingError(f"The distribution must be one of {', '.join(Distribution)}, got '{distribution}'.")
+    if n_samples < 1:
+        raise SettingError(f"An estimate needs at least 1 draw, got {n_samples}.")
+    rows = data_rows[domain.contains(data_rows)] if len(data_rows) else data_rows
+    if distribution != Distribution.UNIFORM and not len(rows):
+        raise SettingError("No row of the data lies in the ranges of the scope. Widen the limits, or draw uniformly.")
+
+    def draws(rng: np.random.Generator, n: int) -> Iterator[FloatArray]:
+        if distribution == Distribution.DATA:
+            order = rng.permutation(len(rows))[:n_samples]
+            for begin in range(0, len(order), n):
+                yield rows[order[begin : begin + n]]
+            return
+        for begin in range(0, n_samples, n):
+            size = min(n, n_samples - begin)
+            if distribution == Distribution.UNIFORM:
+                yield domain.sample(size, rng, rows)
+            else:
+                yield perturb(domain, rows[rng.integers(len(rows), size=size)], rng)
+
+    return draws
+
+
+def perturb(domain: Domain, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Each row with one random non-protected attribute moved by one unit, clipped to the domain; new rows.
+
+    Reference: paper 001 (TestSGD), section 4, the sampling of Algorithm 2.
+    """
+    out = rows.copy()
+    if not len(domain.movable):
+        return out
+    columns = domain.movable[rng.integers(len(domain.movable), size=len(rows))]
+    signs = np.where(rng.random(len(rows)) < 0.5, -1.0, 1.0)
+    index = np.arange(len(rows))
+    moved = out[index, columns] + signs * domain.unit[columns]
+    out[index, columns] = np.clip(moved, domain.low[columns], domain.high[columns])
+    return out

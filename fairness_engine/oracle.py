@@ -1,0 +1,277 @@
+"""The only door to the model: it counts rows, enforces budget and cancel, tests variants, and knows what was tried.
+
+Techniques hand rows to ``probe`` and learn which are discriminatory. Duplicates never reach the model, every pair
+is replayed before it counts, and the budget cannot be overspent, so no technique can cheat or be careless.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine import kernels
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain, KeyArray
+from fairness_engine.errors import SearchStopped
+from fairness_engine.events import FloatArray, IntArray, Pairs, StopReason
+from fairness_engine.models.model import Model
+
+BoolArray = NDArray[np.bool_]
+
+_MIN_TABLE_SLOTS = 1 << 16
+_FIRST_BLOCK_EVALUATIONS = 1 << 10
+_MAX_BLOCK_EVALUATIONS = 1 << 15
+"""Rows passed to the model at once; larger batches only move more memory."""
+_BLOCK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What ``Oracle.probe`` found, one entry a row asked for.
+
+    Args:
+        is_discriminatory: two variants of the row get different decisions.
+        is_new: the row's individual was tested for the first time, here.
+    """
+
+    is_discriminatory: BoolArray
+    is_new: BoolArray
+
+
+class Oracle:
+    """One search's view of the model.
+
+    Args:
+        model: scores of rows.
+        domain: the space and the variants.
+        budget: when to stop; reaching it raises ``SearchStopped`` from ``probe``.
+        is_cancelled: asked before every batch.
+
+    Attributes:
+        evaluations: rows passed to the model so far; the replay of found pairs is the oracle's own and not counted.
+        n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
+        n_rejected: pairs that the replay did not confirm; they are not counted as found.
+    """
+
+    def __init__(
+        self, model: Model, domain: Domain, budget: Budget, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.model = model
+        self.domain = domain
+        self.budget = budget
+        self.evaluations = 0
+        self.n_tried = 0
+        self.n_found = 0
+        self.n_rejected = 0
+        self.favourable_counts = np.zeros(domain.n_variants, dtype=np.int64)
+        self._is_cancelled = is_cancelled
+        self._started = time.perf_counter()
+        self._pending: list[Pairs] = []
+        self._block_rows = max(1, _FIRST_BLOCK_EVALUATIONS // domain.n_variants)
+        self._known = _KnownIndividuals(_expected_individuals(budget, domain))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True when every individual of the domain was tested."""
+        return self.n_tried >= self.domain.n_individuals
+
+    def take_found(self) -> Pairs:
+        """The pairs found since the last call, in the order of discovery."""
+        pairs, self._pending = Pairs.concatenate(self._pending, self.domain.n_columns), []
+        return pairs
+
+    # --- testing rows ---------------------------------------------------------------------
+
+    def probe(self, rows: FloatArray) -> Probe:
+        """Test rows for discrimination; rows whose individual is known cost nothing.
+
+        Args:
+            rows: rows in the domain, ``(n_rows, n_columns)``; the protected values they hold do not matter.
+
+        Raises:
+            SearchStopped: the budget is spent or the search was cancelled. What fitted in was tested and kept.
+        """
+        self._check_limits()
+        slots, fresh = self._known.look_up(self.domain.keys(rows))
+        done = 0
+        for block in self._blocks(len(fresh)):
+            chosen = fresh[done : done + block]
+            self._known.states[slots[chosen]] = self._test(rows[chosen])
+            done += len(chosen)
+        is_new = np.zeros(len(rows), dtype=bool)
+        is_new[fresh] = True
+        return Probe(self._known.states[slots] == 1, is_new)
+
+    def test(self, rows: FloatArray) -> BoolArray:
+        """Test independent draws ``(n_rows, n_columns)``: every row is paid, a row drawn twice counts twice.
+
+        For estimates, where removing duplicates would bias the share. No pairs are kept.
+        """
+        verdicts = np.empty(len(rows), dtype=bool)
+        done = 0
+        for block in self._blocks(len(rows)):
+            verdicts[done : done + block], _, _ = self._decide(rows[done : done + block])
+            done += block
+        self.n_tried += done
+        self.n_found += int(verdicts.sum())
+        return verdicts
+
+    def _blocks(self, n_rows: int) -> Iterator[int]:
+        """Sizes of the blocks in which rows go to the model, each affordable; they adapt to the model's speed.
+
+        A block takes about ``_BLOCK_SECONDS``, so that a slow model can be cancelled and a time budget holds.
+
+        Raises:
+            SearchStopped: before a block that may not be tested any more.
+        """
+        left = n_rows
+        while left > 0:
+            self._check_limits()
+            block = min(left, self._block_rows)
+            if self.budget.max_evaluations is not None:
+                affordable = (self.budget.max_evaluations - self.evaluations) // self.domain.n_variants
+                if affordable <= 0:
+                    raise SearchStopped(StopReason.EVALUATIONS)
+                block = min(block, affordable)
+            started = time.perf_counter()
+            yield block
+            self._adapt_block(block, time.perf_counter() - started)
+            left -= block
+        self._check_found()
+
+    def _adapt_block(self, n_rows: int, seconds: float) -> None:
+        most = max(1, _MAX_BLOCK_EVALUATIONS // self.domain.n_variants)
+        if seconds > 2 * _BLOCK_SECONDS:
+            self._block_rows = max(1, self._block_rows // 2)
+        elif n_rows == self._block_rows and seconds < _BLOCK_SECONDS / 2:
+            self._block_rows = min(most, self._block_rows * 4)
+
+    def _check_limits(self) -> None:
+        if self._is_cancelled():
+            raise SearchStopped(StopReason.CANCELLED)
+        if self.budget.max_seconds is not None and self.seconds >= self.budget.max_seconds:
+            raise SearchStopped(StopReason.SECONDS)
+        self._check_found()
+
+    def _check_found(self) -> None:
+        if self.budget.max_found is not None and self.n_found >= self.budget.max_found:
+            raise SearchStopped(StopReason.FOUND)
+
+    def _test(self, rows: FloatArray) -> NDArray[np.int8]:
+        """Verdicts (0 or 1) of rows that were not tested before; found pairs wait for ``take_found``."""
+        is_discriminatory, lowest, highest = self._decide(rows)
+        self.n_tried += len(rows)
+        found = np.flatnonzero(is_discriminatory)
+        if len(found):
+            is_discriminatory[found] = self._replay(rows[found], lowest[found], highest[found])
+        return is_discriminatory.astype(np.int8)
+
+    def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
+        """Which rows are discriminatory, and the two variants that differ most."""
+        n_variants = self.domain.n_variants
+        variants = self.domain.variants(rows).reshape(-1, self.domain.n_columns)
+        self.evaluations += len(variants)
+        if self.domain.scope.score_gap > 0 or not self.model.is_binary:
+            return _widest_gap(self.model, self.model.scores(variants), n_variants, self.domain.scope.score_gap)
+        margins = self.model.margins(variants)[:, 0]
+        self.favourable_counts += self._count_favourable(margins.reshape(-1, n_variants) > 0)
+        flags, lowest, highest = kernels.extremes(margins, n_variants, self.model.rounding)
+        return flags, lowest, highest
+
+    def _count_favourable(self, is_class_one: BoolArray) -> IntArray:
+        counts: IntArray = is_class_one.sum(axis=0, dtype=np.int64)
+        return counts if self.model.favourable == 1 else len(is_class_one) - counts
+
+    def _replay(self, rows: FloatArray, lowest: IntArray, highest: IntArray) -> BoolArray:
+        """Pass both persons of every pair through the model again, at full precision, and keep what holds.
+
+        Returns:
+            Which pairs hold ``(n_rows,)``.
+        """
+        first, second = self.domain.with_variant(rows, lowest), self.domain.with_variant(rows, highest)
+        scores = self.model.scores(np.concatenate([first, second]))
+        decisions = self.model.decide(scores)
+        n, gap = len(rows), self.domain.scope.score_gap
+        shown = scores[:, 0] if self.model.is_binary else scores.max(axis=1)
+        holds = np.abs(scores[:n] - scores[n:]).max(axis=1) > gap if gap > 0 else decisions[:n] != decisions[n:]
+        spent = np.full(n, self.evaluations, dtype=np.int64)
+        pairs = Pairs(first, second, shown[:n], shown[n:], decisions[:n], decisions[n:], spent)
+        self._keep(pairs if holds.all() else pairs[holds])
+        self.n_rejected += n - int(holds.sum())
+        return np.asarray(holds)
+
+    def _keep(self, pairs: Pairs) -> None:
+        """Store pairs for ``take_found``, no more than the budget wants."""
+        if self.budget.max_found is not None:
+            pairs = pairs[: self.budget.max_found - self.n_found]
+        self.n_found += len(pairs)
+        self._pending.append(pairs)
+
+
+class _KnownIndividuals:
+    """The individuals tested so far: an open-addressing table of keys with one state each."""
+
+    def __init__(self, n_expected: int) -> None:
+        size = _MIN_TABLE_SLOTS
+        while size < 2 * n_expected:
+            size *= 2
+        self.table: KeyArray = np.zeros(size, dtype=np.uint64)
+        self.states = np.full(size, kernels.EMPTY, dtype=np.int8)
+        self.n = 0
+
+    def look_up(self, keys: KeyArray) -> tuple[IntArray, IntArray]:
+        """The slot of every key, and the positions of the keys that were not known (first appearances)."""
+        if self.n + len(keys) > 0.6 * len(self.table):
+            self._grow(self.n + len(keys))
+        slots = np.empty(len(keys), dtype=np.int64)
+        fresh: IntArray = kernels.find_slots(keys, self.table, self.states, slots)
+        self.n += len(fresh)
+        return slots, fresh
+
+    def _grow(self, n_needed: int) -> None:
+        larger = _KnownIndividuals(2 * n_needed)
+        kernels.rehash(self.table, self.states, larger.table, larger.states)
+        self.table, self.states = larger.table, larger.states
+
+
+def _expected_individuals(budget: Budget, domain: Domain) -> int:
+    """How many individuals the budget can pay for, within reason: the table grows when this was too few."""
+    by_budget = (budget.max_evaluations or 0) / domain.n_variants
+    return int(min(by_budget, domain.n_individuals, 5e7))
+
+
+def _widest_gap(
+    model: Model, scores: FloatArray, n_variants: int, score_gap: float
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Which rows are discriminatory, and the two variants whose scores are furthest apart.
+
+    For several classes, or a score gap above 0. With a gap of 0 only pairs of different decisions compete.
+
+    Args:
+        scores: ``(n_rows * n_variants, n_scores)``, the variants of a row together.
+    """
+    n_scores = scores.shape[1]
+    by_row = scores.reshape(-1, n_variants, n_scores)
+    decisions = model.decide(scores).reshape(-1, n_variants)
+    best = np.full(len(by_row), -1.0)
+    lowest = np.zeros(len(by_row), dtype=np.int64)
+    highest = np.zeros(len(by_row), dtype=np.int64)
+    for i in range(n_variants - 1):
+        gap = np.abs(by_row[:, i + 1 :] - by_row[:, i : i + 1]).max(axis=2)  # (n_rows, n_variants - i - 1)
+        if score_gap == 0:
+            gap = np.where(decisions[:, i + 1 :] != decisions[:, i : i + 1], gap, -1.0)
+        j = gap.argmax(axis=1)
+        widest = gap[np.arange(len(gap)), j]
+        better = widest > best
+        best[better], lowest[better], highest[better] = widest[better], i, (i + 1 + j)[better]
+    is_discriminatory = best > score_gap if score_gap > 0 else best >= 0
+    return is_discriminatory, lowest, highest

@@ -1,0 +1,114 @@
+"""The plainest form of a pair: as ordinary as it can be and still discriminatory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairness_engine.domain import Domain
+from fairness_engine.errors import RunError
+from fairness_engine.events import FloatArray, Pairs
+from fairness_engine.models.model import Model
+
+_MAX_ROUNDS = 200
+
+
+def plain_row(domain: Domain, rows: FloatArray) -> FloatArray:
+    """The most ordinary row ``(n_columns,)``: the commonest category, the median number, inside the domain."""
+    if not len(rows):
+        return np.asarray(domain.low.copy())
+    plain = np.empty(domain.n_columns)
+    for i, column in enumerate(domain.schema.inputs):
+        values = rows[:, i]
+        if column.kind.value == "categorical":
+            found, counts = np.unique(values, return_counts=True)
+            plain[i] = found[counts.argmax()]
+        else:
+            plain[i] = np.sort(values)[len(values) // 2]
+    return domain.clip(plain)
+
+
+def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) -> Pairs:
+    """Move every attribute that is not protected as near to the plain row as the pair allows.
+
+    Greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
+    model call, and keeps the best change that leaves the two decisions different; when none holds, numbers try half of the way.
+    The result is minimal in this sense: no single attribute can be made plain.
+
+    Args:
+        model, domain: what the pair was found with.
+        pair: one pair.
+        plain: the row to move towards ``(n_columns,)``.
+
+    Returns:
+        One pair with the same protected values, replayed through the model; the pair itself if nothing can go.
+
+    Raises:
+        RunError: the pair is not discriminatory under this model and scope.
+    """
+    first, second = pair.first[0].copy(), pair.second[0].copy()
+    if not _holds(model, domain, first[None], second[None])[0]:
+        raise RunError("This pair gets the same decision now: the model or the scope changed since it was found.")
+    for _ in range(_MAX_ROUNDS):
+        changed = _best_change(model, domain, first, second, plain)
+        if changed is None:
+            break
+        first, second = changed
+    return _replayed(model, first, second, int(pair.evaluation[0]))
+
+
+def _best_change(
+    model: Model, domain: Domain, first: FloatArray, second: FloatArray, plain: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """The pair with one more attribute plain, or nearer to it; ``None`` when none holds."""
+    differing = [i for i in domain.movable if first[i] != plain[i]]
+    for values in (_plain_values(plain, differing), _halfway_values(domain, first, plain, differing)):
+        if not values:
+            continue
+        firsts, seconds = np.repeat(first[None], len(values), 0), np.repeat(second[None], len(values), 0)
+        for k, (column, value) in enumerate(values):
+            firsts[k, column] = seconds[k, column] = value
+        holds = np.flatnonzero(_holds(model, domain, firsts, seconds))
+        if len(holds):
+            gaps = np.abs(model.scores(firsts[holds]) - model.scores(seconds[holds])).max(axis=1)
+            best = holds[gaps.argmax()]
+            return firsts[best], seconds[best]
+    return None
+
+
+def _plain_values(plain: FloatArray, differing: list[int]) -> list[tuple[int, float]]:
+    return [(i, float(plain[i])) for i in differing]
+
+
+def _halfway_values(
+    domain: Domain, row: FloatArray, plain: FloatArray, differing: list[int]
+) -> list[tuple[int, float]]:
+    """Numbers half of the way to plain, on their lattice, where that is a move at all."""
+    values = []
+    for i in differing:
+        if domain.schema.inputs[i].kind.value == "categorical":
+            continue
+        half = (row[i] + plain[i]) / 2
+        if domain.step[i] > 0:
+            half = domain.low[i] + np.rint((half - domain.low[i]) / domain.step[i]) * domain.step[i]
+        is_nearer = abs(half - plain[i]) < abs(row[i] - plain[i]) - domain.unit[i] / 2
+        if is_nearer:
+            values.append((i, float(half)))
+    return values
+
+
+def _holds(model: Model, domain: Domain, firsts: FloatArray, seconds: FloatArray) -> FloatArray:
+    """Which pairs are discriminatory ``(n_pairs,)``."""
+    scores_first, scores_second = model.scores(firsts), model.scores(seconds)
+    if domain.scope.score_gap > 0:
+        return np.asarray(np.abs(scores_first - scores_second).max(axis=1) > domain.scope.score_gap)
+    return np.asarray(model.decide(scores_first) != model.decide(scores_second))
+
+
+def _replayed(model: Model, first: FloatArray, second: FloatArray, evaluation: int) -> Pairs:
+    rows = np.stack([first, second])
+    scores = model.scores(rows)
+    decisions = model.decide(scores)
+    shown = scores[:, 0] if model.is_binary else scores.max(axis=1)
+    return Pairs(
+        rows[:1], rows[1:], shown[:1], shown[1:], decisions[:1], decisions[1:], np.array([evaluation], dtype=np.int64)
+    )

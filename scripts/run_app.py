@@ -1,0 +1,151 @@
+"""Start the app on this machine and say where it is: `make run`, or `.venv/bin/python scripts/run_app.py --help`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+import webbrowser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = "127.0.0.1"
+FIRST_PORT = 8501
+N_PORTS_TRIED = 100
+MAX_SECONDS_TO_START = 60.0
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="run_app.py", description="Start Evenhand on this machine.")
+    parser.add_argument("--port", type=int, help=f"port on {ADDRESS} (default: {FIRST_PORT}, or the next free one)")
+    parser.add_argument(
+        "--workspace",
+        type=Path,
+        default=Path(os.environ.get("EVENHAND_WORKSPACE", ROOT / "workspace")),
+        help="folder that keeps reviews, runs and uploaded files (default: workspace/)",
+    )
+    parser.add_argument(
+        "--allow-unsafe-models",
+        action="store_true",
+        help="accept pickle, joblib and SavedModel files, which can run any code when they are loaded",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    return parser.parse_args(arguments)
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on this port of this machine."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError:
+            return False
+    return True
+
+
+def choose_port(wanted: int | None) -> int:
+    """The wanted port, or the first free one from 8501 on.
+
+    Raises:
+        SystemExit: the wanted port is taken or out of range, or no port is free.
+    """
+    if wanted is not None:
+        if not 1 <= wanted <= 65535:
+            raise SystemExit(f"A port must be between 1 and 65535, got {wanted}. Choose another with --port.")
+        if not is_free(wanted):
+            raise SystemExit(f"Port {wanted} must be free, but another program uses it. Choose another with --port.")
+        return wanted
+    for port in range(FIRST_PORT, FIRST_PORT + N_PORTS_TRIED):
+        if is_free(port):
+            return port
+    raise SystemExit(f"No port from {FIRST_PORT} to {FIRST_PORT + N_PORTS_TRIED - 1} is free. Name one with --port.")
+
+
+def prepare_workspace(folder: Path) -> Path:
+    """Make the workspace folder, readable by this user only, and check that it can be written.
+
+    Raises:
+        SystemExit: it cannot be made or written.
+    """
+    folder = folder.expanduser().resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = folder / f".write-test-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as problem:
+        raise SystemExit(
+            f"The workspace folder must be writable, got '{folder}' ({problem.strerror}). "
+            "Choose another with --workspace."
+        ) from None
+    return folder
+
+
+def has_display() -> bool:
+    """Whether a browser opened here would be seen by somebody."""
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def announce(address: str, opens_browser: bool) -> None:
+    """Wait until the app answers, then print its address and open it."""
+    deadline = time.monotonic() + MAX_SECONDS_TO_START
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.05)
+            continue
+        print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
+        if opens_browser:
+            webbrowser.open(address)
+        return
+    print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)
+
+
+def preload() -> None:
+    """Import what the first page needs while nobody waits for it yet."""
+    import plotly.graph_objects  # noqa: F401  (imported for its effect: it takes most of a second)
+
+
+def serve(port: int) -> None:
+    """Run the Streamlit server in this process until it is stopped."""
+    from streamlit import config
+    from streamlit.runtime.pages_manager import PagesManager
+    from streamlit.web import bootstrap
+
+    script = str(ROOT / "app.py")
+    config._main_script_path = script  # .streamlit/config.toml is looked up beside it, whatever the current folder is
+    # Streamlit takes a folder called "pages" for its older automatic menu until a script has called st.navigation
+    # once. A deep link as the first request would then meet pages that nobody declared.
+    PagesManager.uses_pages_directory = False
+    options = {"server_port": port, "server_address": ADDRESS, "server_headless": True}
+    bootstrap.load_config_options(flag_options=options)
+    threading.Thread(target=preload, daemon=True).start()
+    bootstrap.run(script, False, [], options)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start the app; returns when it is stopped."""
+    options = parse_options(sys.argv[1:] if arguments is None else arguments)
+    port = choose_port(options.port)
+    os.environ["EVENHAND_WORKSPACE"] = str(prepare_workspace(options.workspace))
+    if options.allow_unsafe_models:
+        os.environ["EVENHAND_UNSAFE_FORMATS"] = "1"
+        print("Pickle, joblib and SavedModel files are accepted: they can run any code on this machine.", flush=True)
+    opens_browser = not options.no_browser and has_display()
+    threading.Thread(target=announce, args=(f"http://{ADDRESS}:{port}", opens_browser), daemon=True).start()
+    serve(port)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

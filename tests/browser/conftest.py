@@ -1,0 +1,78 @@
+"""The server, the browser and the pages that browser tests ask for. See README.md beside this file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from driver import AppPage, AppServer, launch_browser
+from playwright.sync_api import Browser, sync_playwright
+
+OpenPage = Callable[..., AppPage]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of this process."""
+    os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(Path(__file__).resolve().parents[2] / ".venv" / "browsers"))
+    with sync_playwright() as playwright:
+        browser = launch_browser(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """The app with an empty workspace, shared by the tests of one module."""
+    server = AppServer(tmp_path_factory.mktemp("app") / "workspace").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[AppServer]:
+    """A server of this test's own that nobody has asked for a page yet; may be killed and restarted."""
+    server = AppServer(tmp_path / "workspace").start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def open_page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    """Opens tabs: `open_page(server, theme="dark", width=1400, height=900)`, each a user of its own.
+
+    After the test: no tab may have asked for anything outside this machine.
+    """
+    opened: list[AppPage] = []
+
+    def open_one(server: AppServer, *, theme: str = "light", width: int = 1400, height: int = 900) -> AppPage:
+        size = {"width": width, "height": height}
+        context = chromium.new_context(viewport=size, color_scheme=theme, accept_downloads=True)
+        opened.append(AppPage(server, context))
+        return opened[-1]
+
+    yield open_one
+    has_failed = getattr(request.node, "has_failed", False)
+    for number, tab in enumerate(opened):
+        if has_failed:
+            tab.screenshot(f"failed/{request.node.name}-{number}")
+            request.node.add_report_section("call", "server log", tab.server.log_text()[-4000:])
+        tab.context.close()
+    assert [url for tab in opened for url in tab.external_requests] == []
+
+
+@pytest.fixture
+def app(app_server: AppServer, open_page: OpenPage) -> AppPage:
+    """A tab on the module's server, light theme, nothing opened yet: begin with `app.goto()`."""
+    return open_page(app_server)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Let fixtures know that the test failed."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]  # the hook wrapper's result object has no public type
+    if report.when == "call":
+        item.has_failed = report.failed  # type: ignore[attr-defined]  # a mark on the item for the fixtures

@@ -1,0 +1,306 @@
+"""Drives the app as a user would: a server on a free port, a real browser, waits that know when the app is at rest."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlencode, urlparse
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, Request, expect
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from browser import QUIET_FLAGS, candidates  # noqa: E402  (scripts/ is no package)
+
+MAX_SECONDS_TO_START = 60.0
+MAX_MS_TO_REST = 30_000
+MAX_MS_TO_ACT = 10_000
+REST_MS = 120
+LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
+
+# The app is at rest when the script has ended, the connection stands, and nothing is marked as stale or as a
+# placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
+AT_REST = """
+(restMs) => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const isAtRest = app !== null
+    && app.getAttribute('data-test-script-state') === 'notRunning'
+    && app.getAttribute('data-test-connection-state') === 'CONNECTED'
+    && document.querySelector('[data-stale="true"]') === null
+    && document.querySelector('[data-testid="stSkeleton"]') === null;
+  const now = performance.now();
+  if (!isAtRest) { window.__restSince = undefined; return false; }
+  if (window.__restSince === undefined) { window.__restSince = now; }
+  return now - window.__restSince >= restMs;
+}
+"""
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class AppServer:
+    """The app as `make run` starts it, on a free port, with a workspace of its own."""
+
+    def __init__(self, workspace: Path, options: tuple[str, ...] = (), environment: dict[str, str] | None = None):
+        self.workspace = workspace
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = workspace.parent / f"{workspace.name}-server.log"
+        self._options = options
+        self._environment = environment or {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the app."""
+        assert self._process is not None, "the server was not started"
+        return self._process.pid
+
+    def start(self) -> AppServer:
+        """Start it and wait until it answers (it has drawn no page yet)."""
+        command = [sys.executable, str(ROOT / "scripts" / "run_app.py"), "--no-browser", "--port", str(self.port)]
+        command += ["--workspace", str(self.workspace), *self._options]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=self.workspace.parent,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment},
+            )
+        deadline = time.monotonic() + MAX_SECONDS_TO_START
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the app did not start; its log:\n{self.log_text()}")
+            time.sleep(0.05)
+        return self
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1).close()
+        except (urllib.error.URLError, OSError):
+            return False
+        return True
+
+    def log_text(self) -> str:
+        """What the server printed, its last 20,000 characters."""
+        return self.log.read_text(errors="replace")[-20_000:] if self.log.exists() else ""
+
+    def kill(self) -> None:
+        """End it at once, as a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it as Ctrl-C would."""
+        self._end(signal.SIGINT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.send_signal(number)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(timeout=10)
+
+    def restart(self) -> AppServer:
+        """Start it again, after `stop` or `kill`, on the same port and workspace."""
+        self.stop()
+        return self.start()
+
+
+def launch_browser(playwright: Playwright) -> Browser:
+    """Start the first browser of this machine that starts."""
+    for path in candidates():
+        return playwright.chromium.launch(executable_path=str(path), args=list(QUIET_FLAGS))
+    raise RuntimeError("the browser tests need a Chromium: run `make test`, which gets one, or set EVENHAND_BROWSER")
+
+
+class AppPage:
+    """One browser tab on the app, with the words of a user: click, choose, upload, read."""
+
+    def __init__(self, server: AppServer, context: BrowserContext):
+        self.server = server
+        self.context = context
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(MAX_MS_TO_ACT)
+        self.external_requests: list[str] = []
+        self.page_errors: list[str] = []
+        context.on("request", self._note_request)
+        self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
+
+    def _note_request(self, request: Request) -> None:
+        address = urlparse(request.url)
+        if address.scheme not in ("data", "blob", "about") and address.hostname not in LOOPBACK:
+            self.external_requests.append(request.url)
+
+    # Where
+
+    def goto(self, path: str = "", *, settle: bool = True, **query: str) -> None:
+        """Open an address of the app: `goto("pairs", run=run_id)`. Always a new session, like a pasted link."""
+        self.page.goto(f"{self.server.url}/{path}{'?' + urlencode(query) if query else ''}")
+        if settle:
+            self.wait_until_at_rest()
+
+    def reload(self) -> None:
+        """Press F5."""
+        self.page.reload()
+        self.wait_until_at_rest()
+
+    def open_menu(self, title: str) -> None:
+        """Go to a page through the menu at the side."""
+        link = self.page.get_by_test_id("stSidebarNavLink").filter(has_text=re.compile(rf"\b{re.escape(title)}\s*$"))
+        link.first.click()
+        self.wait_until_at_rest()
+
+    def query(self) -> str:
+        """The query part of the address."""
+        return urlparse(self.page.url).query
+
+    # Waiting and reading
+
+    def wait_until_at_rest(self, max_ms: int = MAX_MS_TO_REST) -> None:
+        """Wait until the app has nothing more to do."""
+        self.page.evaluate("() => { window.__restSince = undefined; }")  # rest before an action says nothing
+        self.page.wait_for_function(AT_REST, arg=REST_MS, timeout=max_ms, polling=30)
+
+    def text(self) -> str:
+        """What the page shows, without the menu."""
+        return self.page.get_by_test_id("stMain").inner_text()
+
+    def expect_text(self, text: str | re.Pattern[str], max_ms: int = MAX_MS_TO_REST) -> None:
+        """Wait until the page shows this text (for what a run brings by itself)."""
+        expect(self.page.get_by_test_id("stMain")).to_contain_text(text, timeout=max_ms)
+
+    def expect_no_exception(self) -> None:
+        """No Streamlit exception box and no "Page not found" is on the page, and no script of the page failed."""
+        assert self.page.get_by_test_id("stException").count() == 0, self.text()
+        assert self.page.get_by_text("Page not found").count() == 0, "the app says: Page not found"
+        assert self.page_errors == []
+
+    def by_key(self, key: str) -> Locator:
+        """The element that the page gave this `key=`."""
+        return self.page.locator(f".st-key-{key}")
+
+    # Doing. `label` is the text a user reads; the first visible match is taken, `within` narrows the search.
+
+    def _where(self, within: Locator | None) -> Locator:
+        return within if within is not None else self.page.get_by_test_id("stApp")
+
+    def click_button(self, label: str, *, within: Locator | None = None, settle: bool = True) -> None:
+        """Press the button (or link button, or download button) with this label."""
+        place = self._where(within)
+        exact = place.get_by_role("button", name=label, exact=True)
+        button = exact if exact.count() else place.get_by_role("button", name=label)
+        button.first.click()
+        if settle:
+            self.wait_until_at_rest()
+
+    def click_text(self, text: str, *, within: Locator | None = None) -> None:
+        """Click on whatever shows this text: a tab, a link, a pill, a radio option, an expander."""
+        self._where(within).get_by_text(text, exact=True).first.click()
+        self.wait_until_at_rest()
+
+    def click_link(self, text: str, *, within: Locator | None = None) -> None:
+        """Follow the link with this text."""
+        self._where(within).get_by_role("link", name=text).first.click()
+        self.wait_until_at_rest()
+
+    def fill(self, label: str, value: str, *, within: Locator | None = None) -> None:
+        """Type into the text, number or date field with this label, and press Enter."""
+        field = self._where(within).get_by_label(label, exact=True).first
+        field.fill(value)
+        field.press("Enter")
+        self.wait_until_at_rest()
+
+    def set_checked(self, label: str, is_checked: bool = True, *, within: Locator | None = None) -> None:
+        """Set the checkbox or toggle with this label."""
+        place = self._where(within)
+        box = place.locator('[data-testid="stCheckbox"]').filter(has_text=label).first
+        if box.locator("input").is_checked() != is_checked:
+            box.locator("label").first.click()
+        self.wait_until_at_rest()
+
+    def choose(self, label: str, option: str, *, within: Locator | None = None) -> None:
+        """Choose an option of the select box, multiselect, radio group, pills or segmented control with this label.
+
+        In a multiselect and in pills of several this adds the option (a second time takes it away in pills).
+        """
+        place = self._where(within)
+        group = place.locator(
+            '[data-testid="stRadio"], [data-testid="stButtonGroup"], [data-testid="stSelectbox"], '
+            '[data-testid="stMultiSelect"], [data-testid="stSelectSlider"]'
+        ).filter(has=self.page.get_by_test_id("stWidgetLabel").get_by_text(label, exact=True))
+        widget = group.first
+        kind = widget.get_attribute("data-testid")
+        if kind in ("stRadio", "stButtonGroup"):
+            widget.get_by_text(option, exact=True).first.click()
+        else:
+            field = widget.locator("input").first
+            field.click()
+            field.fill(option)
+            self.page.get_by_role("option", name=option, exact=True).first.click()
+            if kind == "stMultiSelect":
+                self.page.keyboard.press("Escape")
+        self.wait_until_at_rest()
+
+    def upload(self, label: str, path: Path | str | list[Path], *, within: Locator | None = None) -> None:
+        """Give a file (or files) to the uploader with this label."""
+        place = self._where(within)
+        uploader = place.get_by_test_id("stFileUploader").filter(has_text=label).first
+        uploader.locator('input[type="file"]').set_input_files(path)
+        self.page.wait_for_timeout(100)  # the transfer starts after the input event; until then the app is at rest
+        self.wait_until_at_rest()
+
+    def download(self, label: str, *, within: Locator | None = None) -> Path:
+        """Press a download button and return the file that came."""
+        with self.page.expect_download() as coming:
+            self.click_button(label, within=within, settle=False)
+        self.wait_until_at_rest()
+        return Path(coming.value.path())
+
+    def select_table_row(self, key: str, row: int) -> None:
+        """Tick the selection box of a row (0 = first shown) of the table that has this `key=`."""
+        table = self.by_key(key).locator(".dvn-scroller").first
+        table.click(position={"x": 16, "y": 35 + 35 * row + 17})
+        self.page.wait_for_timeout(250)  # the table gathers clicks for a moment before it tells the server
+        self.wait_until_at_rest()
+
+    def screenshot(self, name: str, *, full_page: bool = True) -> Path | None:
+        """Keep a picture as NAME.png in the folder EVENHAND_SCREENSHOTS; without it, take none."""
+        folder = os.environ.get("EVENHAND_SCREENSHOTS")
+        if not folder:
+            return None
+        target = Path(folder) / f"{name}.png"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if full_page:
+            self._grow_to_content()
+        self.page.screenshot(path=target, animations="disabled")
+        return target
+
+    def _grow_to_content(self) -> None:
+        """Make the window as high as the page: Streamlit scrolls inside it, so a full-page picture would be cut."""
+        height = self.page.evaluate("""() => {
+            const main = document.querySelector('[data-testid="stMain"]');
+            return main === null ? 900 : Math.min(Math.max(main.scrollHeight, 900), 6000);
+        }""")
+        size = self.page.viewport_size or {"width": 1400, "height": 900}
+        if height != size["height"]:
+            self.page.set_viewport_size({"width": size["width"], "height": height})
+            self.wait_until_at_rest()

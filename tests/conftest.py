@@ -1,0 +1,40 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out."""
+    browser_tests = Path(__file__).resolve().parent / "browser"
+    for item in items:
+        if browser_tests in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the real data sets and models; without it the test is skipped, and says so."""
+    named = os.environ.get("EVENHAND_SHARED")
+    if not named:
+        pytest.skip("real data and models not here: EVENHAND_SHARED is not set")
+    folder = Path(named)
+    if not folder.is_dir():
+        pytest.skip(f"real data and models not here: EVENHAND_SHARED names '{folder}', which is no folder")
+    return folder

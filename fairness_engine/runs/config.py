@@ -1,0 +1,139 @@
+"""What a run is asked to do, as one value that can be stored, shown and repeated."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.domain import Scope
+from fairness_engine.errors import SettingError
+from fairness_engine.schema import Schema
+from fairness_engine.search.technique import Budget
+
+WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
+UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
+_VERSIONED = ("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops")
+MAX_SEED = 2**63 - 1
+
+
+class RunKind(StrEnum):
+    """What a run does."""
+
+    SEARCH = "search"
+    ESTIMATE = "estimate"
+
+
+class Distribution(StrEnum):
+    """What an estimate draws; a share is always named with it."""
+
+    UNIFORM = "uniform"
+    DATA = "data"
+    PERTURBED = "perturbed"
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Versions of this program, Python and the libraries that can change a result; what is absent is left out."""
+    versions = {"python": platform.python_version()}
+    for name in _VERSIONED:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    if "evenhand" not in versions:
+        versions["evenhand"] = "0.1.0"
+    return versions
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run, completely: the same configuration gives the same pairs.
+
+    Args:
+        kind: search or estimate.
+        data_id, model_id: files of the store (their content is in the id).
+        schema: the columns as the review corrected them.
+        scope: protected attributes, threshold, limits.
+        technique: name in ``search.registry``; empty for an estimate.
+        settings: of the technique, by name; what is not named keeps its default.
+        budget: when a search ends.
+        seed: 0 or more; every random draw derives from it.
+        comparison: runs of one side-by-side comparison share this text.
+        max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.
+        distribution, n_samples: of an estimate.
+        versions: of this program and the libraries that can change a result.
+
+    Raises:
+        SettingError: a seed, a number of starts or of samples out of its range, or a search without a technique.
+    """
+
+    kind: RunKind
+    data_id: str
+    model_id: str
+    schema: Schema
+    scope: Scope
+    technique: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 0
+    comparison: str | None = None
+    max_starts: int | None = None
+    distribution: Distribution = Distribution.UNIFORM
+    n_samples: int = 20_000
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", RunKind(self.kind))
+        object.__setattr__(self, "distribution", Distribution(self.distribution))
+        if not 0 <= self.seed <= MAX_SEED:
+            raise SettingError(f"The seed must be a whole number from 0 to {MAX_SEED}, got {self.seed}.")
+        if self.kind is RunKind.SEARCH and not self.technique:
+            raise SettingError("A search needs a technique, got none. Choose one under Plan.")
+        if self.max_starts is not None and self.max_starts < 1:
+            raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
+        if self.n_samples < 1:
+            raise SettingError(f"The number of samples must be at least 1, got {self.n_samples}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text; ``from_json`` reads it back to an equal configuration."""
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        content |= {
+            "kind": self.kind.value,
+            "distribution": self.distribution.value,
+            "schema": self.schema.to_json(),
+            "scope": self.scope.to_json(),
+            "budget": asdict(self.budget),
+            "settings": dict(self.settings),
+            "versions": dict(self.versions),
+        }
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
+        """Read what ``to_json`` wrote."""
+        known = dict(content)
+        known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
+        known["scope"] = Scope.from_json(content["scope"])
+        known["budget"] = Budget(**content["budget"])
+        return cls(**known)
+
+    def with_seed(self, seed: int) -> RunConfig:
+        """The same run with another seed."""
+        return replace(self, seed=seed)
+
+
+def default_workspace() -> Path:
+    """The folder that ``EVENHAND_WORKSPACE`` names, else ``workspace`` in the current folder."""
+    return Path(os.environ.get(WORKSPACE_VARIABLE) or "workspace").absolute()
+
+
+def unsafe_formats_allowed() -> bool:
+    """True when the operator switched on formats that run code on load (pickle, joblib) at start."""
+    return os.environ.get(UNSAFE_FORMATS_VARIABLE, "").strip().lower() in {"1", "true", "yes", "on"}

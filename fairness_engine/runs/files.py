@@ -1,0 +1,102 @@
+"""Files of the store: kept once by content, named by their hash, whatever they were called."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.errors import RunError
+from fairness_engine.runs import tables
+from fairness_engine.runs.records import FileRole, StoredFile
+
+_CHUNK_BYTES = 1 << 20
+_MAX_NAME = 200
+
+
+class FileShelf:
+    """The part of the run store that keeps files. Their bytes lie in ``<workspace>/files/ab/abcd...``."""
+
+    engine: Engine
+    workspace: Path
+
+    def add_file(self, source: bytes | Path, name: str, role: FileRole) -> StoredFile:
+        """Keep a copy of a file; the same content under the same name is kept once.
+
+        Args:
+            source: its bytes, or where it is.
+            name: what people call it; never used as a path.
+            role: what it is for.
+
+        Raises:
+            RunError: the source cannot be read, or the workspace not be written.
+        """
+        role = FileRole(role)
+        shown = display_name(name)
+        try:
+            sha256, n_bytes = self._keep(source)
+        except OSError as error:
+            raise RunError(f"The file '{shown}' cannot be kept in the workspace: {error.strerror or error}.") from None
+        identity = hashlib.sha256(f"{role}\0{shown}\0{sha256}".encode()).hexdigest()[:20]
+        values = {"id": identity, "sha256": sha256, "role": role.value, "name": shown, "n_bytes": n_bytes}
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.files).values(**values, created=time.time()))
+        except IntegrityError:  # the same file again
+            pass
+        return self.file(identity)
+
+    def file(self, file_id: str) -> StoredFile:
+        """A file by its id.
+
+        Raises:
+            RunError: there is no such file.
+        """
+        with self.engine.connect() as connection:
+            row = connection.execute(select(tables.files).where(tables.files.c.id == file_id)).one_or_none()
+        if row is None:
+            raise RunError(f"There is no file '{file_id}' in this workspace. Upload it again.")
+        return StoredFile(row.id, row.name, FileRole(row.role), self._path(row.sha256), row.n_bytes, row.sha256)
+
+    def _path(self, sha256: str) -> Path:
+        return self.workspace / "files" / sha256[:2] / sha256
+
+    def _keep(self, source: bytes | Path) -> tuple[str, int]:
+        """Copy and hash in one pass, then move into place in one step."""
+        folder = self.workspace / "files"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        digest, n_bytes = hashlib.sha256(), 0
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix="incoming-")
+        try:
+            with os.fdopen(handle, "wb") as target:
+                for chunk in _chunks(source):
+                    digest.update(chunk)
+                    n_bytes += target.write(chunk)
+            path = self._path(digest.hexdigest())
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+        return digest.hexdigest(), n_bytes
+
+
+def display_name(name: str) -> str:
+    """A name fit for screens: the last part, without control characters, at most 200 characters."""
+    last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    shown = "".join(character for character in last if character.isprintable()).strip()
+    return shown[-_MAX_NAME:] or "unnamed"
+
+
+def _chunks(source: bytes | Path) -> Iterator[bytes]:
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+    else:
+        yield source

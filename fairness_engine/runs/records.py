@@ -1,0 +1,125 @@
+"""What the run store hands out: small frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.domain import Scope
+from fairness_engine.events import StopReason
+from fairness_engine.runs.config import RunConfig
+from fairness_engine.schema import Schema
+
+
+class FileRole(StrEnum):
+    """What a stored file is for."""
+
+    DATA = "data"
+    MODEL = "model"
+    OTHER = "other"
+
+
+class RunState(StrEnum):
+    """Where a run stands. The last four are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    CRASHED = "crashed"
+    FAILED = "failed"
+
+    @property
+    def is_final(self) -> bool:
+        """True when the run will not change any more."""
+        return self not in (RunState.QUEUED, RunState.RUNNING)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of the store.
+
+    Args:
+        id: of this content under this name in this role.
+        name: as it was uploaded; for screens only, never a path.
+        path: where its bytes are, named by ``sha256``.
+        n_bytes: its length.
+    """
+
+    id: str
+    name: str
+    role: FileRole
+    path: Path
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """One data set, one model, one scope. ``dataclasses.replace`` it and hand it to ``RunStore.save_review``."""
+
+    id: str
+    name: str
+    owner: str
+    created: datetime
+    changed: datetime
+    data_id: str | None = None
+    model_id: str | None = None
+    schema: Schema | None = None
+    scope: Scope | None = None
+    fit: dict[str, Any] | None = None
+    stage: str = ""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run as it stands: counts are those of its last progress; ``n_rejected`` pairs did not survive the replay."""
+
+    id: str
+    review_id: str | None
+    config: RunConfig
+    state: RunState
+    stop_reason: StopReason | None
+    message: str | None
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    evaluations: int
+    seconds: float
+    n_tried: int
+    n_found: int
+    n_rejected: int
+    phase: str
+    is_cancel_requested: bool
+    worker_host: str | None
+    worker_pid: int | None
+    worker_born: str | None
+
+    @property
+    def is_active(self) -> bool:
+        """True while the run waits or works."""
+        return not self.state.is_final
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A pair of a run that a person kept, with a note."""
+
+    review_id: str
+    run_id: str
+    pair_index: int
+    note: str
+    created: datetime
+
+
+def to_time(seconds: float) -> datetime:
+    """Seconds since 1970 as a moment in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def to_optional_time(seconds: float | None) -> datetime | None:
+    """Seconds since 1970 as a moment in UTC, or ``None``."""
+    return None if seconds is None else to_time(seconds)

@@ -1,0 +1,144 @@
+"""Reviews and the pairs that people pinned."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, Row, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.domain import Scope
+from fairness_engine.errors import RunError
+from fairness_engine.runs import tables
+from fairness_engine.runs.records import Pin, Review, to_time
+from fairness_engine.schema import Schema
+
+LOCAL_OWNER = "local"
+_MAX_NAME = 200
+
+
+class ReviewShelf:
+    """The part of the run store that keeps reviews and pins."""
+
+    engine: Engine
+    workspace: Path
+
+    def create_review(self, name: str, owner: str = LOCAL_OWNER) -> Review:
+        """A new, empty review with an id that cannot be guessed."""
+        review_id, now = secrets.token_hex(10), time.time()
+        values = {"name": _title(name), "owner": owner, "created": now, "changed": now}
+        with self.engine.begin() as connection:
+            connection.execute(insert(tables.reviews).values(id=review_id, **values))
+        return self.review(review_id)
+
+    def review(self, review_id: str) -> Review:
+        """A review by its id.
+
+        Raises:
+            RunError: there is none, or it was deleted.
+        """
+        kept = (tables.reviews.c.id == review_id) & ~tables.reviews.c.is_deleted
+        with self.engine.connect() as connection:
+            row = connection.execute(select(tables.reviews).where(kept)).one_or_none()
+        if row is None:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.")
+        return _review(row)
+
+    def reviews(self, owner: str = LOCAL_OWNER) -> list[Review]:
+        """All reviews of an owner, the last changed first."""
+        table = tables.reviews
+        query = select(table).where((table.c.owner == owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
+        with self.engine.connect() as connection:
+            return [_review(row) for row in connection.execute(query)]
+
+    def save_review(self, review: Review) -> Review:
+        """Store what changed (name, files, schema, scope, fit, stage); returns it as stored."""
+        values = {
+            "name": _title(review.name),
+            "changed": time.time(),
+            "data_id": review.data_id,
+            "model_id": review.model_id,
+            "schema": review.schema and review.schema.to_json(),
+            "scope": review.scope and review.scope.to_json(),
+            "fit": review.fit,
+            "stage": review.stage,
+        }
+        self._change(review.id, values)
+        return self.review(review.id)
+
+    def rename_review(self, review_id: str, name: str) -> None:
+        """Give a review another name."""
+        self._change(review_id, {"name": _title(name), "changed": time.time()})
+
+    def delete_review(self, review_id: str) -> None:
+        """Take a review off the list. Its runs and files stay in the workspace."""
+        self._change(review_id, {"is_deleted": True})
+
+    def _change(self, review_id: str, values: dict[str, Any]) -> None:
+        kept = (tables.reviews.c.id == review_id) & ~tables.reviews.c.is_deleted
+        with self.engine.begin() as connection:
+            changed = connection.execute(update(tables.reviews).where(kept).values(**values)).rowcount
+        if not changed:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.")
+
+    # --- pins -----------------------------------------------------------------------------
+
+    def set_pin(self, review_id: str, run_id: str, pair_index: int, note: str = "") -> None:
+        """Pin a pair, or change the note of a pinned one.
+
+        Args:
+            pair_index: position among the run's pairs, 0 or more, in the order of discovery.
+
+        Raises:
+            RunError: there is no such review or run.
+        """
+        here = _this_pin(review_id, run_id, pair_index)
+        values = {"review_id": review_id, "run_id": run_id, "pair_index": pair_index, "note": note}
+        try:
+            with self.engine.begin() as connection:
+                if not connection.execute(update(tables.pins).where(here).values(note=note)).rowcount:
+                    connection.execute(insert(tables.pins).values(**values, created=time.time()))
+        except IntegrityError:
+            raise RunError("A pin needs a review and a run of this workspace. Open the review again.") from None
+
+    def remove_pin(self, review_id: str, run_id: str, pair_index: int) -> None:
+        """Take a pin away; nothing happens when there is none."""
+        with self.engine.begin() as connection:
+            connection.execute(delete(tables.pins).where(_this_pin(review_id, run_id, pair_index)))
+
+    def pins(self, review_id: str) -> list[Pin]:
+        """All pins of a review, the oldest first."""
+        table = tables.pins
+        query = select(table).where(table.c.review_id == review_id).order_by(table.c.created, table.c.pair_index)
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [Pin(row.review_id, row.run_id, row.pair_index, row.note, to_time(row.created)) for row in rows]
+
+
+def _this_pin(review_id: str, run_id: str, pair_index: int) -> Any:
+    columns = tables.pins.c
+    return (columns.review_id == review_id) & (columns.run_id == run_id) & (columns.pair_index == pair_index)
+
+
+def _title(name: str) -> str:
+    shown = "".join(character for character in name if character.isprintable()).strip()
+    return shown[:_MAX_NAME] or "Untitled review"
+
+
+def _review(row: Row[Any]) -> Review:
+    return Review(
+        id=row.id,
+        name=row.name,
+        owner=row.owner,
+        created=to_time(row.created),
+        changed=to_time(row.changed),
+        data_id=row.data_id,
+        model_id=row.model_id,
+        schema=Schema.from_json(row.schema) if row.schema else None,
+        scope=Scope.from_json(row.scope) if row.scope else None,
+        fit=row.fit,
+        stage=row.stage,
+    )

@@ -1,0 +1,226 @@
+"""Runs in the store: created, claimed by one worker, followed, ended in exactly one final state."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Engine, Row, Update, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.errors import RunError
+from fairness_engine.events import Pairs, Progress, StopReason
+from fairness_engine.runs import tables
+from fairness_engine.runs.config import RunConfig
+from fairness_engine.runs.pairs_file import read_pairs
+from fairness_engine.runs.records import RunRecord, RunState, to_optional_time, to_time
+
+_READ_ATTEMPTS = 5
+
+
+class RunShelf:
+    """The part of the run store that keeps runs, their progress, pairs and results."""
+
+    engine: Engine
+    workspace: Path
+
+    def create_run(self, config: RunConfig, review_id: str | None = None) -> str:
+        """Put a run in the queue; returns its id. ``launch.launch`` starts it.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        run_id = secrets.token_hex(10)
+        values = {"id": run_id, "review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value}
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.runs).values(**values, created=time.time()))
+        except IntegrityError:
+            raise RunError("A run needs a review of this workspace. Open the review again.") from None
+        return run_id
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run by its id.
+
+        Raises:
+            RunError: there is none.
+        """
+        with self.engine.connect() as connection:
+            row = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one_or_none()
+        if row is None:
+            raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
+        return _record(row)
+
+    def runs(self, review_id: str | None = None) -> list[RunRecord]:
+        """All runs, or those of a review, the newest first."""
+        query = select(tables.runs).order_by(tables.runs.c.created.desc())
+        if review_id is not None:
+            query = query.where(tables.runs.c.review_id == review_id)
+        with self.engine.connect() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    def runs_in(self, *states: RunState) -> list[RunRecord]:
+        """All runs in one of these states, the oldest first."""
+        table = tables.runs
+        query = select(table).where(table.c.state.in_([s.value for s in states])).order_by(table.c.created, table.c.id)
+        with self.engine.connect() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    def progress(self, run_id: str) -> pd.DataFrame:
+        """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
+        names = ["evaluations", "seconds", "n_tried", "n_found", "phase"]
+        table = tables.progress
+        query = select(*(table.c[name] for name in names)).where(table.c.run_id == run_id).order_by(table.c.id)
+        with self.engine.connect() as connection:
+            return pd.DataFrame([tuple(row) for row in connection.execute(query)], columns=names)
+
+    def results(self, run_id: str) -> dict[str, Any]:
+        """What a run found beside pairs, by name: ``share`` {share, low, high, n_hits, n, distribution},
+        ``share_curve`` [[n, share, low, high]], ``group_score`` {score, shares, counts, groups}."""
+        table = tables.results
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))
+            return {row.name: row.content for row in rows}
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask a run to stop and keep what it found; one that still waits is cancelled at once.
+
+        Nothing happens to a run that has ended.
+        """
+        this = tables.runs.c.id == run_id
+        now = time.time()
+        with self.engine.begin() as connection:
+            connection.execute(
+                update(tables.runs)
+                .where(this & (tables.runs.c.state == RunState.QUEUED.value))
+                .values(state=RunState.CANCELLED.value, stop_reason=StopReason.CANCELLED.value, finished=now)
+            )
+            connection.execute(_while_running(run_id).values(is_cancel_requested=True))
+
+    # --- pairs ----------------------------------------------------------------------------
+
+    def n_pairs(self, run_id: str) -> int:
+        """How many pairs are stored."""
+        query = select(func.coalesce(func.sum(tables.parts.c.n_pairs), 0)).where(tables.parts.c.run_id == run_id)
+        with self.engine.connect() as connection:
+            return int(connection.scalar(query) or 0)
+
+    def pairs(self, run_id: str, limit: int | None = None, offset: int = 0) -> Pairs:
+        """Stored pairs in the order of discovery, from ``offset`` on, at most ``limit``.
+
+        Raises:
+            RunError: there is no such run, or its files are damaged or gone.
+        """
+        config = self.run(run_id).config
+        for _ in range(_READ_ATTEMPTS):
+            try:
+                return self._read_pairs(run_id, config, limit, offset)
+            except FileNotFoundError:  # merged since it was listed: list again
+                continue
+        raise RunError("The stored pairs of this run cannot be found in the workspace folder. Run again.")
+
+    def _read_pairs(self, run_id: str, config: RunConfig, limit: int | None, offset: int) -> Pairs:
+        end = None if limit is None else offset + limit
+        batches = []
+        for part in self.parts(run_id):
+            if part.start + part.n_pairs <= offset or (end is not None and part.start >= end):
+                continue
+            pairs = read_pairs(self.run_folder(run_id) / part.file, config)
+            batches.append(pairs[max(offset - part.start, 0) : None if end is None else end - part.start])
+        return Pairs.concatenate(batches, len(config.schema.inputs))
+
+    def parts(self, run_id: str) -> list[Row[tuple[int, int, str]]]:
+        """The files of a run's pairs: ``start``, ``n_pairs``, ``file``, in order."""
+        table = tables.parts
+        query = select(table.c.start, table.c.n_pairs, table.c.file)
+        with self.engine.connect() as connection:
+            return list(connection.execute(query.where(table.c.run_id == run_id).order_by(table.c.start)))
+
+    def run_folder(self, run_id: str) -> Path:
+        """Where a run's log and Parquet files lie."""
+        return self.workspace / "runs" / run_id
+
+    # --- for the worker -------------------------------------------------------------------
+
+    def claim(self, run_id: str, host: str, pid: int, born: str) -> bool:
+        """Take a queued run; true for exactly one of those who try."""
+        queued = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        values = {"state": RunState.RUNNING.value, "started": time.time(), "phase": "starting"}
+        values |= {"worker_host": host, "worker_pid": pid, "worker_born": born}
+        with self.engine.begin() as connection:
+            return connection.execute(update(tables.runs).where(queued).values(**values)).rowcount == 1
+
+    def is_cancel_requested(self, run_id: str) -> bool:
+        """True once someone asked the run to stop."""
+        query = select(tables.runs.c.is_cancel_requested).where(tables.runs.c.id == run_id)
+        with self.engine.connect() as connection:
+            return bool(connection.scalar(query))
+
+    def add_progress(self, run_id: str, progress: Progress) -> None:
+        """Append a line to the curve and show it as the run's state."""
+        values = {name: getattr(progress, name) for name in ("evaluations", "seconds", "n_tried", "n_found")}
+        values["phase"] = progress.phase[:200]
+        with self.engine.begin() as connection:
+            if connection.execute(_while_running(run_id).values(**values)).rowcount:
+                connection.execute(insert(tables.progress).values(run_id=run_id, **values))
+
+    def set_phase(self, run_id: str, phase: str) -> None:
+        """Say what a run is doing before its first progress."""
+        with self.engine.begin() as connection:
+            connection.execute(_while_running(run_id).values(phase=phase[:200]))
+
+    def set_result(self, run_id: str, name: str, content: Any) -> None:
+        """Store, or replace, one result of a run."""
+        here = (tables.results.c.run_id == run_id) & (tables.results.c.name == name)
+        with self.engine.begin() as connection:
+            if not connection.execute(update(tables.results).where(here).values(content=content)).rowcount:
+                connection.execute(insert(tables.results).values(run_id=run_id, name=name, content=content))
+
+    def finish(
+        self,
+        run_id: str,
+        state: RunState,
+        *,
+        reason: StopReason | None = None,
+        message: str | None = None,
+        counts: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """End a run; false when it had ended before (the first end stands).
+
+        Args:
+            state: one of the final states.
+            reason: why a search stopped.
+            message: for the person at the screen, of a run that failed or crashed.
+            counts: last values of evaluations, seconds, n_tried, n_found, n_rejected.
+        """
+        values: dict[str, Any] = {"state": state.value, "stop_reason": reason and reason.value, "message": message}
+        values |= {"phase": "", "finished": time.time(), **(counts or {})}
+        with self.engine.begin() as connection:
+            return connection.execute(_while_running(run_id).values(**values)).rowcount == 1
+
+
+def _while_running(run_id: str) -> Update:
+    return update(tables.runs).where((tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.RUNNING.value))
+
+
+def _record(row: Row[Any]) -> RunRecord:
+    same = {
+        name: getattr(row, name)
+        for name in (
+            *("id", "review_id", "message", "evaluations", "seconds", "n_tried", "n_found", "n_rejected"),
+            *("phase", "is_cancel_requested", "worker_host", "worker_pid", "worker_born"),
+        )
+    }
+    return RunRecord(
+        config=RunConfig.from_json(row.config),
+        state=RunState(row.state),
+        stop_reason=StopReason(row.stop_reason) if row.stop_reason else None,
+        created=to_time(row.created),
+        started=to_optional_time(row.started),
+        finished=to_optional_time(row.finished),
+        **same,
+    )

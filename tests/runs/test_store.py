@@ -1,0 +1,170 @@
+"""The run store: files by content, reviews, runs, pins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from fairness_engine.domain import Scope
+from fairness_engine.errors import RunError, SettingError
+from fairness_engine.events import Progress, StopReason
+from fairness_engine.runs import tables
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.store import FileRole, RunState, RunStore
+from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.search.technique import Budget
+
+SCHEMA = Schema(
+    (
+        Column("age", Kind.INTEGER, minimum=18, maximum=70),
+        Column("sex", Kind.CATEGORICAL, codes=(0, 1), labels=("Female", "Male")),
+    ),
+    protected=("sex",),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "workspace")
+
+
+def a_config(store: RunStore, **changes: object) -> RunConfig:
+    data = store.add_file(b"age,sex\n20,1\n", "data.csv", FileRole.DATA)
+    model = store.add_file(b"model", "model.onnx", FileRole.MODEL)
+    config = RunConfig(RunKind.SEARCH, data.id, model.id, SCHEMA, Scope(("sex",)), technique="random")
+    return replace(config, **changes)
+
+
+def test_a_file_is_kept_once_by_content_under_a_name_that_is_no_path(store: RunStore, tmp_path: Path) -> None:
+    first = store.add_file(b"1,2\n", "../../etc/passwd", FileRole.DATA)
+    source = tmp_path / "again.csv"
+    source.write_bytes(b"1,2\n")
+    again = store.add_file(source, "C:\\temp\\other\x00.csv", FileRole.DATA)
+    assert (first.name, again.name) == ("passwd", "other.csv")
+    assert first.path == again.path
+    assert first.path.read_bytes() == b"1,2\n"
+    assert first.path.is_relative_to(store.workspace / "files")
+    assert first.id != again.id
+    assert store.add_file(b"1,2\n", "passwd", FileRole.DATA) == first
+    assert [p.name for p in (store.workspace / "files").iterdir()] == [first.sha256[:2]]
+    assert (store.workspace.stat().st_mode & 0o777) == 0o700
+
+
+def test_an_unknown_or_unreadable_file_is_one_sentence(store: RunStore, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no file 'x'"):
+        store.file("x")
+    with pytest.raises(RunError, match=r"'gone.csv' cannot be kept"):
+        store.add_file(tmp_path / "gone.csv", "gone.csv", FileRole.DATA)
+
+
+def test_a_review_comes_back_as_saved_and_can_be_deleted(store: RunStore) -> None:
+    review = store.create_review("  Loans\n2026 ")
+    assert review.name == "Loans2026"
+    data = store.add_file(b"x", "d.csv", FileRole.DATA)
+    scope = Scope(("sex",), threshold=0.4, limits={"age": (20.0, 30.0)}, bins={"sex": (0.0, 1.0)})
+    saved = store.save_review(
+        replace(review, data_id=data.id, schema=SCHEMA, scope=scope, fit={"auc": 0.7}, stage="scope")
+    )
+    assert RunStore(store.workspace).review(review.id) == saved
+    assert saved.schema == SCHEMA
+    assert saved.scope == scope
+    store.rename_review(review.id, "")
+    assert store.review(review.id).name == "Untitled review"
+    assert [r.id for r in store.reviews()] == [review.id]
+    assert store.reviews("someone else") == []
+    store.delete_review(review.id)
+    assert store.reviews() == []
+    for refused in (store.review, store.delete_review):
+        with pytest.raises(RunError, match="no such review"):
+            refused(review.id)
+
+
+def test_a_run_is_claimed_once_and_ends_once(store: RunStore) -> None:
+    config = a_config(store, settings={"n_local": 3}, budget=Budget(max_seconds=2.5), seed=7, comparison="c")
+    run_id = store.create_run(config)
+    waiting = store.run(run_id)
+    assert waiting.config == config
+    assert (waiting.state, waiting.is_active) == (RunState.QUEUED, True)
+    assert store.claim(run_id, "here", 1, "t")
+    assert not store.claim(run_id, "here", 2, "t")
+    store.add_progress(run_id, Progress(10, 0.1, 5, 1, "global"))
+    store.add_progress(run_id, Progress(20, 0.2, 9, 3, "local"))
+    assert store.run(run_id).n_found == 3
+    assert store.finish(run_id, RunState.FINISHED, reason=StopReason.FOUND, counts={"n_found": 4, "n_rejected": 1})
+    assert not store.finish(run_id, RunState.CRASHED, message="late")
+    store.add_progress(run_id, Progress(99, 9.0, 99, 99))
+    ended = store.run(run_id)
+    assert (ended.state, ended.stop_reason, ended.n_found) == (RunState.FINISHED, StopReason.FOUND, 4)
+    assert (ended.n_rejected, ended.message) == (1, None)
+    assert list(store.progress(run_id).itertuples(index=False, name=None)) == [
+        (10, 0.1, 5, 1, "global"),
+        (20, 0.2, 9, 3, "local"),
+    ]
+    assert ended.created <= ended.started <= ended.finished
+
+
+def test_cancel_ends_a_waiting_run_and_asks_a_working_one(store: RunStore) -> None:
+    waiting, working = store.create_run(a_config(store)), store.create_run(a_config(store))
+    store.claim(working, "here", 1, "t")
+    store.request_cancel(waiting)
+    store.request_cancel(working)
+    assert (store.run(waiting).state, store.run(waiting).stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)
+    assert (store.run(working).state, store.is_cancel_requested(working)) == (RunState.RUNNING, True)
+    assert [r.id for r in store.runs_in(RunState.RUNNING)] == [working]
+
+
+def test_runs_belong_to_reviews_and_pins_to_both(store: RunStore) -> None:
+    review = store.create_review("r")
+    mine = store.create_run(a_config(store), review.id)
+    store.create_run(a_config(store))
+    assert [r.id for r in store.runs(review.id)] == [mine]
+    assert len(store.runs()) == 2
+    store.set_pin(review.id, mine, 4, "odd")
+    store.set_pin(review.id, mine, 2)
+    store.set_pin(review.id, mine, 4, "very odd")
+    assert [(p.pair_index, p.note) for p in store.pins(review.id)] == [(4, "very odd"), (2, "")]
+    store.remove_pin(review.id, mine, 4)
+    store.remove_pin(review.id, mine, 4)
+    assert [p.pair_index for p in store.pins(review.id)] == [2]
+    with pytest.raises(RunError, match="needs a review and a run"):
+        store.set_pin(review.id, "nothing", 0)
+    with pytest.raises(RunError, match="needs a review"):
+        store.create_run(a_config(store), "nothing")
+    with pytest.raises(RunError, match="no run 'nothing'"):
+        store.run("nothing")
+
+
+def test_results_are_replaced_by_name(store: RunStore) -> None:
+    run_id = store.create_run(a_config(store))
+    store.set_result(run_id, "share", {"share": 0.1})
+    store.set_result(run_id, "share", {"share": 0.2})
+    store.set_result(run_id, "group_score", {"score": 0.3})
+    assert store.results(run_id) == {"share": {"share": 0.2}, "group_score": {"score": 0.3}}
+
+
+@pytest.mark.parametrize("changes", [{"seed": -1}, {"technique": ""}, {"max_starts": 0}, {"n_samples": 0}])
+def test_a_configuration_that_cannot_be_is_refused(store: RunStore, changes: dict[str, object]) -> None:
+    with pytest.raises(SettingError):
+        a_config(store, **changes)
+
+
+def test_a_workspace_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="must be a folder that can be written"):
+        RunStore(tmp_path / "file")
+    with pytest.raises(RunError, match="must be a database"):
+        RunStore(tmp_path / "w", url="nonsense://")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "evenhand.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(RunError, match="must be a database"):
+        RunStore(tmp_path / "broken")
+
+
+def test_a_store_of_another_version_is_refused(store: RunStore) -> None:
+    with store.engine.begin() as connection:
+        connection.execute(update(tables.meta).values(value="99"))
+    with pytest.raises(RunError, match="got version 99"):
+        RunStore(store.workspace)

@@ -165,8 +165,7 @@ class AppPage:
 
     def open_menu(self, title: str) -> None:
         """Go to a page through the menu at the side."""
-        link = self.page.get_by_test_id("stSidebarNavLink").filter(has_text=re.compile(rf"\b{re.escape(title)}\s*$"))
-        link.first.click()
+        self.page.get_by_test_id("stSidebar").get_by_role("link", name=title, exact=True).first.click()
         self.wait_until_at_rest()
 
     def query(self) -> str:

@@ -1,0 +1,27 @@
+"""The app: page configuration, the menu, and the page that the address names. Start it with ``make run``."""
+
+import streamlit as st
+
+from pages.components import layout, state, steps
+
+
+def main() -> None:
+    """Draw the frame and run one page inside it."""
+    st.set_page_config(
+        page_title="Evenhand", page_icon=str(state.ROOT / "pages/components/icon.png"), layout="wide", menu_items={}
+    )
+    sections: dict[str, list] = {}
+    for place in steps.PLACES:
+        page = st.Page(place.path, title=place.title, url_path=place.url or None, default=place is steps.START)
+        sections.setdefault(place.section, []).append(page)
+    page = st.navigation(sections, position="hidden")
+    st.html(layout.STYLE)
+    with layout.boundary():
+        state.remember_address()
+        layout.menu()
+    with layout.boundary():
+        page.run()
+
+
+if __name__ == "__main__":
+    main()

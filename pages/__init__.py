@@ -1,0 +1,1 @@
+"""The app's screens: one thin script a page, and what they share in ``components``."""

@@ -1,0 +1,1 @@
+"""What the pages share: state, wording, colours, layout, charts."""

@@ -1,0 +1,155 @@
+"""The frame around every page: heading, menu with steps, the boundary that no traceback passes, charts with tables."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError
+from pages.components import state, steps, wording
+from pages.components.theme import CHART_CONFIG
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LOG = logging.getLogger("evenhand.app")
+_LOG_BYTES = 1_000_000
+
+STYLE = """
+<style>
+.block-container {padding-top: 2.6rem; padding-bottom: 4rem; max-width: 82rem;}
+.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
+.evenhand-term {border-bottom: 1px dotted currentColor; cursor: help;}
+[data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
+@media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
+</style>
+"""
+
+
+def heading(title: str, lead: str = "") -> None:
+    """The page's title and one sentence of what it is for. Both are the app's own words."""
+    st.title(title, anchor=False)
+    if lead:
+        st.html(f'<p class="evenhand-lead">{wording.escaped(lead)}</p>')
+
+
+# --- the boundary -------------------------------------------------------------------------------
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Turn every error inside into a sentence: the error's own, or an apology with a number found in the log."""
+    try:
+        yield
+    except EvenhandError as error:
+        say(error)
+    except Exception:  # noqa: BLE001 - the last line before the reader: nothing else may show a traceback
+        apologise()
+
+
+def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
+    """The boundary for fragments and callbacks, which run outside the page's own."""
+
+    @wraps(function)
+    def safely(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        with boundary():
+            return function(*args, **kwargs)
+        return None
+
+    return safely
+
+
+def say(error: EvenhandError) -> None:
+    """Show an error that was raised on purpose."""
+    st.error(wording.markdown(error), icon=":material/error:")
+
+
+def apologise() -> None:
+    """Show that something went wrong that nobody expected, and write the details to the log."""
+    number = secrets.token_hex(3)
+    _open_log()
+    LOG.exception("Unexpected error %s", number)
+    st.error(
+        f"Something went wrong that should not have. Nothing stored was lost. The log has the details under number {number}: "
+        "go back and try again, or report it.",
+        icon=":material/error:",
+    )
+
+
+def _open_log() -> None:
+    if LOG.handlers:
+        return
+    try:
+        file = RotatingFileHandler(state.workspace() / "app.log", maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")
+    except OSError:
+        return  # the message still goes to the server's own output
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.addHandler(file)
+
+
+# --- the menu -----------------------------------------------------------------------------------
+
+
+def menu() -> None:
+    """Sections, pages and steps in the sidebar, and what is open."""
+    review = state.current_review()
+    n_runs = len(state.store().runs(review.id)) if review and steps.is_done(steps.SCOPE, review) else 0
+    following = steps.next_step(review, n_runs)
+    address = state.address_of()
+    with st.sidebar:
+        st.html('<div style="font-size:1.35rem;font-weight:650;letter-spacing:0.01em">Evenhand</div>')
+        section = ""
+        for place in steps.PLACES:
+            if place.section != section:
+                section = place.section
+                st.caption(section)
+            st.page_link(
+                place.path,
+                label=place.title,
+                icon=_step_icon(place, following, is_done=place.is_step and steps.is_done(place, review, n_runs)),
+                help=_step_help(place, following, is_done=place.is_step and steps.is_done(place, review, n_runs)),
+                query_params=address,
+            )
+        if review is not None:
+            st.divider()
+            st.caption("Open review")
+            st.markdown(f"**{wording.markdown(review.name)}**")
+
+
+def _step_icon(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:
+    if is_done:
+        return ":material/check_circle:"
+    if place is following and place.is_step:
+        return ":material/arrow_circle_right:"
+    if place.is_step:
+        return ":material/radio_button_unchecked:"
+    return ":material/home:" if place is steps.START else ":material/menu_book:"
+
+
+def _step_help(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:
+    if is_done:
+        return "Done"
+    return "Next" if place is following and place.is_step else ""
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def chart_with_table(figure: Figure, table: pd.DataFrame, key: str, note: str = "") -> None:
+    """A chart and, folded under it, the same numbers as a table."""
+    st.plotly_chart(figure, key=key, config=CHART_CONFIG, theme=None)
+    if note:
+        st.caption(note)
+    with st.expander("The same as a table"):
+        st.dataframe(table, hide_index=True, key=f"{key}_table")

@@ -1,0 +1,186 @@
+"""What a page may know: the store, the evaluator, the open review and run.
+
+The open review is the query parameter ``review``, a run is ``run``, so that a link opens what it names. Both are kept
+for the browser session too, and put back into the address by pages that were reached without them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.components import steps
+from pages.components.wording import markdown
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.evaluator import Evaluator
+    from fairness_engine.runs.store import Review, RunStore
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOCAL_OWNER = "local"
+UNLISTED_OWNER = "unlisted"
+"""Owner of reviews made on a server that others reach without signing in: found by their link only."""
+_NAMES = ("review", "run")
+
+
+def workspace() -> Path:
+    """The folder that keeps reviews, runs and uploaded files."""
+    return Path(os.environ.get("EVENHAND_WORKSPACE") or ROOT / "workspace")
+
+
+def store() -> RunStore:
+    """The run store of this server."""
+    return _store(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+def evaluator() -> Evaluator:
+    """Answers small questions about a model, in a process of its own."""
+    return _evaluator(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+@st.cache_resource(show_spinner=False)
+def _store(folder: str, url: str | None) -> RunStore:
+    from fairness_engine.runs.store import RunStore
+
+    return RunStore(Path(folder), url)
+
+
+@st.cache_resource(show_spinner=False)
+def _evaluator(folder: str, url: str | None) -> Evaluator:
+    from fairness_engine.runs.evaluator import Evaluator
+
+    return Evaluator(_store(folder, url))
+
+
+def accepts_unsafe_formats() -> bool:
+    """Whether the operator switched on model files that run code when they are loaded."""
+    return os.environ.get("EVENHAND_UNSAFE_FORMATS") == "1"
+
+
+# --- who ----------------------------------------------------------------------------------------
+
+
+def owner() -> str:
+    """Whose reviews this browser makes: the person signed in, this machine, or nobody's list."""
+    if st.user.get("is_logged_in"):
+        return str(st.user.get("email") or st.user.get("sub"))
+    return LOCAL_OWNER if is_local_server() else UNLISTED_OWNER
+
+
+def lists_reviews() -> bool:
+    """Whether saved reviews may be listed to this browser; otherwise they open by their link only."""
+    return owner() != UNLISTED_OWNER
+
+
+def is_local_server() -> bool:
+    """Whether only this machine reaches the server."""
+    address = st.get_option("server.address")
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address or "0.0.0.0").is_loopback  # noqa: S104 - compared, never listened on
+    except ValueError:
+        return False
+
+
+# --- what is open -------------------------------------------------------------------------------
+
+
+def remember_address() -> None:
+    """Take review and run from the address; put back those that the address lost. Called once a rerun."""
+    for name in _NAMES:
+        if name in st.query_params:
+            st.session_state[f"open_{name}"] = st.query_params[name]
+        elif st.session_state.get(f"open_{name}"):
+            st.query_params[name] = st.session_state[f"open_{name}"]
+
+
+def current_review() -> Review | None:
+    """The open review; ``None`` when none is open or the link names none."""
+    review_id = _open("review")
+    if review_id is None:
+        return None
+    try:
+        return store().review(review_id)
+    except RunError:
+        return None
+
+
+def current_run_id() -> str | None:
+    """The run that the address names; else the open review's newest; ``None`` without any."""
+    run_id = _open("run")
+    if run_id is not None:
+        return run_id
+    review = current_review()
+    runs = store().runs(review.id) if review else []
+    return max(runs, key=lambda run: run.created).id if runs else None
+
+
+def _open(name: str) -> str | None:
+    return st.query_params.get(name) or st.session_state.get(f"open_{name}")
+
+
+def set_review(review: Review | str | None) -> None:
+    """Open a review, or close the open one with ``None``; its run is chosen anew."""
+    if isinstance(review, str) or review is None:
+        _set("review", review)
+    else:
+        _set("review", review.id)
+    _set("run", None)
+
+
+def set_run(run_id: str | None) -> None:
+    """Name the run that the pages of this browser show."""
+    _set("run", run_id)
+
+
+def _set(name: str, value: str | None) -> None:
+    st.session_state[f"open_{name}"] = value
+    if value is not None:
+        st.query_params[name] = value
+    elif name in st.query_params:
+        del st.query_params[name]
+
+
+def address_of(**changes: str) -> dict[str, str]:
+    """Query parameters for a link that keeps the open review and run."""
+    kept = {name: value for name in _NAMES if (value := _open(name)) is not None}
+    return {**kept, **changes}
+
+
+# --- where next ---------------------------------------------------------------------------------
+
+
+def go_to(place: steps.Place) -> NoReturn:
+    """Leave for another page with the open review and run."""
+    st.switch_page(place.path, query_params=address_of())
+
+
+def link_to(place: steps.Place, label: str | None = None) -> None:
+    """A link to another page with the open review and run."""
+    st.page_link(
+        place.path, label=markdown(label or place.title), query_params=address_of(), icon=":material/arrow_forward:"
+    )
+
+
+def require(place: steps.Place) -> Review:
+    """The open review, when it has all that this page needs; else say what to do next and stop.
+
+    Args:
+        place: the page that asks.
+    """
+    review = current_review()
+    missing = steps.missing_before(place, review)
+    if missing is None and review is not None:
+        return review
+    missing = missing or steps.START
+    if review is None and _open("review") is not None:
+        st.warning("This link names a review that is not here: it was deleted, or made in another workspace.")
+    st.info(missing.invitation)
+    link_to(missing, f"Go to {missing.title}")
+    return st.stop()

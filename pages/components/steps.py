@@ -1,0 +1,84 @@
+"""The pages of the app, their order, and what each needs before it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.store import Review
+
+
+@dataclass(frozen=True)
+class Place:
+    """One page.
+
+    Args:
+        title: in the menu and as the heading.
+        path: the script, relative to ``app.py``.
+        url: the last part of its address; empty for the first page.
+        section: heading in the menu.
+        is_step: part of the way from data to findings, so it shows done or next.
+        invitation: said on pages that need this step and do not have it yet.
+    """
+
+    title: str
+    path: str
+    url: str
+    section: str
+    is_step: bool = False
+    invitation: str = ""
+
+
+START = Place("Start", "pages/prepare/start.py", "", "Prepare", invitation="Open a review first, or make a new one.")
+DATA = Place("Data", "pages/prepare/data.py", "data", "Prepare", True, "This needs a data set. Drop a CSV file first.")
+MODEL = Place(
+    "Model", "pages/prepare/model.py", "model", "Prepare", True, "This needs a model. Drop a model file first."
+)
+SCOPE = Place(
+    "Scope",
+    "pages/prepare/scope.py",
+    "scope",
+    "Prepare",
+    True,
+    "This needs a scope: say which attributes are protected.",
+)
+PLAN = Place("Plan", "pages/run/plan.py", "plan", "Run", True, "This needs a run. Plan one first.")
+RUN = Place("Run", "pages/run/live.py", "run", "Run", True, "This needs a run. Start one first.")
+PAIRS = Place("Pairs", "pages/explore/pairs.py", "pairs", "Explore", True)
+TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
+
+_ALL = (START, DATA, MODEL, SCOPE, PLAN, RUN, PAIRS, TECHNIQUES)
+PLACES = tuple(place for place in _ALL if (Path(__file__).parents[2] / place.path).exists())
+
+_IS_READY: dict[Place, Callable[[Review], bool]] = {
+    DATA: lambda review: review.data_id is not None and review.schema is not None,
+    MODEL: lambda review: review.model_id is not None and review.fit is not None,
+    SCOPE: lambda review: review.scope is not None,
+}
+
+
+def is_done(place: Place, review: Review | None, n_runs: int = 0) -> bool:
+    """Whether a review has what this step gives."""
+    if review is None:
+        return False
+    if place in _IS_READY:
+        return _IS_READY[place](review)
+    return n_runs > 0
+
+
+def next_step(review: Review | None, n_runs: int = 0) -> Place:
+    """The first step that is not done; the start without a review."""
+    if review is None:
+        return START
+    return next((place for place in PLACES if place.is_step and not is_done(place, review, n_runs)), PAIRS)
+
+
+def missing_before(place: Place, review: Review | None) -> Place | None:
+    """The first step before this one that is not done yet; a page that needs a run looks for it itself."""
+    if review is None:
+        return START
+    needed = PLACES[: PLACES.index(place)]
+    return next((step for step in needed if step in _IS_READY and not is_done(step, review)), None)

@@ -1,0 +1,91 @@
+"""Colour by meaning, the same on every page, never colour alone: each meaning has a symbol and a pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One meaning: its symbol, its Okabe-Ito colour on light and on dark, and its hatch in charts."""
+
+    name: str
+    symbol: str
+    light: str
+    dark: str
+    pattern: str = ""
+
+    @property
+    def colour(self) -> str:
+        """The colour in the theme that the reader has on."""
+        return self.dark if is_dark() else self.light
+
+
+DISCRIMINATORY = Meaning("discriminatory", "▲", "#D55E00", "#FF8A4C", "/")
+CERTIFIED = Meaning("certified", "✓", "#0072B2", "#6DB6E8")
+UNDECIDED = Meaning("undecided", "?", "#8A8F98", "#A7ADB5", ".")
+BEFORE = Meaning("before", "◀", "#E69F00", "#F2B84B")
+AFTER = Meaning("after", "▶", "#009E73", "#3CC79C")
+SELECTION = Meaning("selection", "◆", "#CC79A7", "#E3A3C6", "x")
+PLAIN = Meaning("plain", "", "#0072B2", "#6DB6E8")
+"""For a chart that shows amounts without a verdict."""
+
+LINE_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+"""Curves differ by dash as well as by colour."""
+MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
+_LIGHT_SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8A8F98")
+_DARK_SERIES = ("#6DB6E8", "#F2B84B", "#3CC79C", "#E3A3C6", "#9AD4F5", "#A7ADB5")
+
+
+def is_dark() -> bool:
+    """Whether the reader's theme is dark; follows the system unless they chose one."""
+    return st.context.theme.type == "dark"
+
+
+def series() -> tuple[str, ...]:
+    """Colours for curves that stand beside one another; vermilion is left out, it means discriminatory."""
+    return _DARK_SERIES if is_dark() else _LIGHT_SERIES
+
+
+def ink() -> str:
+    """Colour of text and axes in charts."""
+    return "#E8EAED" if is_dark() else "#1B1F24"
+
+
+def faint() -> str:
+    """Colour of grid lines and frames."""
+    return "#3A424C" if is_dark() else "#D5DAE0"
+
+
+def paper() -> str:
+    """Colour behind everything."""
+    return "#14171B" if is_dark() else "#FFFFFF"
+
+
+def tint(meaning: Meaning, strength: float = 0.16) -> str:
+    """The meaning's colour as a see-through background."""
+    red, green, blue = (int(meaning.colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {strength})"
+
+
+def chart_layout(title: str, x_title: str, y_title: str, height: int = 320) -> dict[str, Any]:
+    """Layout of a Plotly figure: a title, axes with names, the theme's ink, nothing that moves by itself."""
+    axis = {"gridcolor": faint(), "linecolor": faint(), "zerolinecolor": faint(), "automargin": True}
+    return {
+        "title": {"text": title, "font": {"size": 16, "color": ink()}, "x": 0, "xanchor": "left"},
+        "height": height,
+        "margin": {"l": 8, "r": 8, "t": 48, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": ink(), "size": 14},
+        "xaxis": {"title": {"text": x_title}, **axis},
+        "yaxis": {"title": {"text": y_title}, **axis},
+        "legend": {"orientation": "h", "y": -0.25},
+    }
+
+
+CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
+"""For ``st.plotly_chart(config=...)``: the picture can be saved, nothing advertises."""

@@ -1,0 +1,160 @@
+"""One way to write every number, date and term on every page.
+
+Shares have two significant digits and their interval, counts have thin spaces, text of the user is escaped before
+it enters markdown or HTML.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from datetime import UTC, datetime
+
+THIN_SPACE = "\u202f"
+"""Narrow, and does not break the line."""
+DASH = "\N{EN DASH}"
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_MAX_DECIMALS = 4
+
+TERMS = {
+    "protected attribute": "A property that must not decide the outcome on its own, such as sex, race or age.",
+    "variant": "The same person with another combination of protected values. Everything else stays equal.",
+    "pair": "Two people who differ in protected attributes only and get different decisions from the model.",
+    "individual": "One combination of all values that are not protected. It is counted once, however many pairs it gives.",
+    "row": "One person or case: a value for every column that the model takes.",
+    "decision": "What the model says in the end: one of its classes.",
+    "score": "The number behind a decision. Above the decision threshold it means the favourable side or class 1.",
+    "decision threshold": "The score above which the model decides for class 1.",
+    "favourable outcome": "The outcome that is good for the person, such as credit granted.",
+    "score gap": "How far two scores must lie apart to count. At 0, two decisions must differ.",
+    "evaluation": "One row passed to the model. Every row counts, also those that only look around.",
+    "budget": "When a search ends: evaluations, seconds, or enough found, whichever comes first.",
+    "start row": "A row of your data from which a search sets out.",
+    "seed": "A whole number that fixes every random draw. The same seed gives the same result.",
+    "run": "One search or estimate, with its settings, its progress and what it found.",
+    "review": "One data set, one model and one question about them. It keeps its runs and your notes.",
+    "accuracy": "Share of the data's rows where the model's decision equals the recorded outcome.",
+    "majority share": "Accuracy of always saying the most frequent outcome. A useful model does better.",
+    "AUC": "Chance that a row with the favourable outcome gets the higher score. 0.5 is guessing, 1 is perfect.",
+    "domain": "All values a column may take in the search, whether or not they occur in your data.",
+    "plausibility limits": "Narrower ranges for the search, so that it does not invent people who cannot exist.",
+    "fixed attribute": "The search leaves these values as they are in rows of your data.",
+    "success rate": "Individuals found, as a share of the individuals tried.",
+}
+
+
+def explain(term: str) -> str:
+    """The plain meaning of a term, for a hover help."""
+    return TERMS[term]
+
+
+def count(n: float) -> str:
+    """A count with thin spaces: ``1 234 567``."""
+    return f"{round(n):,}".replace(",", THIN_SPACE)
+
+
+def counted(n: float, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 row``, ``3 rows``."""
+    return f"{count(n)} {one if round(n) == 1 else many or one + 's'}"
+
+
+def number(value: float) -> str:
+    """A number as people write it: at most four significant digits, no exponent for everyday sizes."""
+    if value == round(value) and abs(value) < 1e15:
+        return count(value)
+    if abs(value) >= 1000:
+        return count(value)
+    return f"{value:.4g}"
+
+
+def share(value: float, low: float | None = None, high: float | None = None) -> str:
+    """A share with its interval, all in 0..1: ``0.68 % (0.61-0.76)``; a zero is written as its upper bound."""
+    if low is None or high is None:
+        return f"{_percent(value, _decimals(value))} %"
+    if value == 0:
+        return f"below {_percent(high, _decimals(high))} %"
+    decimals = max(_decimals(value), _decimals_of_width(high - low))
+    return f"{_percent(value, decimals)} % ({_percent(low, decimals)}-{_percent(high, decimals)})"
+
+
+def _decimals(value: float) -> int:
+    """Decimals of a percentage that give two significant digits, counted from the nearer of 0 and 100 %."""
+    percent = 100 * min(abs(value), abs(1 - value))
+    if percent <= 0:
+        return 0
+    return min(_MAX_DECIMALS, max(0, 1 - math.floor(math.log10(percent))))
+
+
+def _decimals_of_width(width: float) -> int:
+    """Decimals at which both ends of an interval still differ."""
+    return 0 if width <= 0 else min(_MAX_DECIMALS, max(0, math.ceil(-math.log10(100 * width))))
+
+
+def _percent(value: float, decimals: int) -> str:
+    return f"{100 * value:.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """A time span: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def when(moment: datetime | float | str) -> str:
+    """A moment in local time: ``20 Nov 2026, 12:45``."""
+    if isinstance(moment, str):
+        moment = datetime.fromisoformat(moment)
+    elif not isinstance(moment, datetime):
+        moment = datetime.fromtimestamp(moment, UTC)
+    local = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone()
+    return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+def size(n_bytes: float) -> str:
+    """A file's size: ``4.1 MB``."""
+    for unit in ("bytes", "KB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "bytes" or n_bytes >= 100 else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"
+
+
+def magnitude(n: float) -> str:
+    """A huge count in words: ``12 000``, ``3.4 million``, ``about 10^18``, ``endlessly many``."""
+    if math.isinf(n):
+        return "endlessly many"
+    for limit, word in ((1e6, ""), (1e9, "million"), (1e12, "billion"), (1e15, "trillion")):
+        if n < limit:
+            return count(n) if not word else f"{n / limit * 1000:.3g} {word}"
+    return f"about 10{_superscript(math.floor(math.log10(n)))}"
+
+
+def _superscript(n: int) -> str:
+    return str(n).translate(str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"))
+
+
+def listed(names: list[str] | tuple[str, ...], most: int = 6) -> str:
+    """Names in a sentence: ``a, b and c``; ``a, b and 7 more``."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def markdown(text: object) -> str:
+    """Text of a user or a file, safe inside markdown."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def escaped(text: object) -> str:
+    """Text of a user or a file, safe inside HTML, in attributes too."""
+    return html.escape(str(text), quote=True)

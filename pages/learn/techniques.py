@@ -1,0 +1,5 @@
+"""Techniques."""
+
+from pages.components import layout, steps
+
+layout.heading(steps.TECHNIQUES.title)

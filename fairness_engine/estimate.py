@@ -13,7 +13,6 @@ from fairness_engine.domain import Domain
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated, Stopped, StopReason
 from fairness_engine.models.model import Model
-from fairness_engine.oracle import Oracle
 
 Z_95 = 1.959963984540054
 """Two-sided 95 % of the normal distribution."""
@@ -61,6 +60,8 @@ def run_estimate(
 
     Reference: paper 000 (AEQUITAS), section 4.3.
     """
+    from fairness_engine.oracle import Oracle  # brings numba; the app needs the interval alone
+
     draw = _sampler(domain, data_rows, distribution, n_samples)
     oracle = Oracle(model, domain, budget or Budget(n_samples * domain.n_variants), is_cancelled)
     rng = np.random.default_rng(np.random.SeedSequence(seed))

@@ -1,0 +1,51 @@
+"""What a model's decisions are called on the screen, and the symbol that says whether one is good for the person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+FAVOURABLE = "●"
+UNFAVOURABLE = "○"
+_MIN_DIGITS, _MAX_DIGITS = 3, 8
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Human names of the classes.
+
+    Args:
+        names: one name a class, in the model's order.
+        favourable: the class that is good for the person; ``None`` when it is not known.
+    """
+
+    names: tuple[str, ...]
+    favourable: int | None = 1
+
+    def name(self, decision: int) -> str:
+        """The name of a class; a class without a name is told by its number."""
+        return self.names[decision] if 0 <= decision < len(self.names) else f"outcome {decision + 1}"
+
+    def symbol(self, decision: int) -> str:
+        """A filled dot for the favourable decision, an empty one for any other."""
+        return FAVOURABLE if decision == self.favourable else UNFAVOURABLE
+
+    def text(self, decision: int) -> str:
+        """Symbol and name."""
+        return f"{self.symbol(decision)} {self.name(decision)}"
+
+
+def score_digits(scores: Iterable[float]) -> int:
+    """How many decimals keep different scores apart: at least 3, at most 8."""
+    ordered = sorted(set(scores))
+    smallest = min((high - low for low, high in pairwise(ordered)), default=1.0)
+    digits = _MIN_DIGITS
+    while digits < _MAX_DIGITS and smallest < 10.0**-digits:
+        digits += 1
+    return digits
+
+
+def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
+    """A score with a fixed number of decimals and a real minus sign."""
+    return f"{score:.{digits}f}".replace("-", "−")

@@ -1,0 +1,164 @@
+"""One person with every combination of protected values: what the model decides for each.
+
+One attribute is drawn as a strip, two as a matrix, more as a list; every cell has the score as a number and the
+decision as a symbol, so that nothing hangs on colour. ``flip_frame`` is the same as a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from fairness_engine.domain import Domain
+from fairness_engine.events import FloatArray, IntArray
+from pages.components import theme
+from pages.components.decisions import Decisions, score_digits, score_text
+
+_MAX_WIDE_CELLS = 14
+"""Above this many columns a cell shows its symbol only; the number is in its hint and in the table."""
+_MAX_TINT = 42
+_CELL = "text-align:center;border-radius:4px;font-variant-numeric:tabular-nums;white-space:nowrap;"
+
+
+@dataclass(frozen=True)
+class Flips:
+    """The variants of one person and what the model said of each.
+
+    Args:
+        domain: the protected attributes and their values, in the order of ``domain.variant_values``.
+        scores, decisions: ``(n_variants,)`` each.
+        people: for person A and person B the position of their variant; -1 for one who is none of the variants.
+        names: what the decisions are called.
+    """
+
+    domain: Domain
+    scores: FloatArray
+    decisions: IntArray
+    people: tuple[int, int]
+    names: Decisions
+
+    @property
+    def n_different(self) -> int:
+        """How many distinct decisions there are; above 1 the person is treated by a protected attribute."""
+        return len(np.unique(self.decisions))
+
+    def mark(self, position: int) -> str:
+        """``A``, ``B``, ``A B`` or nothing: whose variant this is."""
+        return " ".join(name for name, at in zip("AB", self.people, strict=True) if at == position)
+
+
+def variant_of(domain: Domain, row: FloatArray) -> int:
+    """Which variant a row ``(n_columns,)`` is; -1 when its protected values are not among those compared."""
+    hits = np.flatnonzero((domain.variant_values == row[domain.protected]).all(axis=1))
+    return int(hits[0]) if len(hits) else -1
+
+
+def flip_frame(flips: Flips) -> pd.DataFrame:
+    """The variants as a table: protected values, decision, score, and whose variant it is."""
+    columns = [flips.domain.schema.inputs[i] for i in flips.domain.protected.tolist()]
+    values = flips.domain.variant_values
+    lines: dict[str, list[object]] = {
+        column.name: [column.text(value) for value in values[:, i].tolist()] for i, column in enumerate(columns)
+    }
+    lines["Decision "] = [flips.names.text(decision) for decision in flips.decisions.tolist()]
+    lines["Score "] = flips.scores.tolist()
+    lines["Person "] = [flips.mark(i) for i in range(len(values))]
+    return pd.DataFrame(lines)
+
+
+def flip_html(flips: Flips, selected: str = theme.SELECTION.light) -> str:
+    """The variants as a picture in HTML; every text in it is escaped.
+
+    Args:
+        flips: the variants.
+        selected: colour ``#rrggbb`` of the frame around the pair's own two; they bear A and B too.
+    """
+    n_protected = len(flips.domain.protected)
+    if n_protected == 2:
+        return _matrix(flips, selected)
+    if n_protected == 1:
+        return _strip(flips, selected)
+    return _list(flips, selected)
+
+
+def _cells(flips: Flips, selected: str, *, with_number: bool) -> list[str]:
+    """One cell a variant: symbol, number, whose it is, and a hint; the tint grows with the score."""
+    low, high = float(flips.scores.min()), float(flips.scores.max())
+    digits = min(score_digits(flips.scores.tolist()), 4)
+    labels = flips.domain.variant_labels()
+    frame = f"outline:3px solid {selected};outline-offset:-2px;"
+    cells = []
+    for i, (score, decision) in enumerate(zip(flips.scores.tolist(), flips.decisions.tolist(), strict=True)):
+        tint = 0 if high == low else round(_MAX_TINT * (score - low) / (high - low))
+        style = f"{_CELL}background:rgba(86,110,160,{tint / 100:.2f});" + (frame if i in flips.people else "")
+        number = f" {score_text(score, digits)}" if with_number else ""
+        mark = f"<b> {flips.mark(i)}</b>" if flips.mark(i) else ""
+        hint = escape(f"{labels[i]}: {flips.names.name(decision)}, score {score_text(score, 4)}", quote=True)
+        padding = "4px 8px" if with_number else "4px 2px"
+        cells.append(
+            f'<div title="{hint}" style="{style}padding:{padding};">{flips.names.symbol(decision)}{number}{mark}</div>'
+        )
+    return cells
+
+
+def _matrix(flips: Flips, selected: str) -> str:
+    """Two protected attributes: the one with fewer values down, the other across."""
+    protected = flips.domain.protected.tolist()
+    down, across = [flips.domain.schema.inputs[i] for i in protected]
+    down_values, across_values = [np.unique(flips.domain.variant_values[:, i]).tolist() for i in range(2)]
+    shape = (len(down_values), len(across_values))
+    is_wide = max(shape) <= _MAX_WIDE_CELLS
+    cells = np.array(_cells(flips, selected, with_number=is_wide), dtype=object).reshape(shape)
+    if shape[0] > shape[1]:
+        cells, down, across, down_values, across_values = cells.T, across, down, across_values, down_values
+    head = "".join(f"<th>{escape(_short(across.text(value), is_wide))}</th>" for value in across_values)
+    body = "".join(
+        f'<tr><th style="text-align:right">{escape(down.text(value))}</th>'
+        + "".join(f"<td>{cell}</td>" for cell in line)
+        + "</tr>"
+        for value, line in zip(down_values, cells, strict=True)
+    )
+    corner = f"{escape(down.name)} ↓ &nbsp; {escape(across.name)} →"
+    return _scrolled(
+        f'<table class="eh-flips"><thead><tr><th>{corner}</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _short(text: str, is_wide: bool) -> str:
+    return text if is_wide or len(text) <= 3 else text[:3] + "…"
+
+
+def _strip(flips: Flips, selected: str) -> str:
+    """One protected attribute: a cell a value, wrapped where the line is full."""
+    column = flips.domain.schema.inputs[int(flips.domain.protected[0])]
+    labels = [column.text(value) for value in flips.domain.variant_values[:, 0].tolist()]
+    cells = _cells(flips, selected, with_number=True)
+    items = "".join(
+        f'<div style="min-width:3.6em"><div style="text-align:center;opacity:.75">{escape(label)}</div>{cell}</div>'
+        for label, cell in zip(labels, cells, strict=True)
+    )
+    return f'<div style="display:flex;flex-wrap:wrap;gap:6px;font-size:0.9rem">{items}</div>'
+
+
+def _list(flips: Flips, selected: str) -> str:
+    """More protected attributes: the variants by score, highest first; a long list scrolls."""
+    labels = flips.domain.variant_labels()
+    cells = _cells(flips, selected, with_number=True)
+    lines = "".join(
+        f"<tr><td>{escape(labels[i])}</td><td>{cells[i]}</td>"
+        f"<td>{escape(flips.names.name(int(flips.decisions[i])))}</td></tr>"
+        for i in np.argsort(-flips.scores, kind="stable").tolist()
+    )
+    names = ", ".join(flips.domain.schema.inputs[i].name for i in flips.domain.protected.tolist())
+    head = f"<thead><tr><th>{escape(names)}</th><th>Score</th><th>Decision</th></tr></thead>"
+    return (
+        '<div style="max-height:340px;overflow:auto"><table class="eh-flips" style="border-spacing:6px 2px">'
+        f"{head}<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _scrolled(html: str) -> str:
+    return f'<div style="overflow-x:auto;padding-bottom:4px;font-size:0.9rem">{html}</div>'

@@ -1,0 +1,127 @@
+"""The two people of a pair side by side, as HTML whose every text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+
+from fairness_engine.domain import Domain
+from fairness_engine.events import FloatArray
+from pages.components import theme
+from pages.components.decisions import Decisions, score_digits, score_text
+
+
+@dataclass(frozen=True)
+class Person:
+    """One person of a pair: a row of the engine ``(n_columns,)``, its score and its decision."""
+
+    row: FloatArray
+    score: float
+    decision: int
+
+
+@dataclass(frozen=True)
+class Couple:
+    """A pair as the card shows it.
+
+    Args:
+        domain: columns and protected attributes.
+        first, second: person A and person B.
+        names: what the decisions are called.
+        originals: rows as the search found them, where a value was changed since; by side (0, 1).
+    """
+
+    domain: Domain
+    first: Person
+    second: Person
+    names: Decisions
+    originals: Mapping[int, FloatArray] = field(default_factory=dict)
+
+    @property
+    def is_discriminatory(self) -> bool:
+        """Whether the two get different decisions or, where the review compares scores, scores too far apart."""
+        gap = self.domain.scope.score_gap
+        if gap > 0:
+            return abs(self.first.score - self.second.score) > gap
+        return self.first.decision != self.second.decision
+
+
+def couple_sentence(couple: Couple) -> str:
+    """The pair in one sentence of plain words, not escaped."""
+    differences = [
+        (column.name, column.text(float(a)), column.text(float(b)))
+        for column, a, b in zip(couple.domain.schema.inputs, couple.first.row, couple.second.row, strict=True)
+        if a != b
+    ]
+    changed = " and ".join(f"{name} is {b} instead of {a}" for name, a, b in differences) or "nothing differs"
+    before, after = couple.names.name(couple.first.decision), couple.names.name(couple.second.decision)
+    if before != after:
+        return f"When only {changed}, the decision turns from “{before}” to “{after}”."
+    digits = score_digits([couple.first.score, couple.second.score])
+    moved = (
+        f"the score moves from {score_text(couple.first.score, digits)} to {score_text(couple.second.score, digits)}"
+    )
+    return f"When only {changed}, {moved} and the decision stays “{before}”."
+
+
+def couple_html(
+    couple: Couple, different: str = theme.DISCRIMINATORY.light, edited: str = theme.SELECTION.light
+) -> str:
+    """The card: decisions and scores on top, then one line an attribute, protected ones first.
+
+    Args:
+        couple: the pair.
+        different, edited: colours ``#rrggbb`` of what differs and of what was changed; each has a symbol too.
+    """
+    order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
+    lines = "".join(_line(couple, index, different, edited) for index in order)
+    return (
+        '<table class="eh-pair" style="width:100%;border-collapse:collapse;font-size:0.95rem">'
+        f"<thead>{_head(couple)}</thead><tbody>{lines}</tbody></table>"
+    )
+
+
+def _head(couple: Couple) -> str:
+    digits = score_digits([couple.first.score, couple.second.score])
+    cells = "".join(
+        '<th style="text-align:left;padding:6px 10px;font-weight:400">'
+        f'<div style="opacity:.75">Person {name}</div>'
+        f'<div style="font-weight:600;font-size:1.1rem">{escape(couple.names.text(person.decision))}</div>'
+        f"<div>score {score_text(person.score, digits)}</div></th>"
+        for name, person in zip("AB", (couple.first, couple.second), strict=True)
+    )
+    return f'<tr><th style="width:34%"></th>{cells}</tr>'
+
+
+def _line(couple: Couple, index: int, different: str, edited: str) -> str:
+    column = couple.domain.schema.inputs[index]
+    values = [float(person.row[index]) for person in (couple.first, couple.second)]
+    differs = values[0] != values[1]
+    tint = f"background:{different}22;" if differs else ""
+    edge = f"border-left:4px solid {different if differs else 'transparent'};"
+    mark = f'<span title="differs" style="color:{different};font-weight:700">≠ </span>' if differs else ""
+    is_protected = index in couple.domain.protected
+    role = ' <span style="opacity:.7;font-size:.8em">protected</span>' if is_protected else ""
+    cells = "".join(_value(couple, index, side, value, edited) for side, value in enumerate(values))
+    return (
+        f'<tr style="{tint}border-top:1px solid rgba(128,128,128,.25)">'
+        f'<td style="padding:4px 10px;{edge}">{mark}{escape(column.name)}{role}</td>{cells}</tr>'
+    )
+
+
+def _value(couple: Couple, index: int, side: int, value: float, edited: str) -> str:
+    column = couple.domain.schema.inputs[index]
+    original = couple.originals.get(side)
+    text = escape(column.text(value))
+    if original is not None and float(original[index]) != value:
+        was = escape(column.text(float(original[index])))
+        text = f'<span style="color:{edited};font-weight:600">✎ {text}</span> <s style="opacity:.65">{was}</s>'
+    return f'<td style="padding:4px 10px;overflow-wrap:anywhere">{text}</td>'
+
+
+def person_at(row: FloatArray, score: float, decision: int) -> Person:
+    """A person of the card from a row, its score and its decision."""
+    return Person(np.asarray(row, dtype=np.float64), float(score), int(decision))

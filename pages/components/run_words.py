@@ -1,0 +1,111 @@
+"""What a run is called, how it stands and how it ended, in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairness_engine.events import StopReason
+from fairness_engine.search.registry import TECHNIQUES
+from pages.components import wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.config import RunConfig
+    from fairness_engine.runs.records import RunRecord
+
+DISTRIBUTIONS = {
+    "uniform": "uniform over the domain",
+    "data": "the data's rows",
+    "perturbed": "the data's rows, one value moved",
+}
+_STATES = {
+    "queued": "◌ Waiting",
+    "running": "▶ Running",
+    "finished": "✓ Finished",
+    "cancelled": "■ Stopped",
+    "crashed": "✕ Crashed",
+    "failed": "✕ Failed",
+}
+_ENDS = {
+    StopReason.EVALUATIONS: "The budget of rows is spent.",
+    StopReason.SECONDS: "The time is up.",
+    StopReason.FOUND: "As many as you wanted were found.",
+    StopReason.EXHAUSTED: "The technique has tried all it could.",
+    StopReason.CANCELLED: "You stopped it.",
+}
+
+
+def run_title(config: RunConfig) -> str:
+    """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``."""
+    if config.kind == "estimate":
+        return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
+    technique = TECHNIQUES.get(config.technique)
+    title = technique.title if technique else config.technique
+    strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
+    return f"{title}, {strategy}" if strategy else title
+
+
+def distinct_titles(configs: list[RunConfig]) -> list[str]:
+    """Names of runs that stand side by side; equal ones are told apart by their seed, then by a number."""
+    titles = [run_title(config) for config in configs]
+    named = [
+        f"{title}, seed {config.seed}" if titles.count(title) > 1 else title
+        for title, config in zip(titles, configs, strict=True)
+    ]
+    return [f"{name} ({named[:i].count(name) + 1})" if named.count(name) > 1 else name for i, name in enumerate(named)]
+
+
+def state_text(record: RunRecord) -> str:
+    """Symbol and word of where a run stands."""
+    if record.is_active and record.is_cancel_requested:
+        return "■ Stopping"
+    return _STATES[record.state.value]
+
+
+def activity(record: RunRecord) -> str:
+    """What an active run is doing."""
+    if record.state.value == "queued":
+        return "Waits for a place: only a few runs work at once. It starts by itself."
+    return (record.phase or "working").capitalize()
+
+
+def ending(record: RunRecord) -> str:
+    """How a run ended and what to do about it: one or two sentences, not escaped."""
+    kept = _kept(record)
+    if record.state.value == "crashed":
+        reason = record.message or "The process that worked on it ended without a word."
+        return f"{reason} {kept} Run it again."
+    if record.state.value == "failed":
+        return f"{record.message or 'The run could not go on.'} {kept}".strip()
+    return f"{_ENDS.get(record.stop_reason, '')} {kept if record.state.value == 'cancelled' else ''}".strip()
+
+
+def _kept(record: RunRecord) -> str:
+    if record.config.kind == "estimate":
+        return ""
+    if record.n_found == 0:
+        return "Nothing was found up to then."
+    pairs = wording.counted(record.n_found, "pair")
+    return f"The {pairs} found up to then {'is' if record.n_found == 1 else 'are'} kept."
+
+
+def none_found(record: RunRecord, high: float) -> str:
+    """What a search without a single pair says: how many individuals, and the most that may have been missed.
+
+    Args:
+        record: a search that ended.
+        high: upper 95 % bound of the share among individuals like those tried.
+    """
+    tried = wording.counted(record.n_tried, "individual")
+    text = f"None found within the budget: {tried} tried, {wording.count(record.evaluations)} rows evaluated."
+    if record.config.technique == "random" and record.n_tried:
+        text += f" With 95 % confidence the share among people drawn at random is {wording.share(0.0, 0.0, high)}."
+    return text + " This does not show that there are none."
+
+
+def rate_note(record: RunRecord) -> str:
+    """What a success rate is a share of; only random draws speak for the whole domain."""
+    if record.config.technique == "random":
+        return "Share of the individuals tried. They were drawn at random, so it estimates the share in the domain."
+    if record.config.technique == "data-scan":
+        return "Share of the individuals tried: the people of your data."
+    return "Share of the individuals tried. The technique chooses whom to try, so it says nothing about how often in general."

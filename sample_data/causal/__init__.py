@@ -1,0 +1,1 @@
+"""One written causal model a data set: structural equations with named parameters."""

@@ -1,0 +1,69 @@
+"""What every causal model of a table says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.schema import Column, Kind
+from sample_data.causal.draw import decided
+from sample_data.causal.rule import PointRule
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A table with planted discrimination.
+
+    Args:
+        name: of the files.
+        title, description: for the Start page; the description is one sentence.
+        rule: how the points of a row decide.
+        draw: draws ``n`` rows of the engine ``(n, n_columns)`` from the structural equations.
+        equations: the structural equations in words, one an attribute, in causal order.
+        noise: width of the logistic curve between points and label.
+        n_rows, seed: of the committed file.
+        protected: the recommended protected attributes.
+        protected_sets: the sets whose exact share is stated.
+        proxies: what carries a protected attribute indirectly, in sentences.
+        no_effect: protected attributes with no points and in no effect.
+        known: what is known to be found, in one sentence.
+    """
+
+    name: str
+    title: str
+    description: str
+    rule: PointRule
+    draw: Callable[[int, np.random.Generator], FloatArray]
+    equations: tuple[str, ...]
+    noise: float
+    n_rows: int
+    seed: int
+    protected: tuple[str, ...]
+    protected_sets: tuple[tuple[str, ...], ...]
+    proxies: tuple[str, ...]
+    no_effect: tuple[str, ...]
+    known: str
+
+    def sample(self) -> tuple[FloatArray, IntArray]:
+        """The rows ``(n_rows, n_columns)`` and labels ``(n_rows,)`` of the committed file."""
+        rng = np.random.Generator(np.random.PCG64(self.seed))
+        rows = self.draw(self.n_rows, rng)
+        return rows, decided(rng, self.rule.totals(rows), self.rule.cut, self.noise)
+
+
+def category(name: str, *labels: str) -> Column:
+    """A column whose cells hold the labels themselves."""
+    return Column(name, Kind.CATEGORICAL, codes=labels, labels=labels)
+
+
+def whole(name: str, low: int, high: int) -> Column:
+    """A column of whole numbers."""
+    return Column(name, Kind.INTEGER, minimum=float(low), maximum=float(high))
+
+
+def as_rows(columns: Sequence[Column], drawn: dict[str, FloatArray | IntArray]) -> FloatArray:
+    """Named draws as rows of the engine, in the order of the columns."""
+    return np.column_stack([drawn[column.name] for column in columns]).astype(np.float64)

@@ -148,3 +148,19 @@ def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high
         value = rows[i, column] - unit[column] if is_down[i] else rows[i, column] + unit[column]
         proposed[i, column] = min(max(value, low[column]), high[column])
     return proposed
+
+
+def warm_up() -> None:
+    """Compile or load every loop once, so that the first batch of a search does not wait for it."""
+    rows, keys = np.zeros((2, 2)), np.zeros(2, dtype=np.uint64)
+    free, ones, down = np.array([0], dtype=np.int64), np.ones(2), np.full(1, 0.5)
+    weights, indices = np.ones(1, dtype=np.uint64), np.zeros(2, dtype=np.int64)
+    for is_exact in (True, False):
+        row_keys(rows, free, ones, ones[:1], weights, is_exact)
+    table, states = np.zeros(4, dtype=np.uint64), np.full(4, EMPTY, dtype=np.int8)
+    find_slots(keys, table, states, indices)
+    rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
+    for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
+        extremes(margins, 2, 0.0)
+    uniforms, is_down = np.zeros((2, 2)), np.zeros(2, dtype=bool)
+    propose_moves(rows, uniforms, free, down, down, ones, ones, ones, indices, is_down)

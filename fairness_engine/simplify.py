@@ -8,6 +8,7 @@ from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, Pairs
 from fairness_engine.models.model import Model
+from fairness_engine.schema import Kind
 
 _MAX_ROUNDS = 200
 
@@ -19,7 +20,7 @@ def plain_row(domain: Domain, rows: FloatArray) -> FloatArray:
     plain = np.empty(domain.n_columns)
     for i, column in enumerate(domain.schema.inputs):
         values = rows[:, i]
-        if column.kind.value == "categorical":
+        if column.kind is Kind.CATEGORICAL:
             found, counts = np.unique(values, return_counts=True)
             plain[i] = found[counts.argmax()]
         else:
@@ -31,8 +32,9 @@ def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) 
     """Move every attribute that is not protected as near to the plain row as the pair allows.
 
     Greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
-    model call, and keeps the best change that leaves the two decisions different; when none holds, numbers try half of the way.
-    The result is minimal in this sense: no single attribute can be made plain.
+    model call, and keeps the best change that leaves the two decisions different; when none holds,
+    numbers try half of the way, then one unit. The result is minimal in this sense: no single attribute can be made plain, and
+    no number moved a unit nearer.
 
     Args:
         model, domain: what the pair was found with.
@@ -61,7 +63,12 @@ def _best_change(
 ) -> tuple[FloatArray, FloatArray] | None:
     """The pair with one more attribute plain, or nearer to it; ``None`` when none holds."""
     differing = [i for i in domain.movable if first[i] != plain[i]]
-    for values in (_plain_values(plain, differing), _halfway_values(domain, first, plain, differing)):
+    tries = (
+        _plain_values(plain, differing),
+        _halfway_values(domain, first, plain, differing),
+        _unit_values(domain, first, plain, differing),
+    )
+    for values in tries:
         if not values:
             continue
         firsts, seconds = np.repeat(first[None], len(values), 0), np.repeat(second[None], len(values), 0)
@@ -85,7 +92,7 @@ def _halfway_values(
     """Numbers half of the way to plain, on their lattice, where that is a move at all."""
     values = []
     for i in differing:
-        if domain.schema.inputs[i].kind.value == "categorical":
+        if domain.schema.inputs[i].kind is Kind.CATEGORICAL:
             continue
         half = (row[i] + plain[i]) / 2
         if domain.step[i] > 0:
@@ -94,6 +101,13 @@ def _halfway_values(
         if is_nearer:
             values.append((i, float(half)))
     return values
+
+
+def _unit_values(domain: Domain, row: FloatArray, plain: FloatArray, differing: list[int]) -> list[tuple[int, float]]:
+    """Numbers one unit nearer to plain."""
+    numbers = [i for i in differing if domain.schema.inputs[i].kind is not Kind.CATEGORICAL]
+    moved = [(i, float(row[i] + np.sign(plain[i] - row[i]) * domain.unit[i])) for i in numbers]
+    return [(i, value) for i, value in moved if abs(value - plain[i]) < abs(row[i] - plain[i])]
 
 
 def _holds(model: Model, domain: Domain, firsts: FloatArray, seconds: FloatArray) -> FloatArray:

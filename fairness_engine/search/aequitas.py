@@ -21,6 +21,8 @@ BoolArray = NDArray[np.bool_]
 
 _ACCEPT_WORSE = math.exp(-1)
 """Metropolis at temperature 1: the objective differs by 1 between discriminatory and not."""
+_DEFAULT_STARTS = 20_000
+_MAX_STARTS = 200_000
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
 
@@ -54,10 +56,10 @@ class Aequitas:
         choices=("random", "semi-directed", "fully-directed"),
     )
     n_starts: int = setting(
-        1000,
-        "Uniform rows of one global search.",
+        0,
+        "Uniform rows of one global search; 0 takes as many as a tenth of the evaluation budget pays for.",
         label="Rows a global search",
-        minimum=1,
+        minimum=0,
         maximum=10_000_000,
         unit="rows",
     )
@@ -103,7 +105,7 @@ class Aequitas:
         n_rounds = n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN_ROUNDS:
             n_tried = oracle.n_tried
-            rows = oracle.domain.sample(self.n_starts, rng, start_rows)
+            rows = oracle.domain.sample(self.n_starts or _starts_within(oracle), rng, start_rows)
             found = rows[oracle.probe(rows).is_discriminatory]
             yield Step("global search")
             for begin in range(0, len(found), self.n_walkers):
@@ -151,6 +153,14 @@ class Aequitas:
         stays = was_found & ~is_found
         stays[stays] = rng.random(int(stays.sum())) >= _ACCEPT_WORSE
         return np.where(stays[:, None], rows, proposed), np.where(stays, was_found, is_found)
+
+
+def _starts_within(oracle: Oracle) -> int:
+    """Rows that a tenth of the evaluation budget pays for, within reason."""
+    budget = oracle.budget.max_evaluations
+    if budget is None:
+        return _DEFAULT_STARTS
+    return int(np.clip(budget // (10 * oracle.domain.n_variants), 100, _MAX_STARTS))
 
 
 class Chances:

@@ -1,0 +1,85 @@
+"""Small spaces and models whose discrimination is known by enumeration, for the tests."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.models.model import Model, Output
+from fairness_engine.schema import Column, Kind, Schema
+
+
+def small_schema() -> Schema:
+    """sex (2) x job (3) x age 20..29 x hours 0..9 x income 0.0..1.0 by 0.25."""
+    return Schema(
+        columns=(
+            Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M")),
+            Column("job", Kind.CATEGORICAL, codes=("clerk", "nurse", "judge"), labels=("clerk", "nurse", "judge")),
+            Column("age", Kind.INTEGER, minimum=20, maximum=29),
+            Column("hours", Kind.INTEGER, minimum=0, maximum=9),
+            Column("wealth", Kind.REAL, minimum=0.0, maximum=1.0, step=0.25),
+        ),
+        label="hired",
+        favourable=1,
+        protected=("sex",),
+    )
+
+
+class FunctionPredictor:
+    """Scores from a function of the rows themselves; it counts the rows that it was asked for."""
+
+    kind = "function"
+    n_inputs = None
+    output = Output.PROBABILITY
+
+    def __init__(self, function: Callable[[np.ndarray], np.ndarray], n_scores: int = 1) -> None:
+        self.function = function
+        self.n_scores = n_scores
+        self.n_rows_asked = 0
+
+    def predict(self, inputs: np.ndarray) -> np.ndarray:
+        self.n_rows_asked += len(inputs)
+        return np.asarray(self.function(inputs), dtype=float).reshape(len(inputs), self.n_scores)
+
+    def margins(self, inputs: np.ndarray, threshold: float) -> np.ndarray:
+        return self.predict(inputs) - (threshold if self.n_scores == 1 else 0.0)
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        return rows
+
+
+def function_model(function: Callable[[np.ndarray], np.ndarray], n_scores: int = 1) -> Model:
+    """A model that scores rows of the engine with a function."""
+    predictor = FunctionPredictor(function, n_scores)
+    return Model(predictor, predictor, classes=tuple(str(i) for i in range(max(2, n_scores))))
+
+
+def biased_score(rows: np.ndarray) -> np.ndarray:
+    """Women who work 3 to 6 hours and are under 26 are refused; else wealth decides."""
+    is_refused = (rows[:, 0] == 0) & (rows[:, 3] >= 3) & (rows[:, 3] <= 6) & (rows[:, 2] < 26)
+    return np.where(is_refused, 0.1, 0.2 + 0.6 * rows[:, 4])
+
+
+def all_individuals(domain: Domain) -> np.ndarray:
+    """Every row of a lattice domain with the first variant's protected values."""
+    values = [domain.low[i] + domain.step[i] * np.arange(int(domain.n_values[i])) for i in range(domain.n_columns)]
+    for i, value in zip(domain.protected, domain.variant_values[0], strict=True):
+        values[i] = np.array([value])
+    return np.array(list(itertools.product(*values)))
+
+
+def true_keys(model: Model, domain: Domain) -> set[int]:
+    """Keys of all discriminatory individuals, by enumeration of every variant of everyone."""
+    rows = all_individuals(domain)
+    decisions = model.decide(model.scores(domain.variants(rows).reshape(-1, domain.n_columns)))
+    decisions = decisions.reshape(len(rows), domain.n_variants)
+    is_discriminatory = decisions.min(axis=1) != decisions.max(axis=1)
+    return {int(key) for key in domain.keys(rows[is_discriminatory])}
+
+
+def small_domain(protected: tuple[str, ...] = ("sex",), **scope: object) -> Domain:
+    """The domain of ``small_schema``: 1,500 individuals with sex protected."""
+    return Domain(small_schema(), Scope(protected, **scope))  # type: ignore[arg-type]

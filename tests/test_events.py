@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fairness_engine.errors import ProcessError
+from fairness_engine.events import (
+    Failed,
+    GroupScored,
+    Pairs,
+    PairsFound,
+    Progress,
+    Stopped,
+    StopReason,
+    from_line,
+    pack_array,
+    to_line,
+    unpack_array,
+)
+
+
+def some_pairs(n: int = 3) -> Pairs:
+    rows, numbers, codes = np.arange(n * 4, dtype=float).reshape(n, 4) / 3, np.linspace(0, 1, n), np.arange(n)
+    return Pairs(rows, rows + 1, numbers, numbers, codes, codes, codes)
+
+
+def test_pairs_keep_every_bit() -> None:
+    back = from_line(to_line(PairsFound(some_pairs())))
+    assert isinstance(back, PairsFound)
+    assert (back.pairs.first == some_pairs().first).all()
+    assert back.pairs.evaluation.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Progress(1, 0.5, 2, 3, "local"),
+        Stopped(StopReason.FOUND, 1, 0.5, 2, 3, 4),
+        Failed("sorry"),
+        GroupScored(0.1, (0.2, 0.3), (2, 3), ("F", "M")),
+    ],
+)
+def test_events_are_equal_after_their_line(event: object) -> None:
+    assert from_line(to_line(event)) == event  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "hello",
+        "[]",
+        "{}",
+        '{"event":"Unknown"}',
+        '{"event":"Progress"}',
+        '{"event":"Progress","evaluations":1,"seconds":1,"n_tried":1,"n_found":1,"extra":1}',
+        '{"event":"Stopped","reason":"bored","evaluations":1,"seconds":1,"n_tried":1,"n_found":1}',
+        '{"event":"PairsFound"}',
+    ],
+)
+def test_a_line_that_is_no_event_is_refused(line: str) -> None:
+    with pytest.raises(ProcessError):
+        from_line(line)
+
+
+def test_arrays_that_lie_about_themselves_are_refused() -> None:
+    good = json.loads(to_line(PairsFound(some_pairs())))
+    lies = [
+        {"first": {**good["first"], "shape": [10**9, 4]}},
+        {"first": {**good["first"], "shape": [-1, 4]}},
+        {"first": {**good["first"], "shape": "34"}},
+        {"first": {**good["first"], "dtype": "object"}},
+        {"first": {**good["first"], "base64": "%%%"}},
+        {"second": pack_array(np.zeros((2, 4)))},
+        {"score_first": pack_array(np.zeros(2))},
+        {"first": pack_array(np.zeros(3)), "second": pack_array(np.zeros(3))},
+    ]
+    for lie in lies:
+        with pytest.raises(ProcessError):
+            from_line(json.dumps({**good, **lie}))
+
+
+def test_packing_keeps_shape_dtype_and_empty_arrays() -> None:
+    for array in (np.zeros((0, 3)), np.arange(5), np.array([[True]]), np.ones((2, 3, 4), dtype=np.float32)):
+        assert unpack_array(pack_array(array)).shape == array.shape
+
+
+def test_pairs_concatenate_and_index() -> None:
+    both = Pairs.concatenate([some_pairs(2), some_pairs(3)], 4)
+    assert len(both) == 5
+    assert len(both[1:3]) == 2
+    assert len(Pairs.concatenate([], 4)) == 0

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from handmade import all_individuals, biased_score, function_model, small_domain, true_keys
+
+from fairness_engine.budget import Budget
+from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.events import StopReason
+from fairness_engine.models.model import Model
+from fairness_engine.oracle import Oracle
+
+
+def test_probing_everyone_finds_exactly_the_individuals_that_enumeration_finds() -> None:
+    model, domain = function_model(biased_score), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    oracle.probe(all_individuals(domain))
+    pairs = oracle.take_found()
+    assert {int(k) for k in domain.keys(pairs.first)} == true_keys(model, domain)
+    assert oracle.n_found == len(pairs) == len(true_keys(model, domain))
+    assert oracle.is_exhausted
+    assert oracle.evaluations == 2 * 1500
+
+
+def test_known_individuals_cost_nothing_and_keep_their_verdict() -> None:
+    model, domain = function_model(biased_score), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    rows = all_individuals(domain)
+    first = oracle.probe(rows)
+    spent = oracle.evaluations
+    again = oracle.probe(np.concatenate([rows, rows]))
+    assert oracle.evaluations == spent
+    assert (again.is_discriminatory == np.tile(first.is_discriminatory, 2)).all()
+    assert not again.is_new.any()
+
+
+def test_duplicates_within_a_batch_are_tested_once_and_share_the_verdict() -> None:
+    domain = small_domain()
+    row = np.array([[0, 0, 22, 4, 0.75], [1, 0, 22, 4, 0.75], [0, 0, 29, 4, 0.75]])
+    oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
+    probe = oracle.probe(row)
+    assert probe.is_discriminatory.tolist() == [True, True, False]
+    assert probe.is_new.tolist() == [True, False, True]
+    assert (oracle.n_tried, oracle.n_found, oracle.evaluations) == (2, 1, 4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 99, 1000, 1501])
+def test_the_evaluation_budget_is_never_exceeded_and_what_fitted_is_kept(n: int) -> None:
+    model, domain = function_model(biased_score), small_domain()
+    oracle = Oracle(model, domain, Budget(max_evaluations=n))
+    with pytest.raises(SearchStopped) as stop:
+        oracle.probe(all_individuals(domain))
+    assert stop.value.reason is StopReason.EVALUATIONS
+    assert oracle.evaluations <= n
+    assert oracle.evaluations > n - domain.n_variants
+    assert oracle.n_tried == oracle.evaluations // 2
+    assert len(oracle.take_found()) == oracle.n_found
+
+
+def test_enough_found_stops_at_exactly_that_many() -> None:
+    oracle = Oracle(function_model(biased_score), small_domain(), Budget(None, None, 7))
+    with pytest.raises(SearchStopped) as stop:
+        oracle.probe(all_individuals(small_domain()))
+    assert stop.value.reason is StopReason.FOUND
+    assert oracle.n_found == len(oracle.take_found()) == 7
+
+
+def test_cancel_and_seconds_stop_before_the_next_block() -> None:
+    with pytest.raises(SearchStopped) as stop:
+        Oracle(function_model(biased_score), small_domain(), Budget(), lambda: True).probe(
+            all_individuals(small_domain())
+        )
+    assert stop.value.reason is StopReason.CANCELLED
+    with pytest.raises(SearchStopped) as stop:
+        Oracle(function_model(biased_score), small_domain(), Budget(None, 1e-9)).probe(all_individuals(small_domain()))
+    assert stop.value.reason is StopReason.SECONDS
+
+
+def test_a_pair_that_the_replay_does_not_confirm_is_rejected() -> None:
+    """A model whose quick margins disagree with its scores must not get a pair past the oracle."""
+    model, domain = function_model(lambda rows: np.full(len(rows), 0.9)), small_domain()
+    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5  # type: ignore[method-assign]
+    oracle = Oracle(model, domain, Budget(10**6))
+    probe = oracle.probe(all_individuals(domain)[:100])
+    assert (oracle.n_found, oracle.n_rejected, len(oracle.take_found())) == (0, 100, 0)
+    assert not probe.is_discriminatory.any()
+
+
+def test_margins_within_rounding_decide_nothing() -> None:
+    model, domain = function_model(lambda rows: 0.5 + 1e-9 * (rows[:, 0] - 0.5)), small_domain()
+    strict = Model(model.predictor, model.encoder, rounding=1e-6)
+    oracle = Oracle(strict, domain, Budget(10**6))
+    assert not oracle.probe(all_individuals(domain)).is_discriminatory.any()
+    exact = Oracle(model, domain, Budget(10**6))
+    assert exact.probe(all_individuals(domain)).is_discriminatory.all()
+
+
+def test_a_score_on_the_threshold_is_class_zero_for_exact_models() -> None:
+    model, domain = function_model(lambda rows: np.where(rows[:, 0] == 0, 0.5, 0.6)), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    assert oracle.probe(all_individuals(domain)).is_discriminatory.all()
+
+
+def test_a_score_gap_compares_scores_even_where_decisions_agree() -> None:
+    model = function_model(lambda rows: 0.6 + 0.1 * rows[:, 0] + 0.02 * rows[:, 1])
+    assert not Oracle(model, small_domain(), Budget()).probe(all_individuals(small_domain())).is_discriminatory.any()
+    domain = small_domain(score_gap=0.05)
+    oracle = Oracle(model, domain, Budget())
+    assert oracle.probe(all_individuals(domain)).is_discriminatory.all()
+    pairs = oracle.take_found()
+    assert np.abs(pairs.score_first - pairs.score_second).min() == pytest.approx(0.1)
+
+
+def test_several_classes_compare_the_largest_score() -> None:
+    def three(rows: np.ndarray) -> np.ndarray:
+        scores = np.zeros((len(rows), 3))
+        scores[np.arange(len(rows)), (rows[:, 1] + rows[:, 0] * (rows[:, 3] > 4)).astype(int) % 3] = 1
+        return scores
+
+    model, domain = function_model(three, 3), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    oracle.probe(all_individuals(domain))
+    pairs = oracle.take_found()
+    assert {int(k) for k in domain.keys(pairs.first)} == true_keys(model, domain)
+    assert (pairs.decision_first != pairs.decision_second).all()
+
+
+def test_the_pair_is_the_two_variants_that_differ_most() -> None:
+    model = function_model(lambda rows: (rows[:, 2] - 20) / 9)
+    domain = small_domain(("age",))
+    oracle = Oracle(model, domain, Budget())
+    oracle.probe(all_individuals(domain)[:10])
+    pairs = oracle.take_found()
+    assert (pairs.first[:, 2] == 20).all()
+    assert (pairs.second[:, 2] == 29).all()
+    assert (pairs.first[:, domain.free] == pairs.second[:, domain.free]).all()
+
+
+def test_independent_draws_are_all_paid() -> None:
+    oracle = Oracle(function_model(biased_score), small_domain(), Budget(20))
+    row = np.array([[0, 0, 22, 4, 0.75]])
+    assert oracle.test(np.repeat(row, 5, axis=0)).all()
+    assert (oracle.evaluations, oracle.n_tried) == (10, 5)
+    with pytest.raises(SearchStopped):
+        oracle.test(np.repeat(row, 50, axis=0))
+    assert oracle.evaluations == 20
+
+
+def test_the_table_of_known_individuals_grows_without_forgetting() -> None:
+    domain = small_domain(("sex",))
+    columns = all_individuals(domain)
+    oracle = Oracle(function_model(biased_score), domain, Budget(None, 60.0))
+    oracle._known = type(oracle._known)(0)
+    oracle._known.table = np.zeros(4, dtype=np.uint64)
+    oracle._known.states = np.full(4, -1, dtype=np.int8)
+    for row in columns[:200]:
+        oracle.probe(row[None])
+    assert not oracle.probe(columns[:200]).is_new.any()
+    assert oracle.n_tried == 200
+
+
+def test_a_slow_model_gets_small_blocks_and_a_fast_one_large_blocks() -> None:
+    oracle = Oracle(function_model(biased_score), small_domain(), Budget())
+    oracle._adapt_block(oracle._block_rows, 0.001)
+    assert oracle._block_rows == 2048
+    oracle._adapt_block(2048, 10.0)
+    assert oracle._block_rows == 1024
+
+
+@pytest.mark.parametrize("limits", [{"max_evaluations": 0}, {"max_seconds": -1.0}, {"max_evaluations": None}])
+def test_a_budget_needs_a_positive_limit(limits: dict) -> None:
+    with pytest.raises(SettingError):
+        Budget(**limits)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review
 
 FAVOURABLE = "●"
 UNFAVOURABLE = "○"
@@ -49,3 +53,10 @@ def score_digits(scores: Iterable[float]) -> int:
 def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
     """A score with a fixed number of decimals and a real minus sign."""
     return f"{score:.{digits}f}".replace("-", "−")
+
+
+def decisions_of(review: Review) -> Decisions:
+    """What the classes of a review's model are called, from its fit card or the label's column."""
+    fit = review.fit or {}
+    names = fit.get("classes") or list(fit.get("class_shares") or {})
+    return Decisions(tuple(str(name) for name in names), fit.get("favourable", 1))

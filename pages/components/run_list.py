@@ -1,0 +1,90 @@
+"""The runs of a review as a list to choose from, and what can be done with an ended one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.components import run_words, state, steps, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review, RunRecord
+
+
+def adopt_review() -> None:
+    """Open the review that the run in the address belongs to, when the address names no review."""
+    run_id = st.query_params.get("run")
+    if not run_id or state.current_review() is not None or st.query_params.get("review"):
+        return
+    try:
+        review_id = state.store().run(run_id).review_id
+    except RunError:
+        return
+    if review_id:
+        state.set_review(review_id)
+        state.set_run(run_id)
+
+
+def actions(review: Review, group: list[RunRecord]) -> None:
+    """What to do next once all runs of a group have ended."""
+    if any(run.is_active for run in group):
+        return
+    again, plan, _ = st.columns([1, 1, 3])
+    if again.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
+        _run_again(review, group)
+    with plan:
+        state.link_to(steps.PLAN, "Plan another")
+
+
+def _run_again(review: Review, group: list[RunRecord]) -> None:
+    import secrets
+
+    from fairness_engine.runs.launch import launch
+
+    store = state.store()
+    comparison = secrets.token_hex(6) if len(group) > 1 else None
+    run_ids = [store.create_run(replace(run.config, comparison=comparison), review.id) for run in group]
+    for run_id in run_ids:
+        launch(store, run_id)
+    state.set_run(run_ids[0])
+    st.rerun()
+
+
+def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
+    """All runs of the review, newest first; a click opens one."""
+    if len(runs) == len(group) and len(runs) < 2:
+        return
+    st.subheader("Runs of this review", anchor=False)
+    shown = {run.id for run in group}
+    event = st.dataframe(
+        run_table(runs, shown),
+        hide_index=True,
+        key=f"runs_{review.id}_{len(runs)}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={"Rows evaluated": st.column_config.NumberColumn(format="localized")},
+    )
+    chosen = event.selection.rows
+    if chosen and runs[chosen[0]].id not in shown:
+        state.set_run(runs[chosen[0]].id)
+        st.rerun()
+
+
+def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
+    """One line a run."""
+    return pd.DataFrame(
+        {
+            "": ["◆ shown" if run.id in shown else "" for run in runs],
+            "Run": [run_words.run_title(run.config) for run in runs],
+            "State": [run_words.state_text(run) for run in runs],
+            "Pairs found": [None if run.config.kind == "estimate" else run.n_found for run in runs],
+            "Rows evaluated": [run.evaluations for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )

@@ -1,0 +1,265 @@
+"""What the Run page shows of one run, or of several side by side, while they work and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from fairness_engine.estimate import interval
+from pages.components import charts, layout, run_words, state, steps, wording
+from pages.components.charts import Curve
+from pages.components.decisions import Decisions, decisions_of
+from pages.components.pair_card import Couple, couple_sentence, person_at
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review, RunRecord
+    from fairness_engine.runs.store import RunStore
+
+_N_LATEST = 5
+
+
+def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
+    """The run and those it is compared with, in the order in which they were planned."""
+    asked = next((run for run in runs if run.id == run_id), None)
+    if asked is None:
+        return []
+    name = asked.config.comparison
+    group = [run for run in runs if run is asked or (name is not None and run.config.comparison == name)]
+    return sorted(group, key=lambda run: (run.created, run.id != run_id))
+
+
+@dataclass(frozen=True)
+class Left:
+    """How far a run is: ``done`` in 0..1, and what is left in words."""
+
+    done: float
+    text: str
+
+
+def what_is_left(record: RunRecord) -> Left:
+    """How much of the budget is spent, by the limit that will end the run first."""
+    config, shares, texts = record.config, [0.0], []
+    if config.kind == "estimate":
+        left = max(0, config.n_samples - record.n_tried)
+        return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
+    for limit, spent, noun in (
+        (config.budget.max_evaluations, record.evaluations, "row"),
+        (config.budget.max_found, record.n_found, "find"),
+    ):
+        if limit:
+            shares.append(spent / limit)
+            texts.append(wording.counted(max(0, limit - spent), noun) + " left")
+    if config.budget.max_seconds:
+        shares.append(record.seconds / config.budget.max_seconds)
+        texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
+    done = min(1.0, max(shares))
+    if done > 0.02:
+        texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
+    return Left(done, ", ".join(texts))
+
+
+def success_rate(record: RunRecord) -> str:
+    """Found as a share of tried, with its 95 % interval; a dash before anything was tried."""
+    if not record.n_tried:
+        return wording.DASH
+    low, high = interval(record.n_found, record.n_tried)
+    return wording.share(record.n_found / record.n_tried, low, high)
+
+
+def speed(record: RunRecord) -> str:
+    """Rows evaluated per second over the whole run."""
+    return wording.count(record.evaluations / record.seconds) if record.seconds > 0 else wording.DASH
+
+
+# --- drawing ------------------------------------------------------------------------------------
+
+
+def draw(review: Review, run_ids: list[str]) -> None:
+    """Draw the runs as they stand; once all have ended, rerun the page so that it stops asking."""
+    from fairness_engine.runs.launch import refresh
+
+    store = state.store()
+    records = [refresh(store, run_id) for run_id in run_ids]
+    was_active = st.session_state.get("live_runs", [])
+    st.session_state["live_runs"] = [record.id for record in records if record.is_active]
+    if was_active and not st.session_state["live_runs"]:
+        st.rerun()
+    _stop_button(store, records)
+    searches = [record for record in records if record.config.kind == "search"]
+    if len(searches) > 1:
+        _draw_comparison(store, searches)
+    for record in records:
+        if record.config.kind == "estimate":
+            _draw_estimate(store, record)
+        elif len(searches) == 1:
+            _draw_search(store, review, record)
+    for record in searches:
+        _draw_groups(store, review, record)
+
+
+def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
+    active = [record for record in records if record.is_active]
+    if not active:
+        return
+    is_asked = all(record.is_cancel_requested for record in active)
+    label = "Stopping…" if is_asked else "Stop and keep what was found"
+    if st.button(label, key="stop", icon=":material/stop_circle:", disabled=is_asked):
+        for record in active:
+            store.request_cancel(record.id)
+        st.rerun(scope="fragment")
+
+
+def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
+    _standing(record)
+    found, rate, pace, last = st.columns(4)
+    found.metric("Pairs found", wording.count(record.n_found), help=wording.explain("individual"), border=True)
+    rate.metric("Success rate", success_rate(record), help=run_words.rate_note(record), border=True)
+    pace.metric("Rows evaluated a second", speed(record), help=wording.explain("evaluation"), border=True)
+    evaluated = f"{wording.count(record.evaluations)}"
+    last.metric("Rows evaluated", evaluated, help=f"In {wording.duration(record.seconds)}.", border=True)
+    _draw_curve(store, [record])
+    _draw_latest(store, review, record)
+
+
+def _standing(record: RunRecord) -> None:
+    """State, what it does or how it ended, and the share of the budget that is spent."""
+    title = f"**{wording.markdown(run_words.run_title(record.config))}**"
+    st.markdown(f"{title} · {run_words.state_text(record)} · seed {record.config.seed}")
+    if record.is_active:
+        left = what_is_left(record)
+        st.progress(left.done, text=f"{wording.markdown(run_words.activity(record))} · {left.text}")
+        return
+    text = wording.markdown(run_words.ending(record))
+    if record.state.value in ("crashed", "failed"):
+        st.error(text, icon=":material/error:")
+    elif record.n_found == 0 and record.config.kind == "search":
+        high = interval(0, record.n_tried)[1]
+        st.info(wording.markdown(run_words.none_found(record, high)))
+    elif text:
+        st.caption(text)
+
+
+def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
+    names = run_words.distinct_titles([record.config for record in records])
+    curves = [Curve(name, store.progress(record.id)) for name, record in zip(names, records, strict=True)]
+    if not any(len(curve.progress) for curve in curves):
+        st.caption("The curve appears with the first rows evaluated.")
+        return
+    by = st.segmented_control(
+        "Against",
+        ["evaluations", "seconds"],
+        default="evaluations",
+        required=True,
+        format_func={"evaluations": "Rows evaluated", "seconds": "Seconds"}.get,
+        key="curve_by",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    layout.chart_with_table(charts.growing_curve(curves, by), charts.growing_table(curves), "growing")
+
+
+def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
+    n = store.n_pairs(record.id)
+    if not n:
+        return
+    st.subheader("Latest pairs", anchor=False)
+    names = decisions_of(review)
+    for sentence in latest_sentences(store, record, names, n):
+        st.markdown(f"- {wording.markdown(sentence)}")
+    state.link_to(steps.PAIRS, f"See all {wording.counted(n, 'pair')}")
+
+
+def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pairs: int) -> list[str]:
+    """The pairs found last in plain words, the newest first."""
+    from fairness_engine.domain import Domain
+
+    try:
+        pairs = store.pairs(record.id, limit=_N_LATEST, offset=max(0, n_pairs - _N_LATEST))
+    except RunError as error:
+        return [str(error)]
+    domain = Domain(record.config.schema, record.config.scope)
+    couples = [
+        Couple(
+            domain,
+            person_at(pairs.first[i], pairs.score_first[i], pairs.decision_first[i]),
+            person_at(pairs.second[i], pairs.score_second[i], pairs.decision_second[i]),
+            names,
+        )
+        for i in reversed(range(len(pairs)))
+    ]
+    return [couple_sentence(couple) for couple in couples]
+
+
+def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
+    active = [record for record in records if record.is_active]
+    if active:
+        done = sum(what_is_left(record).done for record in records if record.is_active) + len(records) - len(active)
+        st.progress(done / len(records), text=f"{len(records) - len(active)} of {len(records)} runs have ended")
+    st.dataframe(comparison_table(records), hide_index=True, key="comparison")
+    for record in records:
+        if record.state.value in ("crashed", "failed"):
+            title = run_words.run_title(record.config)
+            st.error(wording.markdown(f"{title}: {run_words.ending(record)}"), icon=":material/error:")
+    _draw_curve(store, records)
+
+
+def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
+    """One line a run."""
+    names = run_words.distinct_titles([record.config for record in records])
+    return pd.DataFrame(
+        {
+            "Run": names,
+            "State": [run_words.state_text(record) for record in records],
+            "Pairs found": [record.n_found for record in records],
+            "Success rate": [success_rate(record) for record in records],
+            "Found per 1 000 rows": [_per_thousand(record) for record in records],
+            "Rows evaluated": [record.evaluations for record in records],
+            "Rows a second": [speed(record) for record in records],
+            "Seconds": [round(record.seconds, 1) for record in records],
+        }
+    )
+
+
+def _per_thousand(record: RunRecord) -> float | None:
+    return round(1000 * record.n_found / record.evaluations, 2) if record.evaluations else None
+
+
+def _draw_estimate(store: RunStore, record: RunRecord) -> None:
+    st.subheader("How often", anchor=False)
+    _standing(record)
+    results = store.results(record.id)
+    share = results.get("share")
+    if not share:
+        return
+    what = run_words.DISTRIBUTIONS[record.config.distribution.value]
+    text = wording.share(share["share"], share["low"], share["high"])
+    st.metric(
+        f"Share of discriminatory individuals, {what}",
+        text,
+        help=f"95 % interval from {wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them hits.",
+        border=True,
+    )
+    points = results.get("share_curve") or []
+    if len(points) > 1:
+        key = f"settling_{record.id}"
+        layout.chart_with_table(charts.settling_curve(points, what), charts.settling_table(points), key)
+
+
+def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
+    score: dict[str, Any] | None = store.results(record.id).get("group_score") if not record.is_active else None
+    if not score:
+        return
+    names = decisions_of(review)
+    shares = dict(zip(score["groups"], score["shares"], strict=True))
+    st.subheader("Group score", anchor=False)
+    st.markdown(
+        f"The largest and the smallest share of favourable decisions lie **{100 * score['score']:.1f} percentage points** "
+        "apart. Every group is made of the same people drawn at random; only the protected values differ."
+    )
+    figure = charts.group_bars(shares, names.name(names.favourable or 0))
+    note = "" if len(shares) <= charts.MAX_GROUPS else f"The highest and the lowest of {len(shares)} groups."
+    layout.chart_with_table(figure, charts.group_table(shares), f"groups_{record.id}", note)

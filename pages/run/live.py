@@ -1,0 +1,29 @@
+"""Run: follow the runs of a review while they work, and read them afterwards."""
+
+import streamlit as st
+
+from pages.components import layout, run_list, run_panel, state, steps
+
+
+def main() -> None:
+    """Draw the run that the address names, those it is compared with, and the list of all runs."""
+    layout.heading(steps.RUN.title, "What the search has found so far. Stopping keeps it; so do reloading and leaving.")
+    run_list.adopt_review()
+    review = state.require(steps.RUN)
+    runs = state.store().runs(review.id)
+    if not runs:
+        st.info(steps.PLAN.invitation)
+        state.link_to(steps.PLAN, "Go to Plan")
+        return
+    group = run_panel.comparison_of(runs, state.current_run_id())
+    if not group:
+        st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
+    else:
+        is_active = any(run.is_active for run in group)
+        panel = st.fragment(layout.guarded(run_panel.draw), run_every=1.0 if is_active else None)
+        panel(review, [run.id for run in group])
+        run_list.actions(review, group)
+    run_list.draw(review, runs, group)
+
+
+main()

@@ -1,0 +1,67 @@
+"""What every benchmark shares: the machine it ran on, medians, and the Markdown table it keeps."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+FOLDER = Path(__file__).parent
+T = TypeVar("T")
+
+
+def shared_folder() -> Path:
+    """Where the real data and models are (``EVENHAND_SHARED``).
+
+    Raises:
+        SystemExit: the variable is not set to a folder.
+    """
+    folder = Path(os.environ.get("EVENHAND_SHARED", ""))
+    if not os.environ.get("EVENHAND_SHARED") or not folder.is_dir():
+        raise SystemExit(
+            "This benchmark needs the real data: set EVENHAND_SHARED to the folder that holds data/ and models/."
+        )
+    return folder
+
+
+def machine() -> str:
+    """Processor, cores, system and the versions that matter, in one line."""
+    names = ("numpy", "numba", "scikit-learn", "streamlit")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return (
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, {versions}"
+    )
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def medians(measure: Callable[[int], tuple[float, ...]], repeats: int) -> tuple[float, ...]:
+    """The median of each figure over several runs; ``measure`` is given the number of the run as its seed."""
+    runs = [measure(seed) for seed in range(repeats)]
+    return tuple(statistics.median(run[i] for run in runs) for i in range(len(runs[0])))
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def keep(name: str, title: str, parts: Sequence[str]) -> None:
+    """Print the result and write it to ``benchmarks/<name>.md`` with the machine and the date."""
+    head = f"# {title}\n\n{datetime.datetime.now(tz=datetime.UTC).date()}; {machine()}.\n"
+    text = "\n".join([head, *(part + "\n" for part in parts)])
+    (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+    print(text)

@@ -325,18 +325,21 @@ def _categorical_from_json(name: str, content: Mapping[str, Any]) -> Column:
     return Column(
         name,
         Kind.CATEGORICAL,
-        codes=tuple(_code(code, name) for code in codes),
+        codes=_codes(list(codes)),
         labels=tuple(str(label) for label in codes.values()),
     )
 
 
-def _code(text: str, name: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise SchemaError(
-            f"The codes of column '{name}' must be whole numbers, got {text!r}. Use 'categories' when the file holds labels."
-        ) from None
+def _codes(texts: list[str]) -> tuple[Value, ...]:
+    """Codes from the keys of a JSON object: all whole numbers, or all numbers, or else texts as they stand."""
+    for number in (int, float):
+        try:
+            codes = tuple(number(text) for text in texts)
+        except ValueError:
+            continue
+        if all(str(code) == text for code, text in zip(codes, texts, strict=True)):
+            return codes
+    return tuple(texts)
 
 
 def _number(content: Mapping[str, Any], key: str, name: str) -> float:
@@ -349,7 +352,7 @@ def _number(content: Mapping[str, Any], key: str, name: str) -> float:
 def _column_to_json(column: Column) -> dict[str, Any]:
     content: dict[str, Any] = {"name": column.name, "kind": column.kind.value}
     if column.kind is Kind.CATEGORICAL:
-        if all(isinstance(code, str) for code in column.codes):
+        if column.codes == column.labels:
             content["categories"] = list(column.labels)
         else:
             content["codes"] = {str(code): label for code, label in zip(column.codes, column.labels, strict=True)}

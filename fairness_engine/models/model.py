@@ -7,6 +7,8 @@ into decisions. Everything above this package talks to ``Model`` alone.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -15,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray, IntArray
+
+_ROUNDING_SAFETY = 8.0
+_LEAST_ROUNDING = 1e-6
 
 
 class Output(StrEnum):
@@ -46,10 +51,22 @@ class Predictor(Protocol):
 
 
 class Encoder(Protocol):
-    """Turns rows of the engine into a predictor's inputs."""
+    """Turns rows of the engine into a predictor's inputs.
+
+    Attributes:
+        names: what the model's own inputs are called, in its order.
+        block_rows: how many rows to encode at once; ``None`` when ``encode`` hands the rows on as they are.
+    """
+
+    names: tuple[str, ...]
+    block_rows: int | None
 
     def encode(self, rows: FloatArray) -> Any:
         """``(n_rows, n_columns)`` rows of the engine -> the predictor's inputs."""
+        ...
+
+    def plain(self, rows: FloatArray) -> Any:
+        """The inputs as the model's author would give them, a matrix or a DataFrame of ``names``; for screens."""
         ...
 
 
@@ -65,6 +82,8 @@ class Model:
         favourable: the class that is good for the person.
         rounding: margins within this distance of 0 are too near the threshold for the arithmetic in use;
             such a row is not called discriminatory.
+        format: of the file, in words.
+        notes: what a user should know of how the model was read, one sentence each.
     """
 
     predictor: Predictor
@@ -73,6 +92,8 @@ class Model:
     classes: tuple[str, ...] = ("0", "1")
     favourable: int = 1
     rounding: float = 0.0
+    format: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def is_binary(self) -> bool:
@@ -81,11 +102,24 @@ class Model:
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Scores of rows of the engine, ``(n_rows, n_scores)``."""
-        return self.predictor.predict(self.encoder.encode(rows))
+        return self._by_block(rows, self.predictor.predict)
 
     def margins(self, rows: FloatArray) -> FloatArray:
         """Monotone transform of the scores with the threshold at 0, ``(n_rows, n_scores)``."""
-        return self.predictor.margins(self.encoder.encode(rows), self.threshold)
+        return self._by_block(rows, lambda inputs: self.predictor.margins(inputs, self.threshold))
+
+    def exact_margins(self, rows: FloatArray) -> FloatArray:
+        """As ``margins``, in the predictor's full precision: ``(n_rows, n_scores)``."""
+        exact = getattr(self.predictor, "exact_margins", self.predictor.margins)
+        return self._by_block(rows, lambda inputs: exact(inputs, self.threshold))
+
+    def _by_block(self, rows: FloatArray, evaluate: Callable[[Any], FloatArray]) -> FloatArray:
+        """Encoded inputs can be many times as wide as rows: they are made and used a block at a time."""
+        size = self.encoder.block_rows
+        if size is None or len(rows) <= size:
+            return evaluate(self.encoder.encode(rows))
+        blocks = (rows[start : start + size] for start in range(0, len(rows), size))
+        return np.concatenate([evaluate(self.encoder.encode(block)) for block in blocks])
 
     def decide(self, scores: FloatArray) -> IntArray:
         """Classes ``(n_rows,)`` of scores ``(n_rows, n_scores)``: above the threshold, or the largest score."""
@@ -98,3 +132,33 @@ def decide(scores: FloatArray, threshold: float) -> IntArray:
         return np.asarray(scores[:, 0] > threshold, dtype=np.int64)
     best: NDArray[np.int64] = scores.argmax(axis=1)
     return best
+
+
+def measure_rows_per_second(model: Model, rows: FloatArray, max_seconds: float = 0.5) -> float:
+    """How many rows a second the model decides: the best of several passes over ``rows``.
+
+    Args:
+        rows: rows of the engine, at least one; a few thousand give a fair figure.
+        max_seconds: passes stop after this long; one is always made.
+    """
+    best = 0.0
+    started = time.perf_counter()
+    while best == 0.0 or time.perf_counter() - started < max_seconds:
+        before = time.perf_counter()
+        model.margins(rows)
+        best = max(best, len(rows) / max(time.perf_counter() - before, 1e-9))
+    return best
+
+
+def measure_rounding(model: Model, rows: FloatArray) -> float:
+    """How far the margins' fast arithmetic may be off, from its differences to the exact one over ``rows``.
+
+    Returns:
+        0 for a predictor with one arithmetic; else eight times the largest difference, at least 1e-6.
+    """
+    if not hasattr(model.predictor, "exact_margins"):
+        return 0.0
+    exact = model.exact_margins(rows)
+    difference = np.abs(model.margins(rows) - exact)
+    finite = difference[np.isfinite(difference)]
+    return max(_LEAST_ROUNDING, _ROUNDING_SAFETY * float(finite.max(initial=0.0)))

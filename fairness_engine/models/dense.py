@@ -1,0 +1,324 @@
+"""Dense networks evaluated in NumPy: the weights of a file, no framework.
+
+Scores are computed in float64. Margins, which a search asks for millions of times, are computed in float32 over
+blocks of rows that stay in the processor's cache, without the last sigmoid or softmax: the logit is compared with
+the threshold's logit instead.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.errors import FitError, ModelError
+from fairness_engine.events import FloatArray
+from fairness_engine.models.model import Output
+
+_CACHE_VALUES = 1 << 17
+"""Values of the widest layer that a block of rows may take: two such layers in float32 fill a 1 MB cache."""
+_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 256, 4096
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+Values = NDArray[Any]
+
+
+class Activation(StrEnum):
+    """What a layer does to its weighted sums; the names are Keras's."""
+
+    LINEAR = "linear"
+    RELU = "relu"
+    RELU6 = "relu6"
+    LEAKY_RELU = "leaky_relu"
+    ELU = "elu"
+    SELU = "selu"
+    TANH = "tanh"
+    SIGMOID = "sigmoid"
+    SILU = "silu"
+    SOFTPLUS = "softplus"
+    SOFTSIGN = "softsign"
+    SOFTMAX = "softmax"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One dense layer.
+
+    Args:
+        weights: ``(n_in, n_out)``.
+        biases: ``(n_out,)``.
+        activation: applied to ``inputs @ weights + biases``; softmax in the last layer only.
+        slope: of the negative side of ``leaky_relu``; the alpha of ``elu``.
+    """
+
+    weights: FloatArray
+    biases: FloatArray
+    activation: Activation = Activation.LINEAR
+    slope: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """The layers in one precision, the last activation left out."""
+
+    weights: tuple[Values, ...]
+    biases: tuple[Values, ...]
+    dtype: type[np.floating[Any]]
+
+
+class DenseNetwork:
+    """A predictor of dense layers.
+
+    One sigmoid output, or softmax over two, gives one score: the probability of class 1. One linear output (or two)
+    gives one score: its logit (their difference), to be compared with 0. More outputs give one score each.
+
+    Args:
+        layers: at least one; each takes as many inputs as the one before has outputs.
+        feature_names: names of the inputs, when the file carries them.
+        kind: what a screen calls it.
+
+    Raises:
+        ModelError: shapes that do not chain, a weight that is not finite, softmax before the last layer.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        feature_names: tuple[str, ...] | None = None,
+        kind: str = "dense network",
+    ) -> None:
+        _check_layers(layers)
+        self.layers = tuple(layers)
+        self.feature_names = feature_names
+        self.kind = kind
+        self.n_inputs: int | None = layers[0].weights.shape[0]
+        self._is_difference = layers[-1].weights.shape[1] == 2 and layers[-1].activation in _DIFFERENCES
+        n_outputs = layers[-1].weights.shape[1]
+        self.n_scores = 1 if self._is_difference else n_outputs
+        self.output = Output.PROBABILITY if layers[-1].activation in _PROBABILITIES else Output.LOGIT
+        self._exact = self._stack(np.float64)
+        self._fast = self._stack(np.float32)
+        widest = max(max(layer.weights.shape) for layer in layers)
+        self._block_rows = min(max(_CACHE_VALUES // widest, _MIN_BLOCK_ROWS), _MAX_BLOCK_ROWS)
+        self._scratch = threading.local()
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of units of every layer, the inputs first."""
+        return (self.layers[0].weights.shape[0], *(layer.weights.shape[1] for layer in self.layers))
+
+    @property
+    def default_threshold(self) -> float:
+        """Scores above it mean class 1: 0.5 for a probability, 0 for a logit."""
+        return 0.5 if self.output is Output.PROBABILITY else 0.0
+
+    def predict(self, inputs: Any) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` in float64 of inputs ``(n_rows, n_inputs)``."""
+        logits = self.logits(inputs)
+        last = self.layers[-1]
+        if last.activation is Activation.SOFTMAX:
+            return _sigmoid(logits) if self._is_difference else _softmax(logits)
+        if not self._is_difference:
+            apply_activation(logits, last.activation, last.slope)
+        return logits
+
+    def logits(self, inputs: Any) -> FloatArray:
+        """What enters the last activation, in float64: ``(n_rows, n_scores)``; of two classes the difference."""
+        return self._forward(inputs, self._exact)
+
+    def margins(self, inputs: Any, threshold: float) -> FloatArray:
+        """Scores with the threshold at 0, in float32 arithmetic and before the last activation where that is monotone.
+
+        One score: positive where it exceeds ``threshold``. Several: their order is that of the scores.
+        """
+        return self._margins(inputs, threshold, self._fast)
+
+    def exact_margins(self, inputs: Any, threshold: float) -> FloatArray:
+        """As ``margins``, in float64 arithmetic."""
+        return self._margins(inputs, threshold, self._exact)
+
+    def gradients(self, inputs: Any, output: int = 0) -> FloatArray:
+        """Derivatives of one logit by the inputs, ``(n_rows, n_inputs)``, by back-propagation in float64.
+
+        Args:
+            inputs: ``(n_rows, n_inputs)``.
+            output: which logit, 0..n_scores-1.
+        """
+        values: Values = np.ascontiguousarray(inputs, dtype=np.float64)
+        slopes = []
+        for layer, weights, biases in zip(self.layers[:-1], self._exact.weights, self._exact.biases, strict=False):
+            sums = values @ weights + biases
+            values = sums.copy()
+            apply_activation(values, layer.activation, layer.slope)
+            slopes.append(_DERIVATIVES[layer.activation](sums, values, layer.slope))
+        gradient: FloatArray = np.repeat(self._exact.weights[-1][:, output][None, :], len(values), axis=0)
+        for slope, weights in zip(reversed(slopes), reversed(self._exact.weights[:-1]), strict=True):
+            gradient = (gradient * slope) @ weights.T
+        return gradient
+
+    def with_affine_inputs(self, scale: FloatArray, shift: FloatArray) -> DenseNetwork:
+        """The network of ``x -> self(scale * x + shift)``, folded into the first layer so that it costs nothing.
+
+        Args:
+            scale, shift: ``(n_inputs,)`` each.
+        """
+        first = self.layers[0]
+        biases = first.biases + shift @ first.weights
+        layer = Layer(first.weights * scale[:, None], biases, first.activation, first.slope)
+        return DenseNetwork((layer, *self.layers[1:]), self.feature_names, self.kind)
+
+    def _stack(self, dtype: type[np.floating[Any]]) -> _Stack:
+        weights = [layer.weights for layer in self.layers]
+        biases = [layer.biases for layer in self.layers]
+        if self._is_difference:
+            weights[-1], biases[-1] = weights[-1][:, 1:] - weights[-1][:, :1], biases[-1][1:] - biases[-1][:1]
+        return _Stack(
+            tuple(np.ascontiguousarray(w, dtype=dtype) for w in weights),
+            tuple(np.ascontiguousarray(b, dtype=dtype) for b in biases),
+            dtype,
+        )
+
+    def _margins(self, inputs: Any, threshold: float, stack: _Stack) -> FloatArray:
+        margins = self._forward(inputs, stack)
+        if self.n_scores > 1:
+            return margins
+        last = self.layers[-1].activation
+        if last in _PROBABILITIES:
+            margins -= threshold_logit(threshold)
+            return margins
+        if last is not Activation.LINEAR:
+            apply_activation(margins, last, self.layers[-1].slope)
+        if threshold:
+            margins -= threshold
+        return margins
+
+    def _forward(self, inputs: Any, stack: _Stack) -> FloatArray:
+        """What enters the last activation, ``(n_rows, n_scores)`` in float64, computed in the stack's precision."""
+        inputs = np.asarray(inputs)
+        if inputs.ndim != 2 or inputs.shape[1] != self.n_inputs:
+            raise FitError(f"The model takes {self.n_inputs} inputs a row, got an array of shape {inputs.shape}.")
+        result: FloatArray = np.empty((len(inputs), stack.weights[-1].shape[1]))
+        buffers = self._buffers(stack)
+        for start in range(0, len(inputs), self._block_rows):
+            block = inputs[start : start + self._block_rows]
+            values: Values = buffers[0][: len(block)]
+            np.copyto(values, block, casting="same_kind")
+            for i, (weights, biases) in enumerate(zip(stack.weights, stack.biases, strict=True)):
+                sums = buffers[i + 1][: len(block)]
+                np.matmul(values, weights, out=sums)
+                sums += biases
+                if i < len(self.layers) - 1:
+                    apply_activation(sums, self.layers[i].activation, self.layers[i].slope)
+                values = sums
+            result[start : start + len(block)] = values
+        return result
+
+    def _buffers(self, stack: _Stack) -> list[Values]:
+        """Scratch space of one thread in one precision: allocating it anew would cost as much as the arithmetic."""
+        name = stack.dtype.__name__
+        buffers: list[Values] | None = getattr(self._scratch, name, None)
+        if buffers is None:
+            widths = (self.n_inputs or 0, *(weights.shape[1] for weights in stack.weights))
+            buffers = [np.empty((self._block_rows, width), dtype=stack.dtype) for width in widths]
+            setattr(self._scratch, name, buffers)
+        return buffers
+
+
+_PROBABILITIES = (Activation.SIGMOID, Activation.SOFTMAX)
+_DIFFERENCES = (Activation.SOFTMAX, Activation.LINEAR)
+
+
+def threshold_logit(threshold: float) -> float:
+    """``log(t / (1 - t))``: a probability exceeds ``t`` where its logit exceeds this."""
+    if threshold <= 0:
+        return -math.inf
+    return math.inf if threshold >= 1 else math.log(threshold) - math.log1p(-threshold)
+
+
+def apply_activation(values: Values, activation: Activation, slope: float) -> None:
+    """Apply an activation in place; ``(n_rows, n_units)``."""
+    if activation is Activation.RELU:
+        np.maximum(values, 0, out=values)
+    elif activation in _SIMPLE:
+        with np.errstate(over="ignore"):
+            values[...] = _SIMPLE[activation](values)
+    elif activation is Activation.LEAKY_RELU:
+        np.copyto(values, values * values.dtype.type(slope), where=values < 0)
+    elif activation is Activation.ELU:
+        np.copyto(values, values.dtype.type(slope) * np.expm1(np.minimum(values, 0)), where=values < 0)
+
+
+def _sigmoid(values: Values) -> Values:
+    with np.errstate(over="ignore"):
+        result: Values = 1 / (1 + np.exp(-values))
+    return result
+
+
+def _softmax(values: Values) -> Values:
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    result: Values = powers / powers.sum(axis=1, keepdims=True)
+    return result
+
+
+def _selu(values: Values) -> Values:
+    negative = _SELU_ALPHA * np.expm1(np.minimum(values, 0))
+    return np.where(values > 0, values, negative) * _SELU_SCALE
+
+
+_SIMPLE: dict[Activation, Callable[[Values], Values]] = {
+    Activation.RELU6: lambda values: np.clip(values, 0, 6),
+    Activation.SELU: _selu,
+    Activation.TANH: np.tanh,
+    Activation.SIGMOID: _sigmoid,
+    Activation.SILU: lambda values: values * _sigmoid(values),
+    Activation.SOFTPLUS: lambda values: np.logaddexp(values, 0),
+    Activation.SOFTSIGN: lambda values: values / (1 + np.abs(values)),
+    Activation.SOFTMAX: _softmax,
+}
+
+
+def _silu_derivative(sums: Values, values: Values, _: float) -> Values:
+    sigmoid = _sigmoid(sums)
+    return np.asarray(sigmoid + values * (1 - sigmoid))
+
+
+_DERIVATIVES: dict[Activation, Callable[[Values, Values, float], Values]] = {
+    Activation.LINEAR: lambda sums, _, __: np.ones_like(sums),
+    Activation.RELU: lambda sums, _, __: np.where(sums > 0, 1.0, 0.0),
+    Activation.RELU6: lambda sums, _, __: np.where((sums > 0) & (sums < 6), 1.0, 0.0),
+    Activation.LEAKY_RELU: lambda sums, _, slope: np.where(sums > 0, 1.0, slope),
+    Activation.ELU: lambda sums, values, slope: np.where(sums > 0, 1.0, values + slope),
+    Activation.SELU: lambda sums, values, _: np.where(sums > 0, _SELU_SCALE, values + _SELU_SCALE * _SELU_ALPHA),
+    Activation.TANH: lambda _, values, __: 1 - values**2,
+    Activation.SIGMOID: lambda _, values, __: values * (1 - values),
+    Activation.SILU: _silu_derivative,
+    Activation.SOFTPLUS: lambda sums, _, __: _sigmoid(sums),
+    Activation.SOFTSIGN: lambda _, values, __: (1 - np.abs(values)) ** 2,
+}
+"""Derivatives by the argument, from the argument, the result and the slope."""
+
+
+def _check_layers(layers: Sequence[Layer]) -> None:
+    if not layers:
+        raise ModelError("A network needs at least one dense layer, got none.")
+    for i, layer in enumerate(layers):
+        shape, n_biases = layer.weights.shape, layer.biases.shape
+        if len(shape) != 2 or min(shape) < 1 or n_biases != (shape[1],):
+            raise ModelError(
+                f"Layer {i + 1} has weights of shape {shape} and biases of shape {n_biases}; they must fit."
+            )
+        if i and shape[0] != layers[i - 1].weights.shape[1]:
+            before = layers[i - 1].weights.shape[1]
+            raise ModelError(f"Layer {i + 1} takes {shape[0]} inputs, but the layer before has {before} outputs.")
+        if not (np.isfinite(layer.weights).all() and np.isfinite(layer.biases).all()):
+            raise ModelError(
+                f"Layer {i + 1} has weights that are not finite numbers: its training failed. Train and save it again."
+            )
+        if layer.activation is Activation.SOFTMAX and i < len(layers) - 1:
+            raise ModelError("Softmax must be the last activation of the network.")

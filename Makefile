@@ -1,0 +1,62 @@
+# make run    set up and open the app          make test   set up and run everything that is checked
+# make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
+.DEFAULT_GOAL := help
+.PHONY: help run test setup setup-dev browser lint types arrows check pytest format bench lock clean
+
+PY := .venv/bin/python
+# Any Python 3 can run the set-up script, which then looks for a supported one.
+BOOTSTRAP := $(or $(EVENHAND_PYTHON),$(shell command -v python3 || command -v python3.13 || command -v python3.12 || command -v python3.11))
+# Arguments of the app: make run ARGS="--port 8600 --no-browser"
+ARGS ?=
+# Processes of the tests: as many as cores, at most 4 (each browser module starts a server and a Chromium).
+N_CORES := $(shell nproc 2>/dev/null || echo 2)
+N_TEST_PROCESSES ?= $(shell [ $(N_CORES) -gt 4 ] && echo 4 || echo $(N_CORES))
+
+help:
+	@grep -E '^# make|^#   ' Makefile | sed 's/^# //'
+	@echo "Also: make lint, types, arrows, pytest, format, bench, lock, clean"
+
+run: setup
+	@exec $(PY) scripts/run_app.py $(ARGS)
+
+setup:
+	@test -n "$(BOOTSTRAP)" || { echo "Evenhand needs Python 3.11, 3.12 or 3.13, and found none: sudo apt-get install python3" >&2; exit 1; }
+	@"$(BOOTSTRAP)" scripts/setup.py
+
+setup-dev:
+	@test -n "$(BOOTSTRAP)" || { echo "Evenhand needs Python 3.11, 3.12 or 3.13, and found none: sudo apt-get install python3" >&2; exit 1; }
+	@"$(BOOTSTRAP)" scripts/setup.py --dev
+
+browser: setup-dev
+	@$(PY) scripts/browser.py
+
+lint: setup-dev
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+types: setup-dev
+	@$(PY) -m mypy
+
+arrows: setup-dev
+	@.venv/bin/lint-imports
+
+check: lint types arrows
+
+pytest: setup-dev browser
+	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --cov --cov-report=term:skip-covered
+
+# Everything is run, so that one answer tells all that is wrong; the tests come last.
+test: setup-dev
+	@status=0; $(MAKE) --no-print-directory check || status=1; $(MAKE) --no-print-directory pytest || status=1; exit $$status
+
+format: setup-dev
+	@$(PY) -m ruff check --fix-only . && $(PY) -m ruff format .
+
+bench: setup-dev browser
+	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+
+lock: setup-dev
+	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .coverage* htmlcov

@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.schema import Schema
-from fairness_engine.search.technique import Budget
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"

@@ -15,7 +15,7 @@ from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.technique import Budget
+from fairness_engine.budget import Budget
 
 SCHEMA = Schema(
     (

@@ -1,0 +1,169 @@
+"""The model's process: opens the data and the model, answers requests, never touches the run store.
+
+``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm`` to compile the
+searches' loops into the shared cache before any upload is near. See ``protocol.py`` for what is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.runs import sandbox
+
+if TYPE_CHECKING:
+    from fairness_engine.events import Event
+    from fairness_engine.runs.opened import Opened
+
+Request = dict[str, Any]
+
+
+class Child:
+    """Answers requests, one after the other.
+
+    Args:
+        send: writes one line to the parent.
+    """
+
+    def __init__(self, send: Callable[[str], None]) -> None:
+        self._send = send
+        self._opened: Opened | None = None
+        self._cancel = threading.Event()
+
+    def listen(self, requests: BinaryIO) -> Iterator[Request]:
+        """Requests of a stream, in order, until it ends; ``cancel`` takes effect at once, on its own thread.
+
+        The end of the stream means that the parent is gone: the process ends then, whatever it is doing.
+        """
+        waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        threading.Thread(target=self._hear, args=(requests, waiting), daemon=True).start()
+        while (request := waiting.get())["do"] != "end":
+            yield request
+
+    def _hear(self, requests: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
+        for line in requests:
+            request = json.loads(line)
+            if request["do"] == "cancel":
+                self._cancel.set()
+            else:
+                waiting.put(request)
+        self._cancel.set()
+        waiting.put({"do": "end"})
+        ended = threading.Timer(1.0, os._exit, args=(0,))
+        ended.daemon = True
+        ended.start()
+
+    def answer(self, request: Request) -> None:
+        """Do what a request asks; whatever goes wrong becomes its reply."""
+        from fairness_engine.runs.protocol import failure
+
+        try:
+            reply = self._do(request)
+        except EvenhandError as error:
+            reply = failure(error)
+        except MemoryError:
+            traceback.print_exc()
+            gigabytes = sandbox.MAX_MEMORY_BYTES // sandbox.GIGABYTE
+            reply = failure(
+                ProcessError(f"The model and the data need more than the {gigabytes} GB allowed. Use less data.")
+            )
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a model may raise anything; the log keeps it
+            traceback.print_exc()
+            kind = type(error).__name__
+            reply = failure(
+                ProcessError(f"The model's process met an error it did not expect ({kind}); the log has it.")
+            )
+        self._send(json.dumps({"reply": request["id"], **reply}))
+
+    def _do(self, request: Request) -> dict[str, Any]:
+        if request["do"] == "open":
+            from fairness_engine.runs.opened import open_all
+
+            self._opened = open_all(request)
+            return self._opened.summary()
+        if self._opened is None:
+            raise ProcessError("Nothing was opened yet.")
+        if request["do"] == "run":
+            return self._run(self._opened, request)
+        if request["do"] == "fit":
+            return self._opened.fit()
+        if request["do"] == "scores":
+            return self._opened.scores(request["rows"])
+        if request["do"] == "simplify":
+            return self._opened.simplify(request["pair"])
+        raise ProcessError(f"There is no request '{request['do']}'.")
+
+    def _run(self, opened: Opened, request: Request) -> dict[str, Any]:
+        from fairness_engine.events import to_line
+        from fairness_engine.runs.config import RunConfig
+
+        self._send(json.dumps({"phase": "searching"}))
+        for event in opened.run(RunConfig.from_json(request["config"]), self._cancel.is_set):
+            for small in split(event):
+                self._send(to_line(small))
+        return {}
+
+
+def split(event: Event) -> Iterator[Event]:
+    """The event itself, or a large batch of pairs as several."""
+    from fairness_engine.events import PairsFound
+    from fairness_engine.runs.protocol import MAX_EVENT_BYTES
+
+    if not isinstance(event, PairsFound):
+        yield event
+        return
+    bytes_a_pair = 2 * 8 * 4 // 3 * (event.pairs.first.shape[1] + 4)
+    size = max(1, MAX_EVENT_BYTES // bytes_a_pair)
+    for start in range(0, len(event.pairs), size):
+        yield PairsFound(event.pairs[start : start + size])
+
+
+def _take_stdout() -> Callable[[str], None]:
+    """Keep the real standard output for replies; whatever libraries print goes to the log."""
+    sys.stdout.flush()
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    lock = threading.Lock()
+
+    def send(line: str) -> None:
+        left = memoryview(line.encode() + b"\n")
+        with lock:
+            while left:
+                left = left[replies.write(left) or 0 :]
+
+    return send
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the parent closes its end."""
+    parser = argparse.ArgumentParser(prog="fairness_engine.runs.child")
+    parser.add_argument("--scratch", type=Path)
+    parser.add_argument("--readable", type=Path, action="append", default=[])
+    parser.add_argument("--parent", type=int)
+    parser.add_argument("--warm", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.warm:
+        from fairness_engine import kernels
+
+        kernels.warm_up()
+        return 0
+    send = _take_stdout()
+    protections = sandbox.enter(options.scratch, options.readable, options.parent)
+    send(json.dumps({"hello": protections}))
+    child = Child(send)
+    for request in child.listen(sys.stdin.buffer):
+        child.answer(request)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""A data set, a model and a scope, opened together in the model's process, and the questions they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.dataset import Dataset, make_dataset, read_table
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.errors import ProcessError
+from fairness_engine.events import Event, FloatArray, pack_array, unpack_array
+from fairness_engine.models import open_model
+from fairness_engine.models.model import Model
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
+from fairness_engine.schema import Schema
+
+_STARTS_STREAM = 1
+"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What one process holds.
+
+    Args:
+        dataset: the table as rows of the engine.
+        model: bound to the data's schema.
+        scope: ``None`` for questions that need no protected attribute (the fit card).
+    """
+
+    dataset: Dataset
+    model: Model
+    scope: Scope | None
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The space of the scope.
+
+        Raises:
+            ProcessError: opened without a scope.
+        """
+        if self.scope is None:
+            raise ProcessError("This question needs a scope, and the model was opened without one.")
+        return Domain(self.dataset.schema, self.scope)
+
+    def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        """The events of a run, searching or estimating."""
+        from fairness_engine import kernels
+
+        kernels.warm_up()
+        if config.kind is RunKind.ESTIMATE:
+            yield from self._estimate(config, is_cancelled)
+        else:
+            yield from self._search(config, is_cancelled)
+
+    def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.search.registry import technique_named
+        from fairness_engine.search.run import run_search
+        from fairness_engine.search.technique import make_technique
+
+        technique = make_technique(technique_named(config.technique), config.settings)
+        starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
+        yield from run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
+
+    def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.estimate import run_estimate
+
+        rows, budget = self.dataset.rows, config.budget
+        settings = (config.distribution.value, config.n_samples, config.seed)
+        yield from run_estimate(self.model, self.domain, rows, *settings, is_cancelled, budget)
+
+    def fit(self) -> dict[str, Any]:
+        """The fit card, as JSON. What is drawn for it does not depend on a run."""
+        from fairness_engine.models.fit import assess_fit
+
+        card: dict[str, Any] = assess_fit(self.model, self.dataset, np.random.default_rng(0)).to_json()
+        return {"fit": card}
+
+    def scores(self, rows: Any) -> dict[str, Any]:
+        """Scores and decisions of rows of the engine.
+
+        Args:
+            rows: ``(n_rows, n_columns)``, packed.
+        """
+        scores = self.model.scores(unpack_array(rows))
+        return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
+
+    def simplify(self, pair: Any) -> dict[str, Any]:
+        """The plainest form of one pair; both packed."""
+        from fairness_engine.simplify import plain_row, simplify_pair
+
+        plain = plain_row(self.domain, self.dataset.rows)
+        found = simplify_pair(self.model, self.domain, unpack_pairs(pair, self.domain.n_columns), plain)
+        return {"pair": pack_pairs(found)}
+
+    def summary(self) -> dict[str, Any]:
+        """What the reply to ``open`` says."""
+        return {
+            "n_rows": len(self.dataset.rows),
+            "n_dropped": self.dataset.n_dropped,
+            "problems": list(self.dataset.problems),
+            "classes": list(self.model.classes),
+            "threshold": self.model.threshold,
+            "is_binary": self.model.is_binary,
+        }
+
+
+def open_all(request: Mapping[str, Any]) -> Opened:
+    """Read the data and open the model that an ``open`` request names.
+
+    Raises:
+        InputError: either cannot be used, or they do not belong together.
+    """
+    data, model_file = request["data"], request["model"]
+    schema = Schema.from_json(request["schema"])
+    scope = Scope.from_json(request["scope"]) if request.get("scope") else None
+    if scope is not None:
+        Domain(schema, scope)  # refuses what cannot be before the files are read
+        schema = schema.with_protected(scope.protected)
+    dataset = make_dataset(read_table(Path(data["path"]), name=data["name"]), schema)
+    model = open_model(
+        Path(model_file["path"]),
+        dataset.schema,
+        classes=dataset.classes or None,
+        favourable=1 if dataset.favourable_class is None else dataset.favourable_class,
+        threshold=scope.threshold if scope else None,
+        unsafe_formats=bool(request.get("unsafe_formats")),
+        name=model_file["name"],
+    )
+    return Opened(dataset, model, scope)
+
+
+def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:
+    """At most ``max_starts`` rows of the data, drawn by the seed, in the data's order; all when ``None``."""
+    if max_starts is None or max_starts >= len(rows):
+        return rows
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STARTS_STREAM,)))
+    return rows[np.sort(rng.choice(len(rows), size=max_starts, replace=False))]

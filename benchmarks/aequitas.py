@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from fairness_engine.models.sklearn_model import open_estimator
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
@@ -27,7 +28,6 @@ from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import Stopped
 from fairness_engine.kernels import warm_up
 from fairness_engine.models.model import Model
-from fairness_engine.models.sklearn_model import open_estimator
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.search.aequitas import Aequitas
 from fairness_engine.search.run import run_search

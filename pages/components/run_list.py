@@ -88,3 +88,45 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
             "Seed": [run.config.seed for run in runs],
         }
     )
+
+
+def choose_search(runs: list[RunRecord]) -> RunRecord:
+    """The search whose pairs are shown: the one in the address, else the newest; a list to choose another."""
+    ids = [run.id for run in runs]
+    asked = state.current_run_id()
+    at = ids.index(asked) if asked in ids else 0
+    if len(runs) == 1:
+        st.markdown(f"**{wording.markdown(run_words.run_title(runs[0].config))}** · seed {runs[0].config.seed}")
+        return runs[0]
+    chosen = st.selectbox(
+        "Run", range(len(runs)), at, format_func=lambda i: _search_label(runs[i]), key=f"search_{len(runs)}_{ids[at]}"
+    )
+    if ids[chosen] != asked:
+        state.set_run(ids[chosen])
+        if "pair" in st.query_params:
+            del st.query_params["pair"]
+        if chosen != at:
+            st.rerun()
+    return runs[chosen]
+
+
+def _search_label(run: RunRecord) -> str:
+    found = wording.counted(run.n_found, "pair")
+    return f"{run_words.run_title(run.config)}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
+
+
+def say_nothing_found(run: RunRecord) -> None:
+    """What to read from a search without pairs, and what to do next."""
+    if run.is_active:
+        st.info("Nothing found yet; the search goes on.")
+        state.link_to(steps.RUN, "Follow the run")
+        return
+    from fairness_engine.estimate import interval
+
+    if run.state.value in ("crashed", "failed"):
+        st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
+    else:
+        st.info(wording.markdown(run_words.none_found(run, interval(0, run.n_tried)[1])))
+    st.markdown("Try a larger budget, another technique, or other protected attributes.")
+    state.link_to(steps.PLAN, "Plan another search")
+    state.link_to(steps.SCOPE, "Change the scope")

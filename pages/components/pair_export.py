@@ -1,0 +1,56 @@
+"""Pairs as a CSV file in the command line's long format: one line a person, ``pair``, ``side``, columns, ``score``, ``decision``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+import numpy as np
+
+from fairness_engine.dataset import export_text
+from fairness_engine.domain import Domain
+from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.schema import Column
+from pages.components.decisions import Decisions
+
+
+def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Decisions | None = None) -> bytes:
+    """The pairs at ``positions`` as CSV in UTF-8.
+
+    Args:
+        domain: columns of the rows.
+        pairs: all pairs of a run.
+        positions: which of them, ``(n_chosen,)``; the number of a pair in the file is its number in the run, from 1.
+        decisions: human names; with them values and decisions are written as people read them, without them as the
+            model's codes and class numbers.
+
+    Texts that a spreadsheet would take for a formula are neutralised.
+    """
+    chosen = pairs[positions]
+    columns = domain.schema.inputs
+    sides = []
+    for side, rows, scores, classes in (
+        ("a", chosen.first, chosen.score_first, chosen.decision_first),
+        ("b", chosen.second, chosen.score_second, chosen.decision_second),
+    ):
+        values = [_written(column, rows[:, i], is_human=decisions is not None) for i, column in enumerate(columns)]
+        named = [export_text(decisions.name(code)) if decisions else code for code in classes.tolist()]
+        numbers = (positions + 1).tolist()
+        sides.append(list(zip(numbers, [side] * len(numbers), *values, scores.tolist(), named, strict=True)))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(["pair", "side", *(export_text(column.name) for column in columns), "score", "decision"])
+    for first, second in zip(*sides, strict=True):
+        writer.writerow(first)
+        writer.writerow(second)
+    return out.getvalue().encode("utf-8")
+
+
+def _written(column: Column, values: FloatArray, *, is_human: bool) -> list[object]:
+    """A column's values as the file holds them."""
+    write: Callable[[float], object] = column.text if is_human and column.codes else column.code
+    distinct, places = np.unique(values, return_inverse=True)
+    texts = [write(value) for value in distinct.tolist()]
+    safe = [export_text(text) if isinstance(text, str) else text for text in texts]
+    return [safe[place] for place in places.tolist()]

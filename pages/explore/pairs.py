@@ -1,0 +1,64 @@
+"""Pairs: find one in the table, read it as a card, change it, keep it, save all."""
+
+import streamlit as st
+
+from pages.components import (
+    layout,
+    pair_browser,
+    pair_downloads,
+    pair_panel,
+    run_list,
+    state,
+    steps,
+)
+from pages.components.decisions import decisions_of
+
+
+def main() -> None:
+    """Draw the pairs of the run that the address names."""
+    lead = "People who are treated differently because of a protected attribute alone."
+    layout.heading(steps.PAIRS.title, lead)
+    run_list.adopt_review()
+    review = state.require(steps.PAIRS)
+    runs = [run for run in state.store().runs(review.id) if run.config.kind == "search"]
+    if not runs:
+        st.info(steps.PLAN.invitation)
+        state.link_to(steps.PLAN, "Go to Plan")
+        return
+    run = run_list.choose_search(runs)
+    domain, pairs = pair_browser.load(state.store(), run)
+    if not len(pairs):
+        run_list.say_nothing_found(run)
+        return
+    st.fragment(layout.guarded(browse))(review, run, domain, pairs)
+
+
+def browse(review, run, domain, pairs) -> None:
+    """Filters, table and card: a click in here leaves the rest of the page alone."""
+    store = state.store()
+    names = decisions_of(review)
+    wanted = pair_browser.filter_form(review.id, domain, pairs)
+    pinned = sorted(
+        pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
+    )
+    left, middle, right = st.columns([4, 1.3, 1.2], vertical_alignment="center")
+    with middle:
+        only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
+    positions = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+    left.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(positions), len(pairs)))
+    with right:
+        pair_downloads.draw(store, run, domain, pairs, positions, names)
+    if not len(positions):
+        st.info("No pair matches the filters. Take one away, or clear them all.")
+        return
+    position = pair_browser.choose(run.id, domain, pairs, names, positions, asked=_asked())
+    st.query_params["pair"] = str(position + 1)
+    st.fragment(layout.guarded(pair_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
+
+
+def _asked() -> int | None:
+    text = st.query_params.get("pair", "")
+    return int(text) - 1 if text.isascii() and text.isdigit() else None
+
+
+main()

@@ -1,0 +1,227 @@
+"""A table and a schema made into rows of the engine; what cannot be used is kept out, counted and said.
+
+Reading is in ``table.py``, guessing a schema in ``infer.py``, what the Data page shows in ``describe.py``; their functions are
+importable from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.describe import ColumnSummary, GroupSizes, count_groups, describe_columns
+from fairness_engine.encode_table import MISSING, Tally, encode_column, has_number_codes, positions_of
+from fairness_engine.errors import DataError
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.infer import (
+    change_kind,
+    change_label,
+    check_columns,
+    infer_schema,
+    rename_label_text,
+    replace_column,
+    suggest_protected,
+)
+from fairness_engine.outcome import codes_of, favourable_class, find_outcome, say_label, say_leaks
+from fairness_engine.schema import Column, Kind, Schema, Value
+from fairness_engine.table import Cells, Table, export_text, read_table
+
+__all__ = [
+    "ColumnSummary",
+    "Dataset",
+    "GroupSizes",
+    "Table",
+    "change_kind",
+    "change_label",
+    "describe_columns",
+    "export_text",
+    "fold_labels",
+    "group_sizes",
+    "infer_schema",
+    "make_dataset",
+    "read_table",
+    "rename_label_text",
+    "replace_column",
+    "suggest_protected",
+    "widen_to_data",
+]
+
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows of the engine made from a table.
+
+    Args:
+        schema: what the columns are.
+        rows: rows of the engine ``(n_rows, n_columns)``: positions of categories, and numbers.
+        labels: index into ``classes`` ``(n_rows,)``, or ``None`` without a label.
+        classes: what people read for each outcome, in the order of the schema, or sorted.
+        kept: position of each row in ``table.frame`` ``(n_rows,)``.
+        n_dropped: rows of the table that were kept out.
+        problems: one sentence each.
+        source_hash: SHA-256 of the file.
+        favourable_class: index into ``classes``, or ``None``.
+        n_unknown: rows of the table whose cell in a column is missing or not in its domain, by column.
+    """
+
+    schema: Schema
+    rows: FloatArray
+    labels: IntArray | None
+    classes: tuple[str, ...]
+    kept: IntArray
+    n_dropped: int
+    problems: tuple[str, ...]
+    source_hash: str
+    favourable_class: int | None
+    n_unknown: Mapping[str, int] = field(default_factory=dict)
+
+
+def make_dataset(table: Table, schema: Schema) -> Dataset:
+    """Encode a table; the file's columns may stand in any order, and more of them than the schema has.
+
+    A row is kept out when a cell of an input or of the label is missing or outside the column's domain; the dataset says how
+    many, and shows one. ``?`` is missing unless the schema lists it as a category.
+
+    Raises:
+        DataError: a column of the schema is not in the file, the label is no label, or no row is left.
+    """
+    check_columns(table, schema)
+    outcome = find_outcome(table, schema)
+    rows, state, tallies = _encode_inputs(table, schema)
+    labels: FloatArray | None = None
+    if outcome is not None:
+        encoded, tally = encode_column(table, outcome)
+        labels = encoded.content
+        np.maximum(state, encoded.state, out=state)
+        tallies.append(tally)
+    kept = np.flatnonzero(state == 0)
+    said = [*table.problems, *_say_missing(table, state, tallies), *_say_wrong(tallies)]
+    if not len(kept):
+        raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
+    dataset = Dataset(
+        schema=schema,
+        rows=rows if len(kept) == len(rows) else rows[kept],
+        labels=None,
+        classes=(),
+        kept=kept,
+        n_dropped=table.n_rows - len(kept),
+        problems=tuple(said),
+        source_hash=table.source_hash,
+        favourable_class=None,
+        n_unknown={tally.name: tally.n_unknown for tally in tallies},
+    )
+    if outcome is None or labels is None:
+        return dataset
+    return _with_labels(dataset, outcome, labels[kept].astype(np.int64))
+
+
+def _encode_inputs(table: Table, schema: Schema) -> tuple[FloatArray, NDArray[np.int8], list[Tally]]:
+    """All rows ``(n_rows, n_columns)``, the worst state of a cell in each ``(n_rows,)``, and a tally a column."""
+    columns = schema.inputs
+    rows = np.empty((table.n_rows, len(columns)))
+    state = np.zeros(table.n_rows, dtype=np.int8)
+    tallies = []
+    for position, column in enumerate(columns):
+        encoded, tally = encode_column(table, column)
+        rows[:, position] = encoded.content
+        np.maximum(state, encoded.state, out=state)
+        tallies.append(tally)
+    return rows, state, tallies
+
+
+def _with_labels(dataset: Dataset, outcome: Column, labels: IntArray) -> Dataset:
+    schema = dataset.schema
+    favourable = favourable_class(outcome, schema.favourable)
+    said = say_label(outcome, schema, labels, favourable) + say_leaks(schema, dataset.rows, labels)
+    return replace(
+        dataset,
+        labels=labels,
+        classes=outcome.labels,
+        favourable_class=favourable,
+        problems=(*dataset.problems, *said),
+    )
+
+
+def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) -> list[str]:
+    n_rows = int((state == MISSING).sum())
+    worst = max(tallies, key=lambda tally: tally.n_missing)
+    if not n_rows:
+        return []
+    return [
+        f"{n_rows} of {table.n_rows} rows have an empty cell or '?' and are left out; column '{worst.name}' has "
+        f"{worst.n_missing}. Complete them, or choose 'ignored' as the type of a column that the model does not take."
+    ]
+
+
+def _say_wrong(tallies: list[Tally]) -> list[str]:
+    said = [tally.problem for tally in tallies if tally.problem is not None]
+    if len(said) <= _MAX_PROBLEMS:
+        return said
+    return [*said[:_MAX_PROBLEMS], f"{len(said) - _MAX_PROBLEMS} more columns hold values outside their domains."]
+
+
+def group_sizes(dataset: Dataset, protected: tuple[str, ...]) -> list[GroupSizes]:
+    """How large the groups of each protected attribute are, and of all of them together.
+
+    Args:
+        dataset: the rows; groups are counted among those kept.
+        protected: names of inputs; a number with more than ten values is cut at its quintiles.
+
+    Raises:
+        SchemaError: a name is no input.
+    """
+    favourable = None
+    if dataset.labels is not None and dataset.favourable_class is not None:
+        favourable = dataset.labels == dataset.favourable_class
+    return count_groups(dataset.schema, dataset.rows, favourable, dataset.n_unknown, protected)
+
+
+# --- remedies -----------------------------------------------------------------------------
+
+
+def fold_labels(table: Table, label: str) -> Table:
+    """The table with the full stop at the end of the label's cells removed, as in the test part of Adult.
+
+    Raises:
+        DataError: the table has no such column.
+    """
+    table.cells(label)
+    frame = table.frame.copy(deep=False)
+    frame[label] = frame[label].str.replace(r"\.$", "", regex=True)
+    return replace(table, frame=frame, _cells={})
+
+
+def widen_to_data(table: Table, schema: Schema) -> Schema:
+    """The schema with ranges that take in every number of the data, and categories that take in every code.
+
+    Raises:
+        DataError: the file lacks a column.
+    """
+    check_columns(table, schema)
+    for column in schema.inputs:
+        cells = table.cells(column.name)
+        wide = _with_unseen(cells, column) if column.kind is Kind.CATEGORICAL else _with_range(cells, column)
+        schema = schema if wide == column else replace_column(schema, wide)
+    return schema
+
+
+def _with_range(cells: Cells, column: Column) -> Column:
+    numbers = cells.numbers[np.isfinite(cells.numbers)]
+    if column.kind is Kind.INTEGER:
+        numbers = numbers[numbers == np.floor(numbers)]
+    values = [column.low, column.high, *([numbers.min(), numbers.max()] if len(numbers) else [])]
+    return replace(column, minimum=float(min(values)), maximum=float(max(values)))
+
+
+def _with_unseen(cells: Cells, column: Column) -> Column:
+    _, _, wrong = positions_of(cells, column)
+    chosen = wrong & np.isfinite(cells.numbers) if has_number_codes(column) else wrong
+    unseen = replace(cells, texts=cells.texts[chosen], numbers=cells.numbers[chosen], counts=cells.counts[chosen])
+    new: tuple[Value, ...] = codes_of(unseen) if has_number_codes(column) else tuple(sorted(unseen.texts))
+    new = tuple(code for code in new if str(code) not in column.labels)
+    return replace(column, codes=(*column.codes, *new), labels=(*column.labels, *(str(code) for code in new)))

@@ -1,0 +1,117 @@
+"""The label of a table: its classes, the favourable one, and what is suspicious about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairness_engine.errors import DataError
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.infer import MAX_CLASSES, is_missing
+from fairness_engine.schema import Column, Kind, Schema, Value
+from fairness_engine.table import Cells, Table
+
+
+def find_outcome(table: Table, schema: Schema) -> Column | None:
+    """The label's column as categories: the schema's own, or made from the data.
+
+    Raises:
+        DataError: no outcome at all, one only, or too many.
+    """
+    if schema.label is None:
+        return None
+    described = next((column for column in schema.columns if column.name == schema.label), None)
+    if described is not None and described.kind is Kind.CATEGORICAL:
+        return described
+    codes = codes_of(table.cells(schema.label))
+    if len(codes) < 2:
+        got = f"only '{codes[0]}'" if codes else "none"
+        raise DataError(
+            f"The label '{schema.label}' must hold at least two outcomes, got {got}. Choose another column, or no label."
+        )
+    if len(codes) > MAX_CLASSES:
+        raise DataError(
+            f"The label '{schema.label}' must hold at most {MAX_CLASSES} outcomes, got {len(codes)} different values. "
+            "Choose another column, or cut it into classes."
+        )
+    return Column(schema.label, Kind.CATEGORICAL, codes=codes, labels=tuple(str(code) for code in codes))
+
+
+def codes_of(cells: Cells) -> tuple[Value, ...]:
+    """The distinct values of a column in order: numbers where all cells are, else texts."""
+    is_number = np.isfinite(cells.numbers)
+    if (is_number | is_missing(cells, as_number=True)).all() and is_number.any():
+        numbers = np.unique(cells.numbers[is_number])
+        return tuple(int(number) if number == np.floor(number) else float(number) for number in numbers)
+    return tuple(sorted(cells.texts[~is_missing(cells, as_number=False)]))
+
+
+def favourable_class(outcome: Column, favourable: Value | None) -> int | None:
+    """The class that holds the favourable outcome: ``1``, ``'1'`` and ``1.0`` are the same, and so is a human label."""
+    if favourable is None:
+        return None
+    wanted = _plain(favourable)
+    for known in ([_plain(code) for code in outcome.codes], [_plain(label) for label in outcome.labels]):
+        if wanted in known:
+            return known.index(wanted)
+    return None
+
+
+def _plain(value: Value) -> str:
+    try:
+        return f"{float(value):.15g}"
+    except ValueError:
+        return str(value).strip()
+
+
+def say_label(outcome: Column, schema: Schema, labels: IntArray, favourable: int | None) -> list[str]:
+    """What a reader should know about the label, one sentence each."""
+    said = []
+    codes = [str(code) for code in outcome.codes]
+    doubled = next((code for code in codes if f"{code}." in codes), None)
+    if doubled is not None:
+        said.append(
+            f"Label '{outcome.name}' holds '{doubled}' and '{doubled}.', which differ by a full stop only. "
+            "Choose 'fold labels' to treat them as one."
+        )
+    if len(np.unique(labels)) == 1:
+        only = outcome.labels[int(labels[0])]
+        said.append(
+            f"The label '{outcome.name}' should hold two outcomes, got only '{only}': accuracy and the groups' rates say nothing. "
+            "Add rows with the other outcome, or choose no label."
+        )
+    if schema.favourable is not None and favourable is None:
+        shown = ", ".join(f"'{code}'" for code in codes[:6])
+        said.append(
+            f"The favourable outcome must be one of {shown} like the cells of '{outcome.name}', got '{schema.favourable}'. "
+            "Choose it again."
+        )
+    return said
+
+
+def say_leaks(schema: Schema, rows: FloatArray, labels: IntArray) -> list[str]:
+    """Inputs that decide the label outright: likely the label itself under another name.
+
+    Args:
+        rows: rows of the engine ``(n_rows, n_columns)``.
+        labels: their classes ``(n_rows,)``.
+    """
+    if len(rows) < 10 or len(np.unique(labels)) < 2:
+        return []
+    return [
+        f"Column '{column.name}' alone tells the label '{schema.label}' in every row: it may be the label under another name. "
+        "If the model does not take it, choose 'ignored' as its type."
+        for position, column in enumerate(schema.inputs)
+        if 2 <= (column.n_values or 0) <= MAX_CLASSES and _tells(rows[:, position] - column.low, labels)
+    ]
+
+
+def _tells(values: FloatArray, labels: IntArray) -> bool:
+    """True when every value comes with one class only.
+
+    Args:
+        values: ``(n_rows,)``, at least 0.
+        labels: ``(n_rows,)``.
+    """
+    n_classes = int(labels.max()) + 1
+    found = np.unique(np.round(values).astype(np.int64) * n_classes + labels)
+    return len(np.unique(found // n_classes)) == len(found) > 1

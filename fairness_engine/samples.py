@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fairness_engine.errors import DataError
 from fairness_engine.schema import ModelInput, Schema
@@ -109,7 +109,10 @@ def find_sample(name: str) -> Sample:
     return _named(name, list_samples(), "sample")
 
 
-def _named(name: str, items: tuple[Any, ...], noun: str) -> Any:
+Item = TypeVar("Item", Sample, SampleModel)
+
+
+def _named(name: str, items: tuple[Item, ...], noun: str) -> Item:
     for item in items:
         if item.name == name:
             return item

@@ -1,6 +1,6 @@
 """Credit: who is granted a loan.
 
-Planted: applicants younger than 26 who ask for more than 24 months lose 16 points. Age also acts through employment and
+Planted: applicants younger than 26 who ask for more than 30 months lose 16 points. Age also acts through employment and
 housing. Sex has no effect at all, neither on the decision nor on any other column.
 """
 
@@ -46,12 +46,12 @@ HISTORY_SHARES = [[0.16, 0.24, 0.36, 0.24]]
 PURPOSE_SHARES = [[0.34, 0.22, 0.12, 0.18, 0.14]]
 MEAN_AMOUNT = [7500.0, 3000.0, 4500.0, 8500.0, 4000.0]
 AMOUNT_SPREAD = 2600.0
-MEAN_DURATION, MONTHS_PER_1000, DURATION_SPREAD = 14.0, 2.2, 9.0
+MEAN_DURATION, MONTHS_PER_1000, DURATION_SPREAD = 16.0, 2.6, 9.0
 
 AGE_RULE = Effect(
     "young and long",
-    "Applicants younger than 26 who ask for more than 24 months lose 16 points.",
-    {"age": (19, 25), "duration_months": (25, 60)},
+    "Applicants younger than 26 who ask for more than 30 months lose 16 points.",
+    {"age": (19, 25), "duration_months": (31, 60)},
     -16,
 )
 
@@ -108,7 +108,7 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
 CREDIT = CausalModel(
     name="credit",
     title="Credit",
-    description="Who is granted a loan, with a planted rule against applicants under 26 who ask for more than 24 months.",
+    description="Who is granted a loan, with a planted rule against applicants under 26 who ask for more than 30 months.",
     rule=RULE,
     draw=draw,
     equations=(
@@ -126,9 +126,9 @@ CREDIT = CausalModel(
     n_rows=3000,
     seed=20240302,
     protected=("age", "sex"),
-    protected_sets=(("age",), ("sex",)),
+    protected_sets=(("age",), ("sex",), ("age", "sex")),
     proxies=("Age acts on employment and housing, and through them on the decision.",),
     no_effect=("sex",),
-    known="Applicants under 26 who ask for more than 24 months are refused where older ones are not; "
+    known="Applicants under 26 who ask for more than 30 months are refused where older ones are not; "
     "sex changes no decision of the planted rule.",
 )

@@ -1,6 +1,6 @@
 """Marketing: who is offered the better deposit rate.
 
-Planted: a subtle group. Men aged 40 to 59 born in Africa or Asia lose 8 points; no protected attribute acts alone. Age
+Planted: a subtle group. Men aged 40 to 59 born in Africa or Asia lose 7 points; no protected attribute acts alone. Age
 also acts through job and balance.
 """
 
@@ -53,9 +53,9 @@ CHANCE_MOBILE = 0.7
 
 SUBTLE_GROUP = Effect(
     "middle-aged men of two origins",
-    "Men aged 40 to 59 who were born in Africa or Asia lose 8 points.",
+    "Men aged 40 to 59 who were born in Africa or Asia lose 7 points.",
     {"sex": ("male",), "age": (40, 59), "born_in": ("Africa", "Asia")},
-    -8,
+    -7,
 )
 
 RULE = PointRule(

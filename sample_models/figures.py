@@ -1,0 +1,92 @@
+"""What is measured on the sample models, and the table that shows it in ``docs/sample-data.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.events import FloatArray, IntArray
+from sample_data.causal import comments
+from sample_data.causal.model import CausalModel
+
+MAX_INDIVIDUALS, MAX_ROWS = 20_000, 2_000_000
+SEED = 20240402
+MARKERS = ("<!-- figures: written by sample_models/make.py -->", "<!-- end of figures -->")
+
+Decide = Callable[[FloatArray], IntArray]
+
+
+def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...]) -> dict[str, Any]:
+    """Accuracy on the held-out quarter, and sampled shares of discriminatory individuals.
+
+    Returns:
+        ``accuracy`` and ``majority_share`` of the last quarter of the rows; ``uniform_share`` of ``n_individuals`` uniform
+        ones, and ``data_share`` of the held-out rows, for the recommended ``protected`` attributes.
+    """
+    rows, labels = table.sample()
+    held_out = slice(len(rows) * 3 // 4, None)
+    domain = Domain(table.rule.schema, Scope(protected))
+    n = min(MAX_INDIVIDUALS, MAX_ROWS // domain.n_variants)
+    drawn = domain.sample(n, np.random.Generator(np.random.PCG64(SEED)))
+    truth = labels[held_out]
+    return {
+        "protected": list(protected),
+        "accuracy": round(float((decide(rows[held_out]) == truth).mean()), 4),
+        "majority_share": round(float(max(truth.mean(), 1 - truth.mean())), 4),
+        "n_individuals": n,
+        "uniform_share": round(share(domain, decide, drawn), 4),
+        "data_share": round(share(domain, decide, rows[held_out]), 4),
+    }
+
+
+def share(domain: Domain, decide: Decide, rows: FloatArray) -> float:
+    """Share of rows whose variants do not all get the same decision."""
+    decisions = decide(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(-1, domain.n_variants)
+    return float((decisions.min(axis=1) != decisions.max(axis=1)).mean())
+
+
+def measure_comments(decide: Callable[[list[str]], IntArray]) -> dict[str, Any]:
+    """Accuracy on the held-out quarter, and the share of comments that change when a term of religion or
+    sexuality is exchanged, over every comment of the templates."""
+    cells, labels = comments.sample()
+    held_out = slice(len(cells) * 3 // 4, None)
+    truth = labels[held_out]
+    decided = decide([text for text, _ in cells[held_out]])
+    every = list(comments.every_comment())
+    terms = (*comments.TERMS["religion"], *comments.TERMS["sexuality"])
+    decisions = np.array([decide([comment.text(term) for comment in every]) for term in terms])
+    return {
+        "protected": ["terms of religion and sexuality"],
+        "accuracy": round(float((decided == truth).mean()), 4),
+        "majority_share": round(float(max(truth.mean(), 1 - truth.mean())), 4),
+        "n_individuals": len(every),
+        "uniform_share": round(float((decisions.min(axis=0) != decisions.max(axis=0)).mean()), 4),
+        "data_share": None,
+    }
+
+
+def write_figures(figures: list[dict[str, Any]], page: Path) -> None:
+    """Renew the table between the markers of a page."""
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(MARKERS[0])
+    after = rest.split(MARKERS[1])[1]
+    page.write_text(f"{before}{MARKERS[0]}\n{figures_table(figures)}\n{MARKERS[1]}{after}", encoding="utf-8")
+
+
+def figures_table(figures: list[dict[str, Any]]) -> str:
+    """The figures as a table in Markdown."""
+    lines = [
+        "| model | accuracy (majority) | protected | discriminatory, uniform | discriminatory, held-out rows |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for entry in figures:
+        among_data = "" if entry["data_share"] is None else f"{entry['data_share']:.1%}"
+        lines.append(
+            f"| `{entry['model']}` | {entry['accuracy']:.1%} ({entry['majority_share']:.1%}) | "
+            f"{', '.join(entry['protected'])} | {entry['uniform_share']:.1%} | {among_data} |"
+        )
+    return "\n".join(lines)

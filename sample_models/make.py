@@ -221,7 +221,7 @@ def make_census(table: CausalModel) -> Iterator[Made]:
     )
     yield _network(
         table,
-        "mlp.onnx",
+        "dense.onnx",
         "Multi-layer perceptron (ONNX)",
         "The network of scikit-learn as an ONNX file.",
         network_of_mlp(mlp.coefs_, mlp.intercepts_),

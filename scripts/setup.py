@@ -32,6 +32,7 @@ RUN_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 MIN_FREE_BYTES = 5 * 1024**3
+DISK_FULL_BYTES = 20 * 1024**2
 BUILD_TOOLS = ("setuptools", "wheel")
 
 # Used only where Python comes without ensurepip (Debian keeps it in the package python3-venv).
@@ -42,7 +43,7 @@ DEFAULT_INDEX = "https://pypi.org/simple"
 FAILURES = (
     (r"No space left on device|\[Errno 28\]", "The disk is full: free about 5 GB, then run the same command again."),
     (
-        r"HASHES? .*MATCH|do not match the hashes",
+        r"DO NOT MATCH THE HASHES|do not match the hashes",
         "A downloaded package must match its hash in the lock file, but one did not: check the package index that pip "
         "is configured for.",
     ),
@@ -120,12 +121,15 @@ def run_logged(command, on_line=None):
 
 
 def explain(output):
-    """One sentence for what pip printed when it failed."""
+    """One sentence for what pip, venv or the system said when it failed."""
+    if shutil.disk_usage(str(ROOT)).free < DISK_FULL_BYTES:
+        output = "No space left on device\n" + output  # not every program says so itself
     for pattern, sentence in FAILURES:
         if re.search(pattern, output):
             return f"{sentence} Details: {LOG}"
-    last = next((line.strip() for line in reversed(output.splitlines()) if line.startswith("ERROR")), "no message")
-    return f"Installing the packages must succeed, but pip ended with '{last}'. Details: {LOG}"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1] if lines else "no message")
+    return f"Setting up .venv must succeed, but it ended with '{last}'. Details: {LOG}"
 
 
 # Making the environment
@@ -270,6 +274,8 @@ def pip_install(lock_file, n_packages):
     seen = []
 
     def count(line):
+        if not sys.stdout.isatty():
+            return
         if line.startswith(("Collecting ", "Requirement already satisfied")):
             seen.append(line)
             print(f"\r  {len(seen)} of {n_packages} packages ", end="", flush=True)
@@ -280,7 +286,7 @@ def pip_install(lock_file, n_packages):
     # One package has no wheel: it is built with the build tools of the lock, not with whatever is newest today.
     command += ["--require-hashes", "--no-deps", "--no-build-isolation", "-r", str(lock_file)]
     status, output = run_logged(command, count)
-    print("\r" + " " * 60, end="\r", flush=True)
+    print("\r" + " " * 60 + "\r" if sys.stdout.isatty() else "", end="", flush=True)
     if status != 0:
         raise SetupError(explain(output))
 
@@ -339,7 +345,7 @@ def main():
             print(problem, file=sys.stderr)
             return 1
         except OSError as problem:
-            print(explain(str(problem)) if VENV.exists() else f"Setting up failed: {problem}", file=sys.stderr)
+            print(explain(str(problem)), file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print("\nStopped; the same command goes on from here.", file=sys.stderr)

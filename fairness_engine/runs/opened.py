@@ -14,8 +14,8 @@ from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError
 from fairness_engine.events import Event, FloatArray, pack_array, unpack_array
-from fairness_engine.models import open_model
 from fairness_engine.models.model import Model
+from fairness_engine.models.open import open_model
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
 from fairness_engine.schema import Schema

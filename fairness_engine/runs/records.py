@@ -76,7 +76,16 @@ class Review:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run as it stands: counts are those of its last progress; ``n_rejected`` pairs did not survive the replay."""
+    """A run as it stands.
+
+    Args:
+        evaluations, seconds, n_tried, n_found: of its last progress.
+        n_rejected: pairs that did not survive the replay; known when it stopped.
+        message: for the person at the screen, of a run that failed or crashed.
+        reserved: when a worker was started for it.
+        heard: when its worker was last heard of.
+        worker_host, worker_pid, worker_born: which process works it.
+    """
 
     id: str
     review_id: str | None
@@ -94,6 +103,8 @@ class RunRecord:
     n_rejected: int
     phase: str
     is_cancel_requested: bool
+    reserved: datetime | None
+    heard: datetime | None
     worker_host: str | None
     worker_pid: int | None
     worker_born: str | None

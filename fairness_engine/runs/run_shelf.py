@@ -6,9 +6,8 @@ import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import Engine, Row, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -16,8 +15,10 @@ from fairness_engine.errors import RunError
 from fairness_engine.events import Pairs, Progress, StopReason
 from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig
-from fairness_engine.runs.pairs_file import read_pairs
 from fairness_engine.runs.records import RunRecord, RunState, to_optional_time, to_time
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _READ_ATTEMPTS = 5
 
@@ -72,6 +73,8 @@ class RunShelf:
 
     def progress(self, run_id: str) -> pd.DataFrame:
         """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
+        import pandas as pd  # the worker starts sooner without it
+
         names = ["evaluations", "seconds", "n_tried", "n_found", "phase"]
         table = tables.progress
         query = select(*(table.c[name] for name in names)).where(table.c.run_id == run_id).order_by(table.c.id)
@@ -124,6 +127,8 @@ class RunShelf:
         raise RunError("The stored pairs of this run cannot be found in the workspace folder. Run again.")
 
     def _read_pairs(self, run_id: str, config: RunConfig, limit: int | None, offset: int) -> Pairs:
+        from fairness_engine.runs.pairs_file import read_pairs  # the worker starts sooner without it
+
         end = None if limit is None else offset + limit
         batches = []
         for part in self.parts(run_id):
@@ -144,15 +149,46 @@ class RunShelf:
         """Where a run's log and Parquet files lie."""
         return self.workspace / "runs" / run_id
 
-    # --- for the worker -------------------------------------------------------------------
+    # --- for the launcher and the worker --------------------------------------------------
+
+    def reserve(self, run_id: str, max_at_work: int | None) -> bool:
+        """Take the right to start a waiting run's worker; true for exactly one of those who try.
+
+        Args:
+            max_at_work: refuse when that many runs work or are being started; ``None`` for no limit.
+        """
+        here = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        here &= tables.runs.c.reserved.is_(None)
+        if max_at_work is not None:
+            other = tables.runs.alias("other")
+            is_at_work = (other.c.state == RunState.RUNNING.value) | (
+                (other.c.state == RunState.QUEUED.value) & other.c.reserved.is_not(None)
+            )
+            n_at_work = select(func.count().label("n")).select_from(other).where(is_at_work).subquery()
+            here &= select(n_at_work.c.n).scalar_subquery() < max_at_work
+        with self.engine.begin() as connection:
+            return connection.execute(update(tables.runs).where(here).values(reserved=time.time())).rowcount == 1
+
+    def give_up(self, run_id: str, message: str) -> None:
+        """End a run whose worker was started and never claimed it."""
+        waiting = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        values = {"state": RunState.CRASHED.value, "message": message, "finished": time.time()}
+        with self.engine.begin() as connection:
+            connection.execute(update(tables.runs).where(waiting).values(**values))
 
     def claim(self, run_id: str, host: str, pid: int, born: str) -> bool:
         """Take a queued run; true for exactly one of those who try."""
         queued = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
-        values = {"state": RunState.RUNNING.value, "started": time.time(), "phase": "starting"}
+        now = time.time()
+        values = {"state": RunState.RUNNING.value, "started": now, "heard": now, "phase": "starting"}
         values |= {"worker_host": host, "worker_pid": pid, "worker_born": born}
         with self.engine.begin() as connection:
             return connection.execute(update(tables.runs).where(queued).values(**values)).rowcount == 1
+
+    def note_heard(self, run_id: str) -> None:
+        """The worker is there."""
+        with self.engine.begin() as connection:
+            connection.execute(_while_running(run_id).values(heard=time.time()))
 
     def is_cancel_requested(self, run_id: str) -> bool:
         """True once someone asked the run to stop."""
@@ -222,5 +258,7 @@ def _record(row: Row[Any]) -> RunRecord:
         created=to_time(row.created),
         started=to_optional_time(row.started),
         finished=to_optional_time(row.finished),
+        reserved=to_optional_time(row.reserved),
+        heard=to_optional_time(row.heard),
         **same,
     )

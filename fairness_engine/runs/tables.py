@@ -85,6 +85,8 @@ runs = Table(
     Column("n_rejected", Integer, nullable=False, default=0),
     Column("phase", String(200), nullable=False, default=""),
     Column("is_cancel_requested", Boolean, nullable=False, default=False),
+    Column("reserved", Float),
+    Column("heard", Float),
     Column("worker_host", String(255)),
     Column("worker_pid", Integer),
     Column("worker_born", String(60)),

@@ -1,0 +1,178 @@
+"""Folds what the model's process says into the store: at most four writes of progress a second, pairs in batches.
+
+Nothing is believed: types, ranges and shapes are checked, and that the two persons of a pair differ in protected columns only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.errors import ProcessError
+from fairness_engine.events import (
+    Event,
+    Failed,
+    GroupScored,
+    Pairs,
+    PairsFound,
+    Progress,
+    ShareEstimated,
+    Step,
+    Stopped,
+    StopReason,
+    from_line,
+)
+from fairness_engine.runs.pairs_writer import PairsWriter
+from fairness_engine.runs.protocol import check_pairs, raise_failure, read_object
+from fairness_engine.runs.records import RunRecord
+from fairness_engine.runs.store import RunStore
+
+WRITE_SECONDS = 0.25
+_MAX_CURVE_POINTS = 2000
+_MAX_GROUPS = 10_000
+_MAX_COUNT = 2**62
+_PROTOCOL = "The model's process broke its protocol: "
+
+
+class Fold:
+    """What a run has said so far, and what of it is stored."""
+
+    def __init__(self, store: RunStore, run: RunRecord) -> None:
+        self._store = store
+        self._run_id = run.id
+        self._pairs = PairsWriter(store, run.id, run.config)
+        schema = run.config.schema
+        self._n_columns = len(schema.inputs)
+        protected = [schema.index(name) for name in run.config.scope.protected]
+        self._kept = np.setdiff1d(np.arange(self._n_columns), protected)
+        self._progress: Progress | None = None
+        self._share: ShareEstimated | None = None
+        self._curve: list[list[float]] = []
+        self._has_news = False
+        self._written = 0.0
+        self._stopped: Stopped | None = None
+        self._replied = 0
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the search stopped; ``None`` while it has not said."""
+        return self._stopped.reason if self._stopped else None
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The last counts heard, as columns of the store."""
+        last = self._stopped or self._progress
+        names = ("evaluations", "seconds", "n_tried", "n_found")
+        counts = {name: getattr(last, name) for name in names} if last else {}
+        return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
+
+    def is_done(self, request: int) -> bool:
+        """True once the reply to a request was taken."""
+        return self._replied == request
+
+    def take(self, line: str) -> None:
+        """Take one line: an event, a phase or a reply.
+
+        Raises:
+            EvenhandError: what a reply reports.
+            ProcessError: it is nothing of these, or says what cannot be.
+        """
+        content = read_object(line)
+        if "event" in content:
+            self._take_event(from_line(line))
+        elif isinstance(content.get("phase"), str):
+            self._store.set_phase(self._run_id, content["phase"])
+        elif isinstance(content.get("reply"), int):
+            self._replied = content["reply"]
+            raise_failure(content)
+        else:
+            raise ProcessError(_PROTOCOL + "it sent a line that is neither an event nor a reply.")
+
+    def _take_event(self, event: Event) -> None:
+        if self._stopped is not None:
+            raise ProcessError(_PROTOCOL + "it went on after its last event.")
+        match event:
+            case PairsFound():
+                self._pairs.add(self._checked_pairs(event.pairs))
+            case Progress():
+                _check_counts(event)
+                self._progress, self._has_news = event, True
+            case ShareEstimated():
+                _check_share(event)
+                self._share, self._has_news = event, True
+                self._curve.append([event.n, event.share, event.low, event.high])
+                if len(self._curve) > _MAX_CURVE_POINTS:
+                    self._curve = self._curve[::2]
+            case GroupScored():
+                self._store.set_result(self._run_id, "group_score", _group_score(event))
+            case Stopped():
+                _check_counts(event)
+                _check_numbers(event.n_rejected)
+                self._stopped = event
+            case Failed():
+                raise_failure({"error": "ProcessError", "message": event.message})
+            case Step():
+                pass
+
+    def _checked_pairs(self, pairs: Pairs) -> Pairs:
+        check_pairs(pairs, self._n_columns)
+        if not np.array_equal(pairs.first[:, self._kept], pairs.second[:, self._kept]):
+            raise ProcessError(_PROTOCOL + "it sent a pair that differs in a column that is not protected.")
+        return pairs
+
+    def write_when_due(self) -> None:
+        """Store what is new, as often as is useful."""
+        self._pairs.flush_when_due()
+        if self._has_news and time.monotonic() - self._written >= WRITE_SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        if self._progress is not None:
+            self._store.add_progress(self._run_id, self._progress)
+        if self._share is not None:
+            share = {name: getattr(self._share, name) for name in ShareEstimated.__dataclass_fields__}
+            self._store.set_result(self._run_id, "share", share)
+            self._store.set_result(self._run_id, "share_curve", self._curve)
+        self._has_news, self._written = False, time.monotonic()
+
+    def close(self) -> None:
+        """Store everything that is left."""
+        self._pairs.close()
+        if self._has_news:
+            self._write()
+
+
+def _check_counts(event: Progress | Stopped) -> None:
+    _check_numbers(event.evaluations, event.n_tried, event.n_found)
+    _check_numbers(event.seconds, whole=False)
+    if isinstance(event, Progress) and not isinstance(event.phase, str):
+        raise ProcessError(_PROTOCOL + "it sent a phase that is no text.")
+
+
+def _check_share(event: ShareEstimated) -> None:
+    _check_numbers(event.n_hits, event.n)
+    _check_numbers(event.share, event.low, event.high, whole=False)
+    if not 0 <= event.low <= event.share <= event.high <= 1 or not isinstance(event.distribution, str):
+        raise ProcessError(_PROTOCOL + "it sent a share that cannot be.")
+
+
+def _group_score(event: GroupScored) -> dict[str, Any]:
+    groups = [str(group)[:500] for group in event.groups[:_MAX_GROUPS]]
+    _check_numbers(event.score, *event.shares, whole=False)
+    _check_numbers(*event.counts)
+    return {"score": event.score, "shares": list(event.shares), "counts": list(event.counts), "groups": groups}
+
+
+def _check_numbers(*values: Any, whole: bool = True) -> None:
+    for value in values:
+        kinds = (int,) if whole else (int, float)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, kinds)
+            or not math.isfinite(value)
+            or not 0 <= value < _MAX_COUNT
+        ):
+            raise ProcessError(_PROTOCOL + f"it sent a number that cannot be ({str(value)[:40]}).")

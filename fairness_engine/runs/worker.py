@@ -1,0 +1,207 @@
+"""The worker: one process a run. It owns the store's side of the run and never opens an upload itself.
+
+``python -m fairness_engine.runs.worker --workspace DIR RUN_ID`` claims the run, starts the model's process, folds its events
+into the store and ends the run in exactly one final state. It asks every 0.1 s whether someone cancelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.events import StopReason
+from fairness_engine.runs.alive import birth, host_name
+from fairness_engine.runs.config import unsafe_formats_allowed
+from fairness_engine.runs.fold import Fold
+from fairness_engine.runs.model_process import ModelProcess, prepare_compiled
+from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
+LOAD_SECONDS = 60.0
+"""How long data and model may take to open."""
+SILENCE_SECONDS = 600.0
+"""How long a search may say nothing."""
+MAX_RUN_SECONDS = 24 * 3600.0
+_GRACE_SECONDS = 120.0
+"""How much longer than its budget of seconds a run may take, opening included."""
+_POLL_SECONDS = 0.05
+_CANCEL_POLL_SECONDS = 0.1
+_SIGN_OF_LIFE_SECONDS = 10.0
+_CANCEL_GRACE_SECONDS = 0.25
+"""How long a cancelled search may take to stop by itself before its process is killed."""
+
+
+class Worker:
+    """Works one claimed run to its end.
+
+    Args:
+        store, run: what to do and where to keep it.
+        is_told_to_end: becomes true when this process got a signal to end.
+    """
+
+    def __init__(self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool]) -> None:
+        self._store = store
+        self._run = run
+        self._is_told_to_end = is_told_to_end
+        self._fold = Fold(store, run)
+        self._log = store.run_folder(run.id) / "run.log"
+        self._cancelled_at: float | None = None
+        self._next_cancel_poll = 0.0
+        self._next_sign_of_life = 0.0
+
+    def work(self) -> RunState:
+        """Run; returns the final state. Nothing is raised: the state, the message and the log say what happened."""
+        try:
+            state = self._work()
+            message = None
+        except ProcessError as error:
+            state, message = RunState.CRASHED, str(error)
+        except EvenhandError as error:
+            state, message = RunState.FAILED, str(error)
+        except Exception as error:  # noqa: BLE001 - the run must end in a final state; the log keeps the rest
+            self._note(traceback.format_exc())
+            state, message = RunState.CRASHED, f"The run ended by an unexpected error ({type(error).__name__})."
+        if self._cancelled_at is not None and self._fold.stop_reason in (None, StopReason.CANCELLED):
+            state, message = RunState.CANCELLED, None
+        return self._end(state, message)
+
+    def _end(self, state: RunState, message: str | None) -> RunState:
+        try:
+            self._fold.close()
+        except (EvenhandError, OSError) as error:
+            self._note(traceback.format_exc())
+            state, message = RunState.FAILED, str(error)
+        reason = StopReason.CANCELLED if state is RunState.CANCELLED else self._fold.stop_reason
+        if message:
+            self._note(message)
+        self._store.finish(self._run.id, state, reason=reason, message=message, counts=self._fold.counts)
+        return state
+
+    def _work(self) -> RunState:
+        config, store = self._run.config, self._store
+        data, model = store.file(config.data_id), store.file(config.model_id)
+        if not self._prepare():
+            return RunState.CANCELLED
+        process = ModelProcess(store.workspace, [data.path, model.path], self._log, ends_with_thread=True)
+        try:
+            process.greet()
+            store.set_result(self._run.id, "protections", process.protections)
+            store.set_phase(self._run.id, "opening data and model")
+            request = {
+                "data": {"path": str(data.path), "name": data.name},
+                "model": {"path": str(model.path), "name": model.name},
+                "schema": config.schema.to_json(),
+                "scope": config.scope.to_json(),
+                "unsafe_formats": unsafe_formats_allowed(),
+            }
+            opened = process.send("open", **request)
+            self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
+            if self._cancelled_at is None:
+                most = (config.budget.max_seconds or MAX_RUN_SECONDS) + _GRACE_SECONDS
+                searched = process.send("run", config=config.to_json())
+                self._follow(process, searched, SILENCE_SECONDS, time.monotonic() + most)
+        finally:
+            process.close()
+        return RunState.FINISHED
+
+    def _prepare(self) -> bool:
+        """Compile the searches' loops when this is the first run here; false when cancelled meanwhile."""
+        compiling = threading.Thread(target=prepare_compiled, args=(self._store.workspace, self._log), daemon=True)
+        compiling.start()
+        while compiling.is_alive():
+            compiling.join(_CANCEL_POLL_SECONDS)
+            if self._is_cancel_wanted(time.monotonic()):
+                return False
+        return True
+
+    def _follow(self, process: ModelProcess, request: int, silence: float, deadline: float) -> None:
+        """Fold what the process says until the reply to a request, or until cancelled.
+
+        Raises:
+            EvenhandError: what the reply reports.
+            ProcessError: the process ended, fell silent, took too long or lied.
+        """
+        heard = time.monotonic()
+        while not self._fold.is_done(request):
+            line = process.receive(_POLL_SECONDS)
+            now = time.monotonic()
+            if line is not None:
+                heard = now
+                self._fold.take(line)
+            self._fold.write_when_due()
+            if self._is_cancelled(process, now):
+                return
+            if now - heard > silence or now > deadline:
+                raise ProcessError(f"The model gave no answer for {now - heard:.0f} seconds and was stopped.")
+
+    def _is_cancelled(self, process: ModelProcess, now: float) -> bool:
+        """Pass a cancel on; true when the process had its time to stop by itself."""
+        if self._cancelled_at is None and self._is_cancel_wanted(now):
+            process.send("cancel")
+        return self._cancelled_at is not None and now - self._cancelled_at > _CANCEL_GRACE_SECONDS
+
+    def _is_cancel_wanted(self, now: float) -> bool:
+        """Ask the store now and then, and leave a sign of life there."""
+        if now >= self._next_sign_of_life:
+            self._next_sign_of_life = now + _SIGN_OF_LIFE_SECONDS
+            self._store.note_heard(self._run.id)
+        if now < self._next_cancel_poll:
+            return False
+        self._next_cancel_poll = now + _CANCEL_POLL_SECONDS
+        if self._is_told_to_end() or self._store.is_cancel_requested(self._run.id):
+            self._cancelled_at = now
+        return self._cancelled_at is not None
+
+    def _note(self, text: str) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(text.rstrip("\n") + "\n")
+
+
+def work(store: RunStore, run_id: str, is_told_to_end: Callable[[], bool]) -> RunState | None:
+    """Claim a run and work it to its end; ``None`` when someone else has it."""
+    pid = os.getpid()
+    if not store.claim(run_id, host_name(), pid, birth(pid) or ""):
+        return None
+    return Worker(store, store.run(run_id), is_told_to_end).work()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program; leaves with 0 when the run ended in a final state."""
+    parser = argparse.ArgumentParser(prog="fairness_engine.runs.worker", description="Work one queued run.")
+    parser.add_argument("run_id")
+    parser.add_argument("--workspace", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    told: list[int] = []
+
+    def note_signal(number: int, _: FrameType | None) -> None:
+        told.append(number)
+
+    signal.signal(signal.SIGTERM, note_signal)
+    signal.signal(signal.SIGINT, note_signal)
+    store = RunStore(options.workspace, os.environ.get(DATABASE_VARIABLE))
+    try:
+        work(store, options.run_id, lambda: bool(told))
+        if not told:
+            from fairness_engine.runs.launch import start_queued
+
+            start_queued(store)
+    finally:
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

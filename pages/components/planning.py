@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.config import Distribution, RunConfig, RunKind
 from fairness_engine.runs.records import Review
@@ -17,7 +18,6 @@ from pages.components import wording
 
 STRATEGY = "strategy"
 """The setting of which several values may run side by side."""
-_RUNS_AT_ONCE = 2
 _SECONDS_TO_OPEN = 1.5
 """What a run costs before its first row: a process, the model's library, the data."""
 
@@ -120,8 +120,11 @@ def expected_text(plan: Plan, n_variants: int, rows_per_second: float | None) ->
     if each is None or estimate is None:
         return "" if limit is None else f"At most {wording.duration(limit)} a search."
     search = min(each, limit) if limit else each
+    from fairness_engine.runs.launch import max_at_work
+
+    at_once = min(max_at_work(), max(1, plan.n_runs))
     total = len(plan.searches) * search + len(plan.distributions) * estimate
-    return f"About {wording.duration(max(1.0, total / min(_RUNS_AT_ONCE, max(1, plan.n_runs))))} with this model."
+    return f"About {wording.duration(max(1.0, total / at_once))} with this model."
 
 
 def budget_text(budget: Budget) -> str:
@@ -162,8 +165,9 @@ def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
         )
         for search in plan.searches
     ]
+    whole = Budget(plan.n_samples * Domain(review.schema, review.scope).n_variants)
     estimates = [
-        RunConfig(RunKind.ESTIMATE, distribution=distribution, n_samples=plan.n_samples, **same)
+        RunConfig(RunKind.ESTIMATE, budget=whole, distribution=distribution, n_samples=plan.n_samples, **same)
         for distribution in plan.distributions
     ]
     return searches + estimates

@@ -72,11 +72,19 @@ def ending(record: RunRecord) -> str:
     """How a run ended and what to do about it: one or two sentences, not escaped."""
     kept = _kept(record)
     if record.state.value == "crashed":
-        reason = record.message or "The process that worked on it ended without a word."
-        return f"{reason} {kept} Run it again."
+        return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
     return f"{_ENDS.get(record.stop_reason, '')} {kept if record.state.value == 'cancelled' else ''}".strip()
+
+
+def _crash(record: RunRecord) -> str:
+    """Why a run crashed; what the store says of a dead worker is said in this page's words."""
+    from fairness_engine.runs.launch import CRASH_MESSAGE
+
+    if record.message and record.message != CRASH_MESSAGE:
+        return record.message
+    return "The process that worked on this run ended before the run did."
 
 
 def _kept(record: RunRecord) -> str:

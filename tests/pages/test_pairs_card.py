@@ -1,0 +1,151 @@
+"""The pair card and the flip matrix: what differs is marked, every text is escaped, numbers are told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pair_cases
+import pytest
+
+from fairness_engine.domain import Domain, Scope
+from pages.components.decisions import Decisions, score_digits, score_text
+from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
+from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
+from pages.components.pair_edit import BOTH, Target, apply_edits, target_name, targets
+
+
+def couple(index: int = 0, domain: Domain | None = None, names: Decisions = pair_cases.NAMES) -> Couple:
+    pairs = pair_cases.pairs()
+    first = person_at(pairs.first[index], pairs.score_first[index], pairs.decision_first[index])
+    second = person_at(pairs.second[index], pairs.score_second[index], pairs.decision_second[index])
+    return Couple(domain or pair_cases.domain(), first, second, names)
+
+
+def test_the_sentence_names_what_differs_and_both_decisions() -> None:
+    text = couple_sentence(couple(2))
+    assert (
+        text
+        == "When only sex is Male instead of Female and race is White instead of Black, the decision turns from “refused” to “granted”."
+    )
+
+
+def test_the_sentence_tells_of_scores_when_the_decision_stays() -> None:
+    pairs = pair_cases.pairs()
+    domain = Domain(pair_cases.schema(), Scope(("sex",), score_gap=0.1))
+    held = Couple(domain, person_at(pairs.first[0], 0.61, 1), person_at(pairs.second[0], 0.9, 1), pair_cases.NAMES)
+    assert "the score moves from 0.610 to 0.900 and the decision stays “granted”" in couple_sentence(held)
+    assert held.is_discriminatory
+
+
+def test_only_lines_that_differ_are_marked_with_a_symbol() -> None:
+    html = couple_html(couple(0))
+    assert html.count("≠") == 1
+    assert html.index("≠") < html.index("sex") < html.index("race")
+
+
+def test_every_text_of_the_card_is_escaped() -> None:
+    html = couple_html(couple(0, names=Decisions((pair_cases.HOSTILE, "ok"))))
+    assert "<img" not in html
+    assert html.count("&lt;img src=x onerror=alert(1)&gt;") == 3, "the job of both people, and the decision of one"
+
+
+def test_an_edited_value_shows_what_it_was() -> None:
+    held = couple(2)
+    pairs = pair_cases.pairs()
+    rows = apply_edits(np.stack([pairs.first[2], pairs.second[2]]), {Target(3): 60.0})
+    edited = Couple(
+        held.domain,
+        person_at(rows[0], 0.1, 0),
+        person_at(rows[1], 0.2, 0),
+        held.names,
+        {0: pairs.first[2], 1: pairs.second[2]},
+    )
+    html = couple_html(edited)
+    assert html.count("✎ 60") == 2
+    assert "52</s>" in html
+    assert not edited.is_discriminatory
+
+
+def test_an_edit_of_a_free_attribute_reaches_both_people_and_a_protected_one_its_own() -> None:
+    pairs = pair_cases.pairs()
+    rows = np.stack([pairs.first[0], pairs.second[0]])
+    out = apply_edits(rows, {Target(4, BOTH): 0.9, Target(1, 1): 0.0})
+    assert out[:, 4].tolist() == [0.9, 0.9]
+    assert out[:, 1].tolist() == [2.0, 0.0]
+    assert rows[:, 4].tolist() == [0.25, 0.25], "the pair as found is left as it was"
+
+
+def test_targets_name_the_person_for_protected_attributes_only() -> None:
+    names = [target_name(pair_cases.domain(), target) for target in targets(pair_cases.domain())]
+    assert names == [
+        "job",
+        "age",
+        "wealth",
+        "sex of person A",
+        "sex of person B",
+        "race of person A",
+        "race of person B",
+    ]
+
+
+def flips(domain: Domain) -> Flips:
+    n = domain.n_variants
+    scores = np.linspace(0.2, 0.8, n)
+    return Flips(domain, scores, (scores > 0.5).astype(np.int64), (0, n - 1), pair_cases.NAMES)
+
+
+@pytest.mark.parametrize("protected", [("sex",), ("sex", "race"), ("sex", "race", "job"), ("age",), ("sex", "age")])
+def test_every_variant_has_a_cell_with_its_symbol_and_its_hint(protected: tuple[str, ...]) -> None:
+    domain = pair_cases.domain(*protected)
+    html = flip_html(flips(domain))
+    assert html.count("title=") == domain.n_variants
+    assert html.count("○") + html.count("●") == domain.n_variants
+    assert html.count(">A<") + html.count("> A<") == 1
+    assert "<img" not in html
+
+
+def test_two_attributes_make_a_matrix_with_both_names_and_all_values() -> None:
+    html = flip_html(flips(pair_cases.domain("sex", "race")))
+    assert "sex ↓" in html
+    assert "race →" in html
+    for label in ("Female", "Male", "Asian", "Black", "White"):
+        assert f">{label}</th>" in html
+
+
+def test_the_matrix_puts_each_score_where_its_values_meet() -> None:
+    domain = pair_cases.domain("age", "sex")  # 73 x 2: drawn with age across
+    held = flips(domain)
+    frame = flip_frame(held)
+    line = frame[(frame["age"] == "40") & (frame["sex"] == "Male")].iloc[0]
+    position = domain.variant_labels().index("40, Male")
+    assert line["Score "] == held.scores[position]
+    body = flip_html(held).split("<tbody>")[1]
+    male = body.split("<tr>")[2]
+    cells = male.split("title=")[1:]
+    assert len(cells) == 73
+    assert cells[40 - 18].startswith(f'"40, Male: {held.names.name(int(held.decisions[position]))}')
+
+
+def test_the_pairs_two_people_are_found_among_the_variants() -> None:
+    domain = pair_cases.domain()
+    pairs = pair_cases.pairs()
+    assert domain.variant_labels()[variant_of(domain, pairs.second[2])] == "Male, White"
+    stranger = pairs.first[0].copy()
+    stranger[0] = 0.5
+    assert variant_of(domain, stranger) == -1
+
+
+def test_the_table_marks_whose_variant_it_is() -> None:
+    frame = flip_frame(flips(pair_cases.domain()))
+    assert frame["Person "].tolist() == ["A", "", "", "", "", "B"]
+    assert frame["Decision "].tolist()[0] == "○ refused"
+
+
+def test_scores_get_as_many_digits_as_they_need_to_differ() -> None:
+    assert score_digits([0.2, 0.8]) == 3
+    assert score_digits([0.49996, 0.50002]) == 5
+    assert score_digits([0.5, 0.5]) == 3
+    assert score_text(-1.25) == "−1.250"
+
+
+def test_a_decision_without_a_name_is_told_by_its_number() -> None:
+    assert Decisions((), None).text(1) == "○ outcome 2"

@@ -12,9 +12,11 @@ from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import FloatArray, IntArray
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
+from sample_data.make import TABLES
 
 MAX_INDIVIDUALS, MAX_ROWS = 20_000, 2_000_000
 SEED = 20240402
+SHARE_MARKERS = ("<!-- shares: written by sample_models/make.py -->", "<!-- end of shares -->")
 MARKERS = ("<!-- figures: written by sample_models/make.py -->", "<!-- end of figures -->")
 
 Decide = Callable[[FloatArray], IntArray]
@@ -70,11 +72,29 @@ def measure_comments(decide: Callable[[list[str]], IntArray]) -> dict[str, Any]:
 
 
 def write_figures(figures: list[dict[str, Any]], page: Path) -> None:
-    """Renew the table between the markers of a page."""
+    """Renew the two tables between the markers of a page."""
     text = page.read_text(encoding="utf-8")
-    before, rest = text.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    page.write_text(f"{before}{MARKERS[0]}\n{figures_table(figures)}\n{MARKERS[1]}{after}", encoding="utf-8")
+    text = between(text, SHARE_MARKERS, shares_table())
+    page.write_text(between(text, MARKERS, figures_table(figures)), encoding="utf-8")
+
+
+def between(text: str, markers: tuple[str, str], lines: str) -> str:
+    """The text with new lines between two markers."""
+    before, rest = text.split(markers[0])
+    return f"{before}{markers[0]}\n{lines}\n{markers[1]}{rest.split(markers[1])[1]}"
+
+
+def shares_table() -> str:
+    """The exact shares under the planted rules as a table in Markdown."""
+    lines = ["| data set | protected | individuals | discriminatory | share |", "| --- | --- | --- | --- | --- |"]
+    for table in TABLES:
+        for protected in table.protected_sets:
+            found, n = table.rule.count(protected)
+            lines.append(f"| `{table.name}` | {', '.join(protected)} | {n:,} | {found:,} | {found / n:.2%} |")
+    for kind in comments.TERMS:
+        found, n = comments.count(kind)
+        lines.append(f"| `comments` | terms of {kind} | {n:,} | {found:,} | {found / n:.2%} |")
+    return "\n".join(lines)
 
 
 def figures_table(figures: list[dict[str, Any]]) -> str:

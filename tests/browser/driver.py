@@ -187,6 +187,10 @@ class AppPage:
         """Wait until the page shows this text (for what a run brings by itself)."""
         expect(self.page.get_by_test_id("stMain")).to_contain_text(text, timeout=max_ms)
 
+    def expect_dialog(self, text: str, max_ms: int = MAX_MS_TO_REST) -> None:
+        """Wait until a dialog shows this text."""
+        expect(self.page.get_by_role("dialog")).to_contain_text(text, timeout=max_ms)
+
     def expect_no_exception(self) -> None:
         """No Streamlit exception box and no "Page not found" is on the page, and no script of the page failed."""
         assert self.page.get_by_test_id("stException").count() == 0, self.text()

@@ -1,0 +1,66 @@
+"""The frame of the app: deep links, what the process holds, what leaves the machine, both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driver import AppPage, AppServer
+from pages.components import steps
+
+
+def test_a_deep_link_as_the_first_request_opens_its_page(fresh_server: AppServer, open_page) -> None:
+    tab: AppPage = open_page(fresh_server)
+    tab.goto("techniques")
+    tab.expect_no_exception()
+    assert "Techniques" in tab.text()
+    assert tab.page.url.startswith(f"{fresh_server.url}/techniques")
+    assert tab.page.get_by_role("dialog").count() == 0
+    menu = tab.page.get_by_test_id("stSidebar").get_by_role("link")
+    assert menu.count() == len(steps.PLACES), "the declared menu is there, not Streamlit's automatic one"
+
+
+def test_a_page_that_does_not_exist_is_said_to_be_missing(app: AppPage) -> None:
+    app.goto("no-such-page", settle=False)
+    app.expect_dialog("Page not found")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_opens_by_its_address(app_server: AppServer, open_page, theme: str) -> None:
+    tab: AppPage = open_page(app_server, theme=theme)
+    for place in steps.PLACES:
+        tab.goto(place.url)
+        tab.expect_no_exception()
+        assert tab.text().strip() != "", place.title
+        tab.screenshot(f"empty/{place.url or 'start'}-{theme}")
+    background = tab.page.get_by_test_id("stApp").evaluate("element => getComputedStyle(element).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[theme]
+
+
+def test_the_app_process_never_loads_a_machine_learning_runtime(app_server: AppServer, app: AppPage) -> None:
+    for place in steps.PLACES:
+        app.goto(place.url)
+    mapped = Path(f"/proc/{app_server.pid}/maps").read_text()
+    assert "pyarrow" in mapped, "the maps of the right process were read"
+    for runtime in ("tensorflow", "onnxruntime", "h5py"):
+        assert f"/{runtime}/" not in mapped, f"{runtime} is in the app's process"
+
+
+def test_nothing_is_asked_of_another_machine(app_server: AppServer, app: AppPage) -> None:
+    asked: list[str] = []
+    app.page.on("request", lambda request: asked.append(request.url))
+    for place in steps.PLACES:
+        app.goto(place.url)
+    assert len(asked) > len(steps.PLACES), "requests were recorded"
+    assert [url for url in asked if not url.startswith((app_server.url, "data:", "blob:"))] == []
+    assert app.external_requests == []
+
+
+def test_the_server_listens_on_this_machine_only(app_server: AppServer) -> None:
+    listening = [
+        line.split()[1]
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/{app_server.pid}/net/{table}").read_text().splitlines()[1:]
+        if line.split()[3] == "0A" and int(line.split()[1].rsplit(":", 1)[1], 16) == app_server.port
+    ]
+    assert listening == [f"0100007F:{app_server.port:04X}"]

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairness_engine.corrections import (
+    change_kind,
+    change_label,
+    check_columns,
+    rename_label_text,
+    replace_column,
+)
 from fairness_engine.describe import ColumnSummary, GroupSizes, count_groups, describe_columns
 from fairness_engine.encode_table import MISSING, Tally, encode_column, has_number_codes, positions_of
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.infer import (
-    change_kind,
-    change_label,
-    check_columns,
-    infer_schema,
-    rename_label_text,
-    replace_column,
-    suggest_protected,
-)
-from fairness_engine.outcome import codes_of, favourable_class, find_outcome, say_label, say_leaks
+from fairness_engine.infer import infer_schema, suggest_protected
+from fairness_engine.kinds import codes_of
+from fairness_engine.outcome import favourable_class, find_outcome, say_label, say_leaks
 from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Cells, Table, export_text, read_table
 

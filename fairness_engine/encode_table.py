@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray
-from fairness_engine.infer import is_missing
+from fairness_engine.kinds import is_missing
 from fairness_engine.schema import Column, Kind
 from fairness_engine.table import Cells, Table
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.infer import MAX_CLASSES, is_missing
+from fairness_engine.kinds import MAX_CLASSES, codes_of
 from fairness_engine.schema import Column, Kind, Schema, Value
-from fairness_engine.table import Cells, Table
+from fairness_engine.table import Table
 
 
 def find_outcome(table: Table, schema: Schema) -> Column | None:
@@ -34,15 +34,6 @@ def find_outcome(table: Table, schema: Schema) -> Column | None:
             "Choose another column, or cut it into classes."
         )
     return Column(schema.label, Kind.CATEGORICAL, codes=codes, labels=tuple(str(code) for code in codes))
-
-
-def codes_of(cells: Cells) -> tuple[Value, ...]:
-    """The distinct values of a column in order: numbers where all cells are, else texts."""
-    is_number = np.isfinite(cells.numbers)
-    if (is_number | is_missing(cells, as_number=True)).all() and is_number.any():
-        numbers = np.unique(cells.numbers[is_number])
-        return tuple(int(number) if number == np.floor(number) else float(number) for number in numbers)
-    return tuple(sorted(cells.texts[~is_missing(cells, as_number=False)]))
 
 
 def favourable_class(outcome: Column, favourable: Value | None) -> int | None:

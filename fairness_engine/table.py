@@ -16,25 +16,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
-from fairness_engine.csv_text import (
-    MAX_BYTES,
-    MAX_ROWS,
-    check_quotes_end,
-    decode,
-    find_delimiter,
-    records,
-    refuse_other_formats,
-    skip_separator_line,
-    split_header,
-    too_many_rows,
-)
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.number_text import Texts, find_decimal, parse_numbers
+from fairness_engine.reading.csv_columns import read_columns
+from fairness_engine.reading.csv_text import find_delimiter, skip_separator_line, split_header
+from fairness_engine.reading.file_bytes import decode, refuse_other_formats, refuse_size
+from fairness_engine.reading.number_text import Texts, find_decimal, parse_numbers
 
-_BLOCK_BYTES = 4_000_000
 _SAMPLE_ROWS = 1_000
 _TEXT = pd.StringDtype("pyarrow")
 
@@ -146,7 +135,7 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     rows, first_line = body[end:], n_skipped + n_lines + 1
     if not rows.strip(b"\r\n"):
         raise DataError(f"'{name}' has column names but no rows. Add at least one row of values.")
-    texts, lines = _read_columns(rows, delimiter, len(columns), first_line)
+    texts, lines = read_columns(rows, delimiter, len(columns), first_line)
     frame = _to_frame(texts, columns)
     _refuse_missing_header(frame, name)
     table = Table(frame, name, encoding, delimiter, ".", hashlib.sha256(data).hexdigest(), (), first_line, lines)
@@ -158,12 +147,7 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
 
 def _read_bytes(path: Path, name: str) -> bytes:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            size = path.stat().st_size / 1e6
-            raise DataError(
-                f"A CSV file must be at most {MAX_BYTES // 1_000_000} MB, '{name}' has {size:.0f} MB. "
-                "Take a sample of its rows, or leave columns out."
-            )
+        refuse_size(path.stat().st_size, name)
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"'{name}' cannot be read: {error.strerror}. Check the path and try again.") from None
@@ -192,62 +176,6 @@ def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
 
 def _is_number(text: str) -> bool:
     return not np.isnan(parse_numbers(np.array([text], dtype=object)))[0]
-
-
-def _read_columns(rows: bytes, delimiter: str, n_columns: int, first_line: int) -> tuple[pa.Table, IntArray | None]:
-    """The rows as columns of text, and the line of each row where that is not simply counted on."""
-    has_quotes = b'"' in rows
-    if has_quotes:
-        check_quotes_end(rows, delimiter, first_line)
-    elif rows.count(b"\n") > MAX_ROWS:
-        raise too_many_rows(rows.count(b"\n"))
-    is_plain = not has_quotes or not any(delimiter.encode() + b" " * n + b'"' in rows for n in (1, 2))
-    if is_plain:
-        try:
-            texts = _read_fast(rows, delimiter, n_columns, has_quotes=has_quotes)
-        except pa.ArrowInvalid:
-            is_plain = False
-    if not is_plain:
-        return _read_exactly(rows, delimiter, n_columns, first_line)
-    if texts.num_rows > MAX_ROWS:
-        raise too_many_rows(texts.num_rows)
-    n_lines = rows.count(b"\n") or rows.count(b"\r")
-    if texts.num_rows == n_lines + 1:
-        return texts, None
-    lines = np.fromiter((line for line, _ in records(rows, delimiter, n_columns, first_line)), dtype=np.int64)
-    return texts, lines if len(lines) == texts.num_rows else None
-
-
-def _read_fast(rows: bytes, delimiter: str, n_columns: int, *, has_quotes: bool) -> pa.Table:
-    names = [str(position) for position in range(n_columns)]
-
-    def read(block_bytes: int) -> pa.Table:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(rows)),
-            read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block_bytes),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=has_quotes),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-            ),
-        )
-
-    try:
-        return read(_BLOCK_BYTES)
-    except pa.ArrowInvalid as error:
-        if "straddling" not in str(error):
-            raise
-        return read(len(rows) + 1)
-
-
-def _read_exactly(rows: bytes, delimiter: str, n_columns: int, first_line: int) -> tuple[pa.Table, IntArray]:
-    """The reader for what the fast one cannot take: spaces before quotes, and whatever must be refused with its line."""
-    cells: list[list[str]] = []
-    lines: list[int] = []
-    for line, record in records(rows, delimiter, n_columns, first_line):
-        lines.append(line)
-        cells.append(record)
-    columns = [pa.array([record[i] for record in cells], pa.string()) for i in range(n_columns)]
-    return pa.table(columns, names=[str(i) for i in range(n_columns)]), np.array(lines, dtype=np.int64)
 
 
 def _to_frame(texts: pa.Table, columns: list[str]) -> pd.DataFrame:

@@ -106,3 +106,8 @@ def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequen
             "taken. Write both in the same way."
         )
     return said
+
+
+def has_leading_zeros(texts: Texts) -> bool:
+    """True when a text is a code such as ``007`` or ``04109``: digits, and a zero in front that a number would lose."""
+    return bool(len(texts)) and bool(_matches(pa.array(texts, pa.large_string()), r"^0\d+$").any())

@@ -24,6 +24,7 @@ from browser import QUIET_FLAGS, candidates  # noqa: E402  (scripts/ is no packa
 MAX_SECONDS_TO_START = 60.0
 MAX_MS_TO_REST = 30_000
 MAX_MS_TO_ACT = 10_000
+APOLOGY = "Something went wrong that should not have"
 REST_MS = 120
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
@@ -187,13 +188,19 @@ class AppPage:
         """Wait until the page shows this text (for what a run brings by itself)."""
         expect(self.page.get_by_test_id("stMain")).to_contain_text(text, timeout=max_ms)
 
+    def app_log(self) -> str:
+        """What the app wrote to its log about errors that nobody expected, its last 4,000 characters."""
+        log = self.server.workspace / "app.log"
+        return log.read_text(errors="replace")[-4000:] if log.exists() else ""
+
     def expect_dialog(self, text: str, max_ms: int = MAX_MS_TO_REST) -> None:
         """Wait until a dialog shows this text."""
         expect(self.page.get_by_role("dialog")).to_contain_text(text, timeout=max_ms)
 
     def expect_no_exception(self) -> None:
-        """No Streamlit exception box and no "Page not found" is on the page, and no script of the page failed."""
+        """Nothing unexpected: no exception box, no apology of the app, no "Page not found", no failed browser script."""
         assert self.page.get_by_test_id("stException").count() == 0, self.text()
+        assert APOLOGY not in self.text(), f"{self.text()}\n{self.app_log()}"
         assert self.page.get_by_text("Page not found").count() == 0, "the app says: Page not found"
         assert self.page_errors == []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from driver import AppPage, AppServer
+
 from pages.components import steps
 
 

@@ -94,6 +94,8 @@ class Child:
             raise ProcessError("Nothing was opened yet.")
         if request["do"] == "run":
             return self._run(self._opened, request)
+        if request["do"] == "summary":
+            return self._opened.summary()
         if request["do"] == "fit":
             return self._opened.fit()
         if request["do"] == "scores":

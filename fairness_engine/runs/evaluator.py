@@ -1,0 +1,252 @@
+"""Answers a page's small questions about a model: fit card, scores of an edited row, a simpler pair.
+
+One model's process is kept for each data set, model, schema and scope that was asked about, at most three, each stopped when it
+was not asked for five minutes. The process of the page itself never opens an upload.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.domain import Scope
+from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.events import FloatArray, IntArray, Pairs, pack_array, unpack_array
+from fairness_engine.runs.config import unsafe_formats_allowed
+from fairness_engine.runs.model_process import MAX_LOG_BYTES, ModelProcess
+from fairness_engine.runs.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
+from fairness_engine.runs.store import RunStore
+from fairness_engine.schema import Schema
+
+if TYPE_CHECKING:
+    from fairness_engine.models.fit import FitCard
+
+LOAD_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
+FIT_SECONDS = 180.0
+_Key = tuple[str, str, str, str]
+
+
+class _Opened:
+    """One open process; ``lock`` is held while it is asked."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.process: ModelProcess | None = None
+        self.used = time.monotonic()
+
+    def stop(self) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            process.close()
+
+
+class Evaluator:
+    """The processes that answer questions; safe to use from several threads.
+
+    Args:
+        store: where the files are.
+        idle_seconds: a process that was not asked for so long is stopped.
+        max_open: how many are kept at most; the one unused for longest goes first.
+    """
+
+    def __init__(self, store: RunStore, *, idle_seconds: float = 300.0, max_open: int = 3) -> None:
+        self._store = store
+        self._idle_seconds = idle_seconds
+        self._max_open = max_open
+        self._opened: OrderedDict[_Key, _Opened] = OrderedDict()
+        self._guard = threading.Lock()
+        self._sweeper: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._protections: dict[str, bool] = {}
+
+    @property
+    def protections(self) -> dict[str, bool]:
+        """Which walls of ``sandbox.PROTECTIONS`` were up around the last process started; empty before the first."""
+        return dict(self._protections)
+
+    @property
+    def n_open(self) -> int:
+        """How many processes are kept."""
+        with self._guard:
+            return len(self._opened)
+
+    # --- questions ------------------------------------------------------------------------
+
+    def fit_card(self, data_id: str, model_id: str, schema: Schema) -> FitCard:
+        """Do the model and the data belong together?
+
+        Raises:
+            InputError: the data or the model cannot be used.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.models.fit import FitCard
+
+        reply = self._ask((data_id, model_id, schema, None), "fit", FIT_SECONDS)
+        try:
+            return FitCard.from_json(reply["fit"])
+        except (KeyError, TypeError, ValueError):
+            raise ProcessError("The model's process broke its protocol: it sent no fit card.") from None
+
+    def scores(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, rows: FloatArray
+    ) -> tuple[FloatArray, IntArray]:
+        """Scores ``(n_rows, n_scores)`` and decisions ``(n_rows,)`` of rows of the engine ``(n_rows, n_columns)``.
+
+        Raises:
+            InputError: the data or the model cannot be used, or the model refuses a row.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+        if rows.shape[1] != len(schema.inputs):
+            raise RunError(f"Rows must have {len(schema.inputs)} columns, got {rows.shape[1]}.")
+        size = max(1, MAX_EVENT_BYTES // (11 * rows.shape[1]))
+        batches = []
+        for start in range(0, max(len(rows), 1), size):
+            packed = pack_array(rows[start : start + size])
+            reply = self._ask((data_id, model_id, schema, scope), "scores", ANSWER_SECONDS, rows=packed)
+            batches.append(_read_scores(reply, len(rows[start : start + size])))
+        return np.concatenate([s for s, _ in batches]), np.concatenate([d for _, d in batches])
+
+    def simplify(self, data_id: str, model_id: str, schema: Schema, scope: Scope, pair: Pairs) -> Pairs:
+        """The plainest form of one pair that is still discriminatory.
+
+        Raises:
+            RunError: the pair is not discriminatory under this model and scope.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        reply = self._ask((data_id, model_id, schema, scope), "simplify", ANSWER_SECONDS, pair=pack_pairs(pair))
+        found = unpack_pairs(reply.get("pair"), len(schema.inputs))
+        if len(found) != 1:
+            raise ProcessError(f"The model's process broke its protocol: it sent {len(found)} pairs instead of one.")
+        return found
+
+    def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
+        """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``."""
+        return self._ask((data_id, model_id, schema, scope), "summary", ANSWER_SECONDS)
+
+    # --- processes ------------------------------------------------------------------------
+
+    def _ask(
+        self, what: tuple[str, str, Schema, Scope | None], do: str, seconds: float, **content: Any
+    ) -> dict[str, Any]:
+        data_id, model_id, schema, scope = what
+        request = {"schema": schema.to_json(), "scope": scope.to_json() if scope else None}
+        key = (data_id, model_id, json.dumps(request["schema"]), json.dumps(request["scope"]))
+        with self._borrowed(key) as opened:
+            try:
+                if opened.process is None or not opened.process.is_alive:
+                    opened.stop()
+                    opened.process = self._open(data_id, model_id, request)
+                return opened.process.ask(do, seconds, **content)
+            except ProcessError:
+                opened.stop()  # the next question starts afresh
+                raise
+
+    @contextlib.contextmanager
+    def _borrowed(self, key: _Key) -> Iterator[_Opened]:
+        """The process of a key, for one thread at a time; others that are too many are stopped."""
+        with self._guard:
+            if self._closed.is_set():
+                raise RunError("The evaluator was closed.")
+            opened = self._opened.setdefault(key, _Opened())
+            self._opened.move_to_end(key)
+            dropped = [self._opened.pop(old) for old in list(self._opened)[: -self._max_open]]
+            self._start_sweeper()
+        for old in dropped:
+            with old.lock:
+                old.stop()
+        with opened.lock:
+            try:
+                yield opened
+            finally:
+                opened.used = time.monotonic()
+                if not self._is_kept(key, opened):
+                    opened.stop()
+
+    def _is_kept(self, key: _Key, opened: _Opened) -> bool:
+        """False when it was dropped while it worked, or has no process."""
+        with self._guard:
+            if self._opened.get(key) is not opened:
+                return False
+            if opened.process is None:
+                del self._opened[key]
+            return opened.process is not None
+
+    def _open(self, data_id: str, model_id: str, request: dict[str, Any]) -> ModelProcess:
+        store = self._store
+        data, model = store.file(data_id), store.file(model_id)
+        # a page's thread may end long before this process: the child ends with the pipe instead
+        process = ModelProcess(store.workspace, [data.path, model.path], self._log(), ends_with_thread=False)
+        try:
+            process.greet()
+            self._protections = {**process.protections, "ends_with_parent": True}
+            process.ask(
+                "open",
+                LOAD_SECONDS,
+                data={"path": str(data.path), "name": data.name},
+                model={"path": str(model.path), "name": model.name},
+                unsafe_formats=unsafe_formats_allowed(),
+                **request,
+            )
+        except BaseException:
+            process.close()
+            raise
+        return process
+
+    def _log(self) -> Path:
+        log = self._store.workspace / "evaluator.log"
+        with contextlib.suppress(OSError):
+            if log.stat().st_size > MAX_LOG_BYTES:
+                log.unlink()
+        return log
+
+    # --- ending ---------------------------------------------------------------------------
+
+    def _start_sweeper(self) -> None:
+        if self._sweeper is None:
+            self._sweeper = threading.Thread(target=self._sweep, name="evaluator-sweeper", daemon=True)
+            self._sweeper.start()
+
+    def _sweep(self) -> None:
+        """Stop what was not asked for long, until closed."""
+        while not self._closed.wait(min(5.0, self._idle_seconds / 4)):
+            with self._guard:
+                limit = time.monotonic() - self._idle_seconds
+                idle = [key for key, o in self._opened.items() if o.used < limit and not o.lock.locked()]
+                dropped = [self._opened.pop(key) for key in idle]
+            for opened in dropped:
+                with opened.lock:
+                    opened.stop()
+
+    def close(self) -> None:
+        """Stop every process; questions at work fail. Nothing can be asked afterwards."""
+        self._closed.set()
+        with self._guard:
+            dropped = list(self._opened.values())
+            self._opened.clear()
+        for opened in dropped:
+            process = opened.process
+            if process is not None:
+                process.kill()
+            with opened.lock:
+                opened.stop()
+
+
+def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArray]:
+    try:
+        scores, decisions = unpack_array(reply["scores"]), unpack_array(reply["decisions"])
+    except (KeyError, TypeError, ValueError):
+        raise ProcessError("The model's process broke its protocol: it sent scores that cannot be read.") from None
+    is_right = scores.ndim == 2 and scores.dtype == np.float64 and decisions.dtype == np.int64
+    if not is_right or len(scores) != n_rows or decisions.shape != (n_rows,) or not np.isfinite(scores).all():
+        raise ProcessError("The model's process broke its protocol: it sent scores of the wrong shape.")
+    return scores, decisions

@@ -234,8 +234,15 @@ class Domain:
         """
         from fairness_engine.kernels import row_keys  # numba is loaded by searches only, never by the app
 
-        inverse, weights, is_exact = self.key_weights
-        keys: KeyArray = row_keys(np.ascontiguousarray(rows), self.free, self.low, inverse, weights, is_exact)
+        keys: KeyArray = row_keys(np.ascontiguousarray(rows), self.free, self.low, *self.key_weights)
+        return keys
+
+    def moved_keys(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> KeyArray:
+        """``keys`` of the rows with ``columns[i]`` set to ``values[i]``, ``(n_rows,)`` each, without copying them."""
+        from fairness_engine.kernels import moved_keys  # numba is loaded by searches only, never by the app
+
+        rows = np.ascontiguousarray(rows)
+        keys: KeyArray = moved_keys(rows, columns, values, self.free, self.low, *self.key_weights)
         return keys
 
 

@@ -36,16 +36,31 @@ def row_keys(rows, free, low, inverse, weights, is_exact):  # type: ignore[no-un
     """Keys ``(n_rows,)`` of the non-protected parts of ``rows (n_rows, n_columns)``; see ``Domain.keys``."""
     keys = np.empty(len(rows), dtype=np.uint64)
     for i in range(len(rows)):
-        key = _ZERO
-        for j in range(len(free)):
-            column = free[j]
-            digit = np.uint64(np.int64((rows[i, column] - low[column]) * inverse[j] + 0.5))
-            if is_exact:
-                key += digit * weights[j]
-            else:
-                key = mix(key ^ (digit + weights[j])) * weights[j]
-        keys[i] = key
+        keys[i] = _key(rows, i, -1, 0.0, free, low, inverse, weights, is_exact)
     return keys
+
+
+@njit(cache=True, nogil=True)
+def moved_keys(rows, columns, values, free, low, inverse, weights, is_exact):  # type: ignore[no-untyped-def]
+    """As ``row_keys``, of rows in which ``columns[i]`` holds ``values[i]`` instead; nothing is copied."""
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for i in range(len(rows)):
+        keys[i] = _key(rows, i, columns[i], values[i], free, low, inverse, weights, is_exact)
+    return keys
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _key(rows, i, moved, moved_value, free, low, inverse, weights, is_exact):  # type: ignore[no-untyped-def]
+    key = _ZERO
+    for j in range(len(free)):
+        column = free[j]
+        value = moved_value if column == moved else rows[i, column]
+        digit = np.uint64(np.int64((value - low[column]) * inverse[j] + 0.5))
+        if is_exact:
+            key += digit * weights[j]
+        else:
+            key = mix(key ^ (digit + weights[j])) * weights[j]
+    return key
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +137,7 @@ def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high, unit, columns, is_down):  # type: ignore[no-untyped-def]
+def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high, unit):  # type: ignore[no-untyped-def]
     """One AEQUITAS step of every walker: choose a column and a direction, move one unit, clip to the domain.
 
     Args:
@@ -131,23 +146,47 @@ def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high
         movable: indices of the columns that may move ``(n_movable,)``.
         chance_column: sigma_pr, cumulative ``(n_movable,)``; chance_down: sigma_v ``(n_movable,)``.
         low, high, unit: of every column ``(n_columns,)``.
-        columns, is_down: out, ``(n_walkers,)``: what was chosen (position in ``movable``, direction).
 
     Returns:
-        The proposed rows ``(n_walkers, n_columns)``.
+        ``(choices, values, is_down)``, ``(n_walkers,)`` each: the position in ``movable`` of the column that moves, its
+        new value, and the direction chosen.
     """
-    proposed = rows.copy()
+    choices = np.empty(len(rows), dtype=np.int64)
+    values = np.empty(len(rows))
+    is_down = np.empty(len(rows), dtype=np.bool_)
     last = len(movable) - 1
     for i in range(len(rows)):
         choice = 0
         while choice < last and uniforms[i, 0] >= chance_column[choice]:
             choice += 1
         column = movable[choice]
-        columns[i] = choice
+        choices[i] = choice
         is_down[i] = uniforms[i, 1] < chance_down[choice]
         value = rows[i, column] - unit[column] if is_down[i] else rows[i, column] + unit[column]
-        proposed[i, column] = min(max(value, low[column]), high[column])
-    return proposed
+        values[i] = min(max(value, low[column]), high[column])
+    return choices, values, is_down
+
+
+@njit(cache=True, nogil=True)
+def make_moves(rows, goes, columns, values):  # type: ignore[no-untyped-def]
+    """Set ``rows[i, columns[i]] = values[i]`` in place for every walker that goes."""
+    for i in range(len(rows)):
+        if goes[i]:
+            rows[i, columns[i]] = values[i]
+
+
+@njit(cache=True, nogil=True)
+def count_moves(choices, is_down, is_found, n_choices):  # type: ignore[no-untyped-def]
+    """What a step taught about every column: ``(pulls_down, n_found)``, ``(n_choices,)`` each.
+
+    A find on the way down or a miss on the way up counts +1 for going down, the opposite -1.
+    """
+    pulls_down = np.zeros(n_choices, dtype=np.int64)
+    n_found = np.zeros(n_choices, dtype=np.int64)
+    for i in range(len(choices)):
+        pulls_down[choices[i]] += 1 if is_down[i] == is_found[i] else -1
+        n_found[choices[i]] += 1 if is_found[i] else 0
+    return pulls_down, n_found
 
 
 def warm_up() -> None:
@@ -157,10 +196,12 @@ def warm_up() -> None:
     weights, indices = np.ones(1, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     for is_exact in (True, False):
         row_keys(rows, free, ones, ones[:1], weights, is_exact)
+        moved_keys(rows, indices, ones, free, ones, ones[:1], weights, is_exact)
     table, states = np.zeros(4, dtype=np.uint64), np.full(4, EMPTY, dtype=np.int8)
     find_slots(keys, table, states, indices)
     rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
         extremes(margins, 2, 0.0)
-    uniforms, is_down = np.zeros((2, 2)), np.zeros(2, dtype=bool)
-    propose_moves(rows, uniforms, free, down, down, ones, ones, ones, indices, is_down)
+    choices, values, is_down = propose_moves(rows, np.zeros((2, 2)), free, down, down, ones, ones, ones)
+    make_moves(rows, is_down, choices, values)
+    count_moves(choices, is_down, is_down, 1)

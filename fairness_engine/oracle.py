@@ -31,15 +31,15 @@ _BLOCK_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Probe:
-    """What ``Oracle.probe`` found, one entry a row asked for.
+    """What ``Oracle.probe`` found.
 
     Args:
-        is_discriminatory: two variants of the row get different decisions.
-        is_new: the row's individual was tested for the first time, here.
+        is_discriminatory: two variants of the row get different decisions ``(n_rows,)``.
+        fresh: positions of the rows whose individual was tested for the first time, here ``(n_new,)``.
     """
 
     is_discriminatory: BoolArray
-    is_new: BoolArray
+    fresh: IntArray
 
 
 class Oracle:
@@ -101,15 +101,36 @@ class Oracle:
             SearchStopped: the budget is spent or the search was cancelled. What fitted in was tested and kept.
         """
         self._check_limits()
-        slots, fresh = self._known.look_up(self.domain.keys(rows))
+        return self._probe(self.domain.keys(rows), lambda chosen: rows[chosen])
+
+    def probe_moves(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> Probe:
+        """``probe`` of the rows with one column changed each; known individuals are recognised without copying a row.
+
+        Args:
+            rows: where the walkers stand, ``(n_rows, n_columns)``.
+            columns, values: which column moves, and to what ``(n_rows,)``; inside the domain.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+
+        def moved(chosen: IntArray) -> FloatArray:
+            out = rows[chosen]
+            out[np.arange(len(chosen)), columns[chosen]] = values[chosen]
+            return out
+
+        return self._probe(self.domain.moved_keys(rows, columns, values), moved)
+
+    def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray]) -> Probe:
+        """Test the individuals that are not known yet; ``take`` gives the rows of some positions."""
+        slots, fresh = self._known.look_up(keys)
         done = 0
         for block in self._blocks(len(fresh)):
             chosen = fresh[done : done + block]
-            self._known.states[slots[chosen]] = self._test(rows[chosen])
+            self._known.states[slots[chosen]] = self._test(take(chosen))
             done += len(chosen)
-        is_new = np.zeros(len(rows), dtype=bool)
-        is_new[fresh] = True
-        return Probe(self._known.states[slots] == 1, is_new)
+        return Probe(self._known.states[slots] == 1, fresh)
 
     def test(self, rows: FloatArray) -> BoolArray:
         """Test independent draws ``(n_rows, n_columns)``: every row is paid, a row drawn twice counts twice.
@@ -178,11 +199,11 @@ class Oracle:
     def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most."""
         n_variants = self.domain.n_variants
-        variants = self.domain.variants(rows).reshape(-1, self.domain.n_columns)
-        self.evaluations += len(variants)
+        self.evaluations += len(rows) * n_variants
         if self.domain.scope.score_gap > 0 or not self.model.is_binary:
+            variants = self.domain.variants(rows).reshape(-1, self.domain.n_columns)
             return _widest_gap(self.model, self.model.scores(variants), n_variants, self.domain.scope.score_gap)
-        margins = self.model.margins(variants)[:, 0]
+        margins = self.model.variant_margins(rows, self.domain.protected, self.domain.variant_values)[:, 0]
         self.favourable_counts += self._count_favourable(margins.reshape(-1, n_variants) > 0)
         flags, lowest, highest = kernels.extremes(margins, n_variants, self.model.rounding)
         return flags, lowest, highest

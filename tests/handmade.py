@@ -34,6 +34,8 @@ class FunctionPredictor:
     kind = "function"
     n_inputs = None
     output = Output.PROBABILITY
+    names = ()
+    block_rows = None
 
     def __init__(self, function: Callable[[np.ndarray], np.ndarray], n_scores: int = 1) -> None:
         self.function = function
@@ -48,6 +50,9 @@ class FunctionPredictor:
         return self.predict(inputs) - (threshold if self.n_scores == 1 else 0.0)
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
+        return rows
+
+    def plain(self, rows: np.ndarray) -> np.ndarray:
         return rows
 
 

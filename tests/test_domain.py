@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from handmade import all_individuals, small_domain, small_schema
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import SchemaError, SettingError
 from fairness_engine.schema import Column, Kind, Schema
+from handmade import all_individuals, small_domain, small_schema
 
 
 def test_variants_cross_all_protected_attributes_and_change_nothing_else() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handmade import biased_score, function_model, small_domain, true_keys
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import interval, perturb, run_estimate
 from fairness_engine.events import ShareEstimated, Stopped, StopReason
+from handmade import biased_score, function_model, small_domain, true_keys
 
 
 def final(

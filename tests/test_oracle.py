@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handmade import all_individuals, biased_score, function_model, small_domain, true_keys
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle import Oracle
+from handmade import all_individuals, biased_score, function_model, small_domain, true_keys
 
 
 def test_probing_everyone_finds_exactly_the_individuals_that_enumeration_finds() -> None:
@@ -31,7 +31,7 @@ def test_known_individuals_cost_nothing_and_keep_their_verdict() -> None:
     again = oracle.probe(np.concatenate([rows, rows]))
     assert oracle.evaluations == spent
     assert (again.is_discriminatory == np.tile(first.is_discriminatory, 2)).all()
-    assert not again.is_new.any()
+    assert not len(again.fresh)
 
 
 def test_duplicates_within_a_batch_are_tested_once_and_share_the_verdict() -> None:
@@ -40,7 +40,7 @@ def test_duplicates_within_a_batch_are_tested_once_and_share_the_verdict() -> No
     oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
     probe = oracle.probe(row)
     assert probe.is_discriminatory.tolist() == [True, True, False]
-    assert probe.is_new.tolist() == [True, False, True]
+    assert probe.fresh.tolist() == [0, 2]
     assert (oracle.n_tried, oracle.n_found, oracle.evaluations) == (2, 1, 4)
 
 
@@ -155,7 +155,7 @@ def test_the_table_of_known_individuals_grows_without_forgetting() -> None:
     oracle._known.states = np.full(4, -1, dtype=np.int8)
     for row in columns[:200]:
         oracle.probe(row[None])
-    assert not oracle.probe(columns[:200]).is_new.any()
+    assert not len(oracle.probe(columns[:200]).fresh)
     assert oracle.n_tried == 200
 
 
@@ -171,3 +171,17 @@ def test_a_slow_model_gets_small_blocks_and_a_fast_one_large_blocks() -> None:
 def test_a_budget_needs_a_positive_limit(limits: dict) -> None:
     with pytest.raises(SettingError):
         Budget(**limits)
+
+
+def test_a_move_is_tested_as_the_moved_row_is() -> None:
+    domain, rng = small_domain(), np.random.default_rng(3)
+    rows = domain.sample(500, rng)
+    columns = np.full(500, 3, dtype=np.int64)
+    values = rng.integers(0, 10, size=500).astype(float)
+    moved = rows.copy()
+    moved[:, 3] = values
+    assert (domain.moved_keys(rows, columns, values) == domain.keys(moved)).all()
+    by_move = Oracle(function_model(biased_score), domain, Budget()).probe_moves(rows, columns, values)
+    by_row = Oracle(function_model(biased_score), domain, Budget()).probe(moved)
+    assert (by_move.is_discriminatory == by_row.is_discriminatory).all()
+    assert (by_move.fresh == by_row.fresh).all()

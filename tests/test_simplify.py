@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from handmade import biased_score, function_model, small_domain
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import RunError
 from fairness_engine.events import Pairs
 from fairness_engine.oracle import Oracle
 from fairness_engine.simplify import plain_row, simplify_pair
+from handmade import biased_score, function_model, small_domain
 
 
 def a_pair(row: list[float], score=biased_score, **scope: object) -> Pairs:

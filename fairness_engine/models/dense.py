@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.events import FloatArray
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Output
 
 _CACHE_VALUES = 1 << 17
@@ -139,6 +139,41 @@ class DenseNetwork:
         """
         return self._margins(inputs, threshold, self._fast)
 
+    def variant_margins(self, inputs: Any, columns: IntArray, values: FloatArray, threshold: float) -> FloatArray:
+        """Margins of every variant of every row, ``(n_rows * n_variants, n_scores)``, the variants of a row together.
+
+        The variants of a row share all of the first layer but the part of the protected columns, so that layer is computed
+        once a row, and no variant is ever written out.
+
+        Args:
+            inputs: ``(n_rows, n_inputs)``; what they hold in ``columns`` does not matter.
+            columns: the protected columns ``(n_protected,)``.
+            values: what each variant holds in them ``(n_variants, n_protected)``.
+            threshold: as in ``margins``.
+        """
+        n_rows, n_variants, stack = len(inputs), len(values), self._fast
+        free = stack.weights[0].copy()
+        free[columns] = 0
+        shifts = (values @ self.layers[0].weights[columns] + self.layers[0].biases).astype(stack.dtype)
+        block = max(1, self._block_rows // n_variants)
+        sums = np.empty((block, n_variants, free.shape[1]), dtype=stack.dtype)
+        result: FloatArray = np.empty((n_rows * n_variants, stack.weights[-1].shape[1]))
+        for start in range(0, n_rows, block):
+            rows = np.asarray(inputs[start : start + block], dtype=stack.dtype)
+            first = sums[: len(rows)]
+            np.add((rows @ free)[:, None, :], shifts, out=first)
+            part = slice(start * n_variants, (start + len(rows)) * n_variants)
+            result[part] = self._after_first(first.reshape(-1, free.shape[1]), stack)
+        return self._to_margins(result, threshold)
+
+    def _after_first(self, sums: Values, stack: _Stack) -> Values:
+        """What enters the last activation, from the sums of the first layer (which are overwritten)."""
+        for i in range(1, len(self.layers)):
+            apply_activation(sums, self.layers[i - 1].activation, self.layers[i - 1].slope)
+            sums = sums @ stack.weights[i]
+            sums += stack.biases[i]
+        return sums
+
     def exact_margins(self, inputs: Any, threshold: float) -> FloatArray:
         """As ``margins``, in float64 arithmetic."""
         return self._margins(inputs, threshold, self._exact)
@@ -185,7 +220,10 @@ class DenseNetwork:
         )
 
     def _margins(self, inputs: Any, threshold: float, stack: _Stack) -> FloatArray:
-        margins = self._forward(inputs, stack)
+        return self._to_margins(self._forward(inputs, stack), threshold)
+
+    def _to_margins(self, margins: FloatArray, threshold: float) -> FloatArray:
+        """Margins of what enters the last activation; in place."""
         if self.n_scores > 1:
             return margins
         last = self.layers[-1].activation

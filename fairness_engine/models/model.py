@@ -108,6 +108,22 @@ class Model:
         """Monotone transform of the scores with the threshold at 0, ``(n_rows, n_scores)``."""
         return self._by_block(rows, lambda inputs: self.predictor.margins(inputs, self.threshold))
 
+    def variant_margins(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
+        """Margins of every variant of every row, ``(n_rows * n_variants, n_scores)``, the variants of a row together.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            columns: the protected columns ``(n_protected,)``.
+            values: what each variant holds in them ``(n_variants, n_protected)``.
+        """
+        shared = getattr(self.predictor, "variant_margins", None)
+        if shared is not None and self.encoder.block_rows is None:
+            margins: FloatArray = shared(self.encoder.encode(rows), columns, values, self.threshold)
+            return margins
+        variants = np.repeat(rows, len(values), axis=0)
+        variants[:, columns] = np.tile(values, (len(rows), 1))
+        return self.margins(variants)
+
     def exact_margins(self, rows: FloatArray) -> FloatArray:
         """As ``margins``, in the predictor's full precision: ``(n_rows, n_scores)``."""
         exact = getattr(self.predictor, "exact_margins", self.predictor.margins)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.events import Event, FloatArray, Step
+from fairness_engine.events import Event, FloatArray, IntArray, Step
 from fairness_engine.search.technique import setting
 
 if TYPE_CHECKING:
@@ -119,40 +119,43 @@ class Aequitas:
         """Algorithm 2 for a batch of walkers, ``n_steps`` moves each."""
         if not len(oracle.domain.movable):
             return
-        rows = origins
+        from fairness_engine import kernels  # numba is loaded when a search begins, not by the app
+
+        rows = origins.copy()
         was_found = np.ones(len(rows), dtype=bool)
         for _ in range(self.n_steps):
-            proposed, attributes, is_down = chances.propose(oracle.domain, rows, rng)
-            is_found = oracle.probe(proposed).is_discriminatory
-            self._learn(chances, attributes, is_down, is_found)
-            rows, was_found = self._accept(rows, was_found, proposed, is_found, origins, rng)
+            choices, values, is_down = chances.propose(oracle.domain, rows, rng)
+            columns = oracle.domain.movable[choices]
+            is_found = oracle.probe_moves(rows, columns, values).is_discriminatory
+            self._learn(chances, choices, is_down, is_found)
+            goes = self._goes(was_found, is_found, rng)
+            if self.acceptance == "reset":
+                rows[~goes] = origins[~goes]
+            kernels.make_moves(rows, goes, columns, values)
+            was_found = np.where(goes, is_found, was_found)
             yield Step("local search")
 
-    def _learn(self, chances: Chances, attributes: NDArray[np.int64], is_down: BoolArray, is_found: BoolArray) -> None:
+    def _learn(self, chances: Chances, choices: IntArray, is_down: BoolArray, is_found: BoolArray) -> None:
         """Algorithms 3 and 4: reinforce what led to a discriminatory row."""
         if self.strategy == "random":
             return
-        chances.learn_direction(attributes, is_down == is_found, self.step_direction)
-        if self.strategy == "fully-directed":
-            chances.learn_attribute(attributes[is_found], self.step_attribute, self.floor)
+        from fairness_engine import kernels
 
-    def _accept(
-        self,
-        rows: FloatArray,
-        was_found: BoolArray,
-        proposed: FloatArray,
-        is_found: BoolArray,
-        origins: FloatArray,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, BoolArray]:
-        """Where every walker stands after the move, and whether that row is discriminatory."""
+        pulls_down, n_found = kernels.count_moves(choices, is_down, is_found, len(chances.down))
+        chances.learn_direction(pulls_down, self.step_direction)
+        if self.strategy == "fully-directed":
+            chances.learn_attribute(n_found, self.step_attribute, self.floor)
+
+    def _goes(self, was_found: BoolArray, is_found: BoolArray, rng: np.random.Generator) -> BoolArray:
+        """Which walkers make their move. A walker that was reset stands on its origin, which is discriminatory."""
         if self.acceptance == "always":
-            return proposed, is_found
+            return np.ones(len(is_found), dtype=bool)
         if self.acceptance == "reset":
-            return np.where(is_found[:, None], proposed, origins), np.ones(len(rows), dtype=bool)
-        stays = was_found & ~is_found
-        stays[stays] = rng.random(int(stays.sum())) >= _ACCEPT_WORSE
-        return np.where(stays[:, None], rows, proposed), np.where(stays, was_found, is_found)
+            return is_found
+        goes = is_found | ~was_found
+        is_worse = np.flatnonzero(~goes)
+        goes[is_worse] = rng.random(len(is_worse)) < _ACCEPT_WORSE
+        return goes
 
 
 def _starts_within(oracle: Oracle) -> int:
@@ -182,13 +185,11 @@ class Chances:
 
     def propose(
         self, domain: Domain, rows: FloatArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, NDArray[np.int64], BoolArray]:
-        """One move of every walker: the proposed rows, which attribute moved, and whether downwards."""
-        from fairness_engine.kernels import propose_moves  # numba is loaded by searches only
+    ) -> tuple[IntArray, FloatArray, BoolArray]:
+        """One move of every walker: which attribute (position in ``movable``), its new value, whether downwards."""
+        from fairness_engine import kernels
 
-        attributes = np.empty(len(rows), dtype=np.int64)
-        is_down = np.empty(len(rows), dtype=bool)
-        proposed: FloatArray = propose_moves(
+        moves: tuple[IntArray, FloatArray, BoolArray] = kernels.propose_moves(
             rows,
             rng.random((len(rows), 2)),
             domain.movable,
@@ -197,21 +198,28 @@ class Chances:
             domain.low,
             domain.high,
             domain.unit,
-            attributes,
-            is_down,
         )
-        return proposed, attributes, is_down
+        return moves
 
-    def learn_direction(self, attributes: NDArray[np.int64], favours_down: BoolArray, step: float) -> None:
-        """Algorithm 3: a find on the way down, or a miss on the way up, favours going down; else going up."""
-        signs = np.where(favours_down, step, -step)
-        self.down = np.clip(self.down + np.bincount(attributes, signs, minlength=len(self.down)), 0.0, 1.0)
+    def learn_direction(self, pulls_down: IntArray, step: float) -> None:
+        """Algorithm 3: a find on the way down, or a miss on the way up, favours going down; else going up.
 
-    def learn_attribute(self, found_attributes: NDArray[np.int64], step: float, floor: float) -> None:
-        """Algorithm 4: every find favours the attribute that moved; then normalise, above the floor."""
-        if not len(found_attributes):
+        Args:
+            pulls_down: moves in favour of going down less moves against, ``(n_movable,)``.
+            step: the paper's delta_v.
+        """
+        self.down = np.clip(self.down + step * pulls_down, 0.0, 1.0)
+
+    def learn_attribute(self, n_found: IntArray, step: float, floor: float) -> None:
+        """Algorithm 4: every find favours the attribute that moved; then normalise, above the floor.
+
+        Args:
+            n_found: finds by attribute ``(n_movable,)``.
+            step: the paper's delta_pr.
+            floor: smallest probability, as a share of an even one.
+        """
+        if not n_found.any():
             return
-        counts = np.bincount(found_attributes, minlength=len(self.attribute))
-        raised = self.attribute + step * counts
+        raised = self.attribute + step * n_found
         raised = np.maximum(raised / raised.sum(), floor / len(raised))
         self.attribute = raised / raised.sum()

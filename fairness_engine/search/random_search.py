@@ -40,7 +40,7 @@ class RandomSearch:
             n_barren = 0
             while not oracle.is_exhausted and n_barren < 1000:
                 probe = oracle.probe(oracle.domain.sample(self.batch, rng, start_rows))
-                n_barren = 0 if probe.is_new.any() else n_barren + 1
+                n_barren = 0 if len(probe.fresh) else n_barren + 1
                 yield Step("drawing at random")
         except SearchStopped:
             yield from group_score(oracle)

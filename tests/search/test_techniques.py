@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from handmade import all_individuals, biased_score, function_model, small_domain, true_keys
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
@@ -25,6 +24,7 @@ from fairness_engine.events import (
 from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.run import run_search
 from fairness_engine.search.technique import make_technique, settings_of
+from handmade import all_individuals, biased_score, function_model, small_domain, true_keys
 
 ALL = sorted(TECHNIQUES)
 

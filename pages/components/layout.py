@@ -104,8 +104,8 @@ def _open_log() -> None:
 def menu() -> None:
     """Sections, pages and steps in the sidebar, and what is open."""
     review = state.current_review()
-    n_runs = len(state.store().runs(review.id)) if review and steps.is_done(steps.SCOPE, review) else 0
-    following = steps.next_step(review, n_runs)
+    has_runs = review is not None and state.has_runs(review)
+    following = steps.next_step(review, has_runs=has_runs)
     address = state.address_of()
     with st.sidebar:
         st.html('<div style="font-size:1.35rem;font-weight:650;letter-spacing:0.01em">Evenhand</div>')
@@ -114,11 +114,12 @@ def menu() -> None:
             if place.section != section:
                 section = place.section
                 st.caption(section)
+            is_done = place.is_step and steps.is_done(place, review, has_runs=has_runs)
             st.page_link(
                 place.path,
                 label=place.title,
-                icon=_step_icon(place, following, is_done=place.is_step and steps.is_done(place, review, n_runs)),
-                help=_step_help(place, following, is_done=place.is_step and steps.is_done(place, review, n_runs)),
+                icon=_step_icon(place, following, is_done=is_done),
+                help=_step_help(place, following, is_done=is_done),
                 query_params=address,
             )
         if review is not None:

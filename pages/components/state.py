@@ -93,11 +93,26 @@ def is_local_server() -> bool:
 
 def remember_address() -> None:
     """Take review and run from the address; put back those that the address lost. Called once a rerun."""
+    address = {name: st.query_params[name] for name in _NAMES if name in st.query_params}
+    if "run" in address and "review" not in address:
+        review_id = _review_of_run(address["run"])
+        if review_id is not None:
+            address["review"] = review_id
+    if "review" in address and address["review"] != st.session_state.get("open_review"):
+        st.session_state["open_run"] = None
+    for name, value in address.items():
+        st.session_state[f"open_{name}"] = value
     for name in _NAMES:
-        if name in st.query_params:
-            st.session_state[f"open_{name}"] = st.query_params[name]
-        elif st.session_state.get(f"open_{name}"):
-            st.query_params[name] = st.session_state[f"open_{name}"]
+        value = st.session_state.get(f"open_{name}")
+        if value and st.query_params.get(name) != value:
+            st.query_params[name] = value
+
+
+def _review_of_run(run_id: str) -> str | None:
+    try:
+        return store().run(run_id).review_id
+    except RunError:
+        return None
 
 
 def current_review() -> Review | None:
@@ -119,6 +134,14 @@ def current_run_id() -> str | None:
     review = current_review()
     runs = store().runs(review.id) if review else []
     return max(runs, key=lambda run: run.created).id if runs else None
+
+
+def has_runs(review: Review) -> bool:
+    """Whether a review has a run; asked on every rerun, so a yes is remembered."""
+    known: set[str] = st.session_state.setdefault("reviews_with_runs", set())
+    if review.id not in known and store().runs(review.id):
+        known.add(review.id)
+    return review.id in known
 
 
 def _open(name: str) -> str | None:

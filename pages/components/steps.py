@@ -60,20 +60,20 @@ _IS_READY: dict[Place, Callable[[Review], bool]] = {
 }
 
 
-def is_done(place: Place, review: Review | None, n_runs: int = 0) -> bool:
+def is_done(place: Place, review: Review | None, *, has_runs: bool = False) -> bool:
     """Whether a review has what this step gives."""
     if review is None:
         return False
     if place in _IS_READY:
         return _IS_READY[place](review)
-    return n_runs > 0
+    return has_runs
 
 
-def next_step(review: Review | None, n_runs: int = 0) -> Place:
+def next_step(review: Review | None, *, has_runs: bool = False) -> Place:
     """The first step that is not done; the start without a review."""
     if review is None:
         return START
-    return next((place for place in PLACES if place.is_step and not is_done(place, review, n_runs)), PAIRS)
+    return next((place for place in PLACES if place.is_step and not is_done(place, review, has_runs=has_runs)), PAIRS)
 
 
 def missing_before(place: Place, review: Review | None) -> Place | None:

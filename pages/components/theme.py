@@ -33,6 +33,9 @@ SELECTION = Meaning("selection", "◆", "#CC79A7", "#E3A3C6", "x")
 PLAIN = Meaning("plain", "", "#0072B2", "#6DB6E8")
 """For a chart that shows amounts without a verdict."""
 
+FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', sans-serif"
+"""The fonts of ``.streamlit/config.toml``, for charts."""
+
 LINE_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 """Curves differ by dash as well as by colour."""
 MARKERS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
@@ -80,7 +83,7 @@ def chart_layout(title: str, x_title: str, y_title: str, height: int = 320) -> d
         "margin": {"l": 8, "r": 8, "t": 48, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": ink(), "size": 14},
+        "font": {"color": ink(), "size": 14, "family": FONT},
         "xaxis": {"title": {"text": x_title}, **axis},
         "yaxis": {"title": {"text": y_title}, **axis},
         "legend": {"orientation": "h", "y": -0.25},

@@ -1,7 +1,50 @@
-"""Data."""
+"""Data: a CSV file, what its columns are, and how large its groups are."""
 
-from pages.components import layout, state, steps
+import streamlit as st
 
-layout.heading(steps.DATA.title)
-if steps.DATA is not steps.START:
-    state.require(steps.DATA)
+from fairness_engine.errors import EvenhandError
+from pages.components import data_files, data_view, layout, state, steps
+from pages.components.outcome import ask_favourable
+
+layout.heading("Data", "Drop a table of people or cases, and check what each column is.")
+review = state.require(steps.DATA)
+if review.data_id is None or review.schema is None:
+    data_view.ask_files(review)
+    st.info("Drop a CSV file with one row a person or case, with a line of column names at the top.")
+    st.stop()
+
+table = data_files.table_of(review)
+problem = None
+try:
+    dataset = data_files.dataset_of(review)
+except EvenhandError as error:
+    dataset, problem = None, error
+
+data_view.show_facts(table, dataset)
+if problem is not None:
+    layout.say(problem)
+else:
+    data_view.offer_remedies(review, table, dataset)
+with st.expander("Another file, or a schema file"):
+    data_view.ask_files(review)
+
+st.subheader("Columns", anchor=False)
+st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
+data_view.edit_columns(review, table)
+data_view.edit_labels(review, table)
+if dataset is not None:
+    schema = ask_favourable(review)
+    if schema != review.schema:
+        data_files.change_schema(review, schema)
+        st.rerun()
+    st.subheader("Groups", anchor=False)
+    data_view.show_groups(review, dataset)
+    st.subheader("First rows", anchor=False)
+    data_view.show_preview(dataset)
+
+left, right, _ = st.columns([1, 1, 2])
+with left:
+    if st.button("Go on to the model", type="primary", disabled=dataset is None, key="data_done"):
+        state.go_to(steps.MODEL)
+with right:
+    data_view.offer_schema(review)

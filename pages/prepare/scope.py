@@ -1,7 +1,72 @@
-"""Scope."""
+"""Scope: who is compared with whom, and when two decisions count as different."""
 
-from pages.components import layout, state, steps
+from dataclasses import replace
 
-layout.heading(steps.SCOPE.title)
-if steps.SCOPE is not steps.START:
-    state.require(steps.SCOPE)
+import streamlit as st
+
+from fairness_engine.domain import Domain, Scope
+from pages.components import layout, scope_form, state, steps, wording
+from pages.components.outcome import ask_favourable
+
+layout.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
+review = state.require(steps.SCOPE)
+schema, saved = review.schema, review.scope
+
+st.subheader("Protected attributes", anchor=False)
+names = [column.name for column in schema.inputs]
+protected = st.multiselect(
+    "Protected attributes",
+    names,
+    default=[name for name in (saved.protected if saved else scope_form.first_choice(schema)) if name in names],
+    placeholder="Choose at least one",
+    help=wording.explain("protected attribute") + " With several, all their combinations are compared.",
+    key="protected",
+)
+if not protected:
+    st.info("Choose at least one protected attribute. Its values are what gets compared.")
+    st.stop()
+bins = scope_form.ask_bins([schema.column(name) for name in protected], saved.bins if saved else {})
+
+st.subheader("Decision", anchor=False)
+schema = ask_favourable(review)
+threshold, score_gap = scope_form.ask_decision(saved, review.fit)
+
+st.subheader("What a search may change", anchor=False)
+others = [name for name in names if name not in protected]
+fixed = st.multiselect(
+    "Attributes that must not vary",
+    others,
+    default=[name for name in (saved.fixed if saved else ()) if name in others],
+    placeholder="None",
+    help=wording.explain("fixed attribute"),
+    key="fixed",
+)
+with st.expander("Plausibility limits", expanded=bool(saved and saved.limits)):
+    st.caption("Narrow a range so that the search does not invent people who cannot exist.")
+    limits = scope_form.ask_limits(schema, saved)
+with st.expander("Limit of variants"):
+    max_variants = st.number_input(
+        "Compare at most this many combinations of protected values",
+        2,
+        100_000,
+        saved.max_variants if saved else 1000,
+        help="Every row is tested once for each combination. Many combinations make a search slow.",
+        key="max_variants",
+    )
+
+if bins is None:
+    st.stop()
+scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
+domain = Domain(schema, scope)
+st.subheader("Size", anchor=False)
+left, right = st.columns([1, 3])
+left.metric("Variants of each row", wording.count(domain.n_variants), help=wording.explain("variant"), border=True)
+right.markdown(scope_form.space_in_words(domain))
+right.caption(f"Compared with one another: {wording.markdown(wording.listed(domain.variant_labels()))}.")
+
+is_saved = scope == saved and schema == review.schema
+if st.button("Save and go on", type="primary", key="save_scope"):
+    state.store().save_review(replace(review, schema=schema, scope=scope))
+    state.go_to(steps.PLAN if steps.PLAN in steps.PLACES else steps.SCOPE)
+if saved and not is_saved:
+    st.caption("Not saved yet: runs use the scope saved before.")

@@ -1,7 +1,34 @@
-"""Start."""
+"""Start: a new review, a saved one, or a demo whose answer is known."""
 
-from pages.components import layout, state, steps
+import streamlit as st
 
-layout.heading(steps.START.title)
-if steps.START is not steps.START:
-    state.require(steps.START)
+from pages.components import demos, layout, review_list, state, steps
+
+layout.heading(
+    "Start", "Find people whom a model decides differently although they differ in nothing but a protected attribute."
+)
+where = "this machine" if state.is_local_server() else "this server"
+st.caption(f":material/lock: Your data stays on {where}; no telemetry.")
+
+left, right = st.columns([2, 5], gap="large")
+with left:
+    st.subheader("New review", anchor=False)
+    with st.form("new_review", enter_to_submit=True):
+        name = st.text_input("Name", placeholder="For example: Credit model", max_chars=200, key="new_name")
+        is_wanted = st.form_submit_button("New review", type="primary", icon=":material/add:")
+    if is_wanted:
+        state.set_review(state.store().create_review(name, owner=state.owner()))
+        state.go_to(steps.DATA)
+    st.caption("One data set, one model, one question. You need a CSV file and a model file.")
+with right:
+    st.subheader("Saved reviews", anchor=False)
+    if state.lists_reviews():
+        review_list.show_reviews()
+    else:
+        st.info(
+            "Others reach this server without signing in, so reviews are not listed. "
+            "Keep the address of a review: it opens by its link only."
+        )
+
+st.subheader("Teaching demos", anchor=False)
+demos.show_demos()

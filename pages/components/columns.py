@@ -1,0 +1,208 @@
+"""The columns of a data set as a table that people correct, and back to a schema. No widgets here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.dataset import change_kind, change_label, replace_column
+from fairness_engine.errors import SchemaError
+from fairness_engine.schema import Column, Kind, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.dataset import Table
+    from fairness_engine.describe import ColumnSummary
+
+_NUMBERS = (Kind.INTEGER, Kind.REAL)
+
+
+class Role(StrEnum):
+    """What a column is for, in the words of the screen."""
+
+    INPUT = "Input"
+    PROTECTED = "Protected"
+    LABEL = "Label"
+    IGNORED = "Ignored"
+
+
+KIND_NAMES = {
+    Kind.CATEGORICAL: "Categorical",
+    Kind.INTEGER: "Integer",
+    Kind.REAL: "Real",
+    Kind.TEXT: "Text",
+}
+_KINDS = {name: kind for kind, name in KIND_NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the edited table."""
+
+    name: str
+    role: Role
+    kind: Kind | None
+    smallest: float | None
+    largest: float | None
+
+
+# --- schema -> table ----------------------------------------------------------------------------
+
+
+def columns_table(table: Table, schema: Schema) -> pd.DataFrame:
+    """One line a column of the file, in the file's order: name, role, type, range, values, missing share in percent."""
+    import pandas as pd
+
+    from fairness_engine.describe import describe_columns
+
+    frame = pd.DataFrame([_line(summary, schema) for summary in describe_columns(table, schema)])
+    for name in ("Smallest", "Largest"):
+        frame[name] = frame[name].astype("float64")
+    return frame
+
+
+def _line(summary: ColumnSummary, schema: Schema) -> dict[str, Any]:
+    column = find_column(schema, summary.name)
+    number = column if column is not None and column.kind in _NUMBERS else None
+    return {
+        "Column": summary.name,
+        "Role": role_of(schema, summary.name).value,
+        "Type": KIND_NAMES.get(summary.kind),
+        "Smallest": number.minimum if number else None,
+        "Largest": number.maximum if number else None,
+        "Missing": 100 * summary.missing_share,
+        "Values": summary.range_text if summary.kind is Kind.CATEGORICAL else f"e.g. {', '.join(summary.examples)}",
+    }
+
+
+def role_of(schema: Schema, name: str) -> Role:
+    """What the schema uses a column for; a column that it does not name is ignored."""
+    if name == schema.label:
+        return Role.LABEL
+    if name in schema.protected:
+        return Role.PROTECTED
+    column = find_column(schema, name)
+    return Role.IGNORED if column is None or column.kind is Kind.IGNORED else Role.INPUT
+
+
+def find_column(schema: Schema, name: str) -> Column | None:
+    """The schema's column of that name, whatever its kind."""
+    return next((column for column in schema.columns if column.name == name), None)
+
+
+# --- table -> schema ----------------------------------------------------------------------------
+
+
+def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
+    """The schema that an edited table asks for; what did not change is kept as it is.
+
+    Raises:
+        InputError: a column cannot be what was asked for, or nothing is left that a model could take.
+    """
+    lines = [_read_line(record) for record in edited.to_dict("records")]
+    label = _label(schema, lines)
+    if label != schema.label:
+        before = schema.label
+        schema = change_label(table, schema, label)
+        if before is not None and _line_of(lines, before).role is Role.LABEL:
+            schema = replace_column(
+                schema, Column(before, Kind.IGNORED)
+            )  # an outcome among the inputs gives the answer away
+    for line in lines:
+        if line.name != schema.label and line.role is not Role.LABEL:
+            schema = _with_line(table, schema, line)
+    return _with_protected(schema, [line.name for line in lines if line.role is Role.PROTECTED and line.name != label])
+
+
+def _read_line(record: Mapping[Any, Any]) -> Line:
+    return Line(
+        name=record["Column"],
+        role=Role(record["Role"] or Role.IGNORED),
+        kind=_KINDS.get(record["Type"]),
+        smallest=_number(record["Smallest"]),
+        largest=_number(record["Largest"]),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or math.isnan(float(value)) else float(value)
+
+
+def _line_of(lines: list[Line], name: str) -> Line:
+    return next(line for line in lines if line.name == name)
+
+
+def _label(schema: Schema, lines: list[Line]) -> str | None:
+    """The outcome; where two lines say that they are it, the one that was just chosen."""
+    names = [line.name for line in lines if line.role is Role.LABEL]
+    new = [name for name in names if name != schema.label]
+    return (new or names or [None])[0]
+
+
+def _with_line(table: Table, schema: Schema, line: Line) -> Schema:
+    column = find_column(schema, line.name)
+    if line.role is Role.IGNORED:
+        is_ignored = column is None or column.kind is Kind.IGNORED
+        return schema if is_ignored else replace_column(schema, Column(line.name, Kind.IGNORED))
+    if column is None or column.kind is Kind.IGNORED:
+        return change_kind(table, schema, line.name, line.kind or _usual_kind(table, line.name))
+    if line.kind is not None and line.kind is not column.kind:
+        return change_kind(table, schema, line.name, line.kind)
+    if column.kind in _NUMBERS and (line.smallest, line.largest) != (column.minimum, column.maximum):
+        low = column.minimum if line.smallest is None else line.smallest
+        high = column.maximum if line.largest is None else line.largest
+        return replace_column(schema, replace(column, minimum=low, maximum=high))
+    return schema
+
+
+def _usual_kind(table: Table, name: str) -> Kind:
+    """The kind of a column that was ignored until now: numbers where all are numbers, else categories."""
+    cells = table.cells(name)
+    numbers = cells.numbers[np.isfinite(cells.numbers)]
+    if len(numbers) == 0 or len(numbers) < len(cells.texts):
+        return Kind.CATEGORICAL
+    return Kind.INTEGER if (numbers == np.floor(numbers)).all() else Kind.REAL
+
+
+def _with_protected(schema: Schema, names: list[str]) -> Schema:
+    for name in names:
+        column = find_column(schema, name)
+        if column is None or not column.is_input:
+            raise SchemaError(
+                f"A protected attribute must be categorical or a number, but '{name}' is text. Change its type first."
+            )
+    kept = [name for name in schema.protected if name in names]
+    return schema.with_protected(kept + [name for name in names if name not in kept])
+
+
+# --- labels of codes ----------------------------------------------------------------------------
+
+
+def columns_with_codes(schema: Schema) -> list[Column]:
+    """The columns whose file holds codes, so that people need labels for them."""
+    return [
+        column
+        for column in schema.columns
+        if column.kind is Kind.CATEGORICAL and not all(isinstance(code, str) for code in column.codes)
+    ]
+
+
+def with_labels(schema: Schema, name: str, labels: Sequence[object]) -> Schema:
+    """The schema with other labels for the codes of one column, in the order of its codes.
+
+    Raises:
+        SchemaError: a label is empty, or stands twice.
+    """
+    column = find_column(schema, name)
+    if column is None:
+        raise SchemaError(f"There is no column '{name}' to label. Open the page again.")
+    cleaned = tuple(" ".join(str(label or "").split()) for label in labels)
+    if not all(cleaned):
+        raise SchemaError(f"Every code of '{name}' needs a label, got an empty one. Write what the code means.")
+    return replace_column(schema, replace(column, labels=cleaned))

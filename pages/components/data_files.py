@@ -1,0 +1,166 @@
+"""From an uploaded file to the review's data set. What is derived from an upload is kept for this browser session only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.domain import Domain
+from fairness_engine.errors import DataError, InputError, SchemaError
+from fairness_engine.schema import Schema
+from pages.components import state
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.dataset import Dataset, Table
+    from fairness_engine.runs.store import Review
+
+_SCHEMA_FILE_BYTES = 5_000_000
+
+
+def table_of(review: Review) -> Table:
+    """The review's file as text, read once a session.
+
+    Raises:
+        DataError: the review has no data, or the file cannot be read.
+    """
+    if review.data_id is None:
+        raise DataError("This review has no data yet. Drop a CSV file on the Data page.")
+    file = state.store().file(review.data_id)
+    return _table(file.sha256, file.name, str(file.path))
+
+
+def dataset_of(review: Review) -> Dataset:
+    """The review's rows under its schema, made once a session and schema.
+
+    Raises:
+        DataError: the file does not fit the schema.
+    """
+    table = table_of(review)
+    if review.schema is None:
+        raise DataError("This review has no description of its columns yet. Open the Data page.")
+    return _dataset(table.source_hash, table.name, json.dumps(review.schema.to_json()), table)
+
+
+@st.cache_resource(scope="session", max_entries=1, show_spinner="Reading the file …")
+def _table(sha256: str, name: str, path: str) -> Table:  # noqa: ARG001 - the content's hash is the cache's key
+    from fairness_engine.dataset import read_table
+
+    return read_table(Path(path), name)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Checking every cell …")
+def _dataset(sha256: str, name: str, schema: str, _table: Table) -> Dataset:  # noqa: ARG001 - the hash is the cache's key
+    from fairness_engine.dataset import make_dataset
+
+    return make_dataset(_table, Schema.from_json(json.loads(schema)))
+
+
+def group_tables_of(review: Review) -> list[tuple[str, pd.DataFrame]]:
+    """Title and table of the groups of each protected attribute, and of their combinations."""
+    dataset = dataset_of(review)
+    return _group_tables(dataset.source_hash, json.dumps(dataset.schema.to_json()), dataset)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Counting groups …")
+def _group_tables(sha256: str, schema: str, _dataset: Dataset) -> list[tuple[str, pd.DataFrame]]:  # noqa: ARG001 - the cache's key
+    from pages.components import group_sizes
+
+    return [(group_sizes.title_of(sizes), group_sizes.group_table(sizes)) for sizes in group_sizes.sizes_of(_dataset)]
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+def keep_data(review: Review, content: bytes, name: str, schema: Schema | None = None) -> Review:
+    """Give a review a data set; without a schema one is inferred. A scope and a fit that no longer hold are dropped.
+
+    Raises:
+        InputError: the file is no table, or does not fit the schema given.
+    """
+    from fairness_engine.dataset import infer_schema, suggest_protected
+    from fairness_engine.runs.store import FileRole
+
+    file = state.store().add_file(content, name, FileRole.DATA)
+    changed = replace(review, data_id=file.id)
+    if schema is None:
+        inferred = infer_schema(table_of(changed))
+        schema = inferred.with_protected(suggest_protected(inferred))
+    else:
+        dataset_of(replace(changed, schema=schema))
+    return state.store().save_review(replace(with_schema(changed, schema), fit=None))
+
+
+def change_schema(review: Review, schema: Schema) -> Review:
+    """Save a corrected schema after a check against the file.
+
+    Raises:
+        InputError: the file does not fit it; nothing was saved.
+    """
+    changed = with_schema(review, schema)
+    dataset_of(changed)
+    return state.store().save_review(changed)
+
+
+def with_schema(review: Review, schema: Schema) -> Review:
+    """The review with another schema; the fit and the scope stay only while they still hold."""
+    old = review.schema
+    scope = review.scope
+    if scope is not None:
+        try:
+            Domain(schema, scope)
+        except InputError:
+            scope = None
+    fit = review.fit if old is not None and _as_model_sees(old) == _as_model_sees(schema) else None
+    return replace(review, schema=schema, scope=scope, fit=fit)
+
+
+def _as_model_sees(schema: Schema) -> tuple[Any, ...]:
+    return schema.inputs, schema.label, schema.favourable, schema.model_input
+
+
+def read_schema(content: bytes, name: str) -> Schema:
+    """A schema file as uploaded.
+
+    Raises:
+        SchemaError: it is no schema file.
+    """
+    if len(content) > _SCHEMA_FILE_BYTES:
+        raise SchemaError(f"A schema file must be at most 5 MB, '{name}' is larger. Is it the CSV file?")
+    try:
+        return Schema.from_json(json.loads(content.decode("utf-8-sig")))
+    except (ValueError, RecursionError):
+        raise SchemaError(
+            f"The schema file '{name}' must be JSON in UTF-8, but cannot be read as such. Save it again."
+        ) from None
+
+
+def schema_file(schema: Schema) -> str:
+    """The content of a schema file to download."""
+    return json.dumps(schema.to_json(), indent=1, ensure_ascii=False) + "\n"
+
+
+# --- remedies -----------------------------------------------------------------------------------
+
+
+def has_doubled_labels(dataset: Dataset) -> bool:
+    """Whether two outcomes differ by a full stop only, as in a well-known census file."""
+    return any(f"{name}." in dataset.classes for name in dataset.classes)
+
+
+def fold_and_keep(review: Review, table: Table) -> Review:
+    """Store the table again without the full stops at the end of its outcomes, and use that."""
+    from fairness_engine.dataset import change_label, fold_labels
+
+    schema = review.schema
+    if schema is None or schema.label is None:
+        raise DataError("Folding labels needs a label column. Choose one in the table of columns.")
+    folded = fold_labels(table, schema.label)
+    content = folded.frame.to_csv(index=False).encode("utf-8")
+    corrected = change_label(folded, schema, schema.label)
+    return keep_data(review, content, f"folded {table.name}", corrected)

@@ -1,0 +1,79 @@
+"""Teaching demos with a known answer, and real data sets on demand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fairness_engine.domain import Scope
+from fairness_engine.samples import list_samples
+from pages.components import state, steps, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.store import Review
+    from fairness_engine.samples import Sample, SampleModel
+
+DEMO_TECHNIQUE = "aequitas"
+_COLUMNS = 4
+
+
+def show_demos() -> None:
+    """One card a sample that has a model: what is planted, and one click to a finished result."""
+    samples = [sample for sample in list_samples() if sample.models and sample.text_column is None]
+    st.caption(
+        "Made-up data with planted discrimination, so that the right answer is known. One click to a finished result."
+    )
+    for start in range(0, len(samples), _COLUMNS):
+        for place, sample in zip(st.columns(_COLUMNS), samples[start : start + _COLUMNS], strict=False):
+            with place.container(border=True, key=f"demo_{sample.name}", height="stretch"):
+                _show_demo(sample)
+
+
+def _show_demo(sample: Sample) -> None:
+    st.markdown(f"**{wording.markdown(sample.title)}**")
+    st.markdown(wording.markdown(sample.description))
+    model = sample.models[0]
+    if len(sample.models) > 1:
+        titles = {model.title: model for model in sample.models}
+        model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
+    if st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:"):
+        with st.spinner("Opening the model and starting a search …"):
+            start_demo(sample, model)
+        state.go_to(steps.RUN)
+
+
+def start_demo(sample: Sample, model: SampleModel) -> Review:
+    """A review of a sample and its model with a quick search under way; opens it.
+
+    Raises:
+        EvenhandError: a file is missing, or the model's process cannot work here.
+    """
+    from fairness_engine.runs.launch import launch
+    from fairness_engine.runs.store import FileRole
+    from pages.components.planning import EFFORTS, Plan, PlannedRun, make_configs
+
+    store = state.store()
+    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
+    file = store.add_file(model.path, model.path.name, FileRole.MODEL)
+    schema = sample.schema_for(model)
+    fit = state.evaluator().fit_card(data.id, file.id, schema)
+    empty = store.create_review(f"{sample.title}: {model.title}", owner=state.owner())
+    review = store.save_review(
+        replace(
+            empty,
+            data_id=data.id,
+            model_id=file.id,
+            schema=schema,
+            scope=Scope(model.protected),
+            fit=fit.to_json(),
+        )
+    )
+    plan = Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[0].budget, seed=0)
+    state.set_review(review)
+    for config in make_configs(review, plan):
+        run_id = store.create_run(config, review.id)
+        launch(store, run_id)
+        state.set_run(run_id)
+    return review

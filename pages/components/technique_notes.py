@@ -1,0 +1,41 @@
+"""What each technique cannot say, and whom it is for, beside what the techniques say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Note:
+    """Three sentences for people who do not search for a living."""
+
+    does: str
+    use_when: str
+    cannot_say: str
+
+
+NOTES = {
+    "random": Note(
+        "Draws people evenly from everything that the columns allow and asks the model about every variant of each.",
+        "Always, beside another technique: it shows what plain luck finds for the same number of rows evaluated. Its share "
+        "of people found is an honest estimate for people drawn evenly.",
+        "It says nothing about the people in your data: evenly drawn people are often implausible. Rare cases stay hidden.",
+    ),
+    "data-scan": Note(
+        "Asks the model about every variant of every row of your data, one row after the other.",
+        "First, when the question is about people who exist: everyone it finds is in your file, apart from the protected values.",
+        "It says nothing about people who are not in the file, and it ends when the file does.",
+    ),
+    "aequitas": Note(
+        "Draws people evenly, keeps those who are decided differently for a protected attribute, and walks on from each of "
+        "them in small steps, because such people lie close together. The directed strategies learn which steps pay.",
+        "For many pairs quickly, with any kind of model.",
+        "The number found is no share: it looks where it already found something. Use an estimate for how often.",
+    ),
+}
+FALLBACK = Note(
+    "See its settings and the paper.",
+    "See the line above.",
+    "The number found is no share of people. Use an estimate for how often.",
+)
+COMMON_LIMIT = "No search proves that there is nothing to find. It says “none found within the budget”, and another budget may find some."

@@ -25,7 +25,7 @@ class ColumnSummary:
 
     Args:
         name, kind: as in the schema; a column that the schema does not have is *ignored*.
-        range_text: the domain in a few words.
+        range_text: the domain in a few words; for text and ignored columns what the cells hold.
         n_categories: how many categories, for a categorical column.
         n_distinct: how many different texts the file holds.
         n_missing, n_unknown: rows whose cell is empty; and those, or outside the domain.
@@ -73,7 +73,7 @@ def _summary(table: Table, column: Column, is_label: bool, is_protected: bool) -
     return ColumnSummary(
         name=column.name,
         kind=column.kind,
-        range_text=range_text(column),
+        range_text=range_text(column) if column.is_input else _content_text(cells),
         n_categories=len(column.codes) if column.kind is Kind.CATEGORICAL else None,
         n_distinct=len(cells.texts),
         n_missing=n_missing,
@@ -102,6 +102,15 @@ def range_text(column: Column) -> str:
         step = f", step {column.step:g}" if column.step is not None else ""
         return f"{column.text(column.low)} to {column.text(column.high)}{step}"
     return ""
+
+
+def _content_text(cells: Cells) -> str:
+    n_texts, n_rows = len(cells.texts), len(cells.index)
+    if n_texts == 0:
+        return "empty"
+    if n_texts == 1:
+        return f"one value only: {cells.texts[0][:40]}"
+    return "a different value in every row" if n_texts == n_rows else f"{n_texts} different values"
 
 
 def _examples(cells: Cells, column: Column) -> tuple[str, ...]:

@@ -130,11 +130,15 @@ def _protected_rank(name: str) -> int:
 
 
 def _guess_label(table: Table, columns: tuple[Column, ...]) -> str | None:
-    """By a usual name, best in the last place; else the last columns with few outcomes, two before more."""
+    """By a usual name, best in the last place; else the last columns with few outcomes, two before more.
+
+    ``None`` where a column called *label* has one outcome only: another column is not the label for that.
+    """
     few = {column.name: n for column in columns if 2 <= (n := _n_outcomes(table, column)) <= 20}
-    if len(few) < 2 and len(columns) > 1 and sum(column.is_input for column in columns) < 2:
+    plain = {column.name: column.name.lower().replace("-", "_").replace(" ", "_") for column in columns}
+    is_spoilt = any(plain[column.name] in _SURE_LABEL_NAMES[:4] and column.name not in few for column in columns)
+    if is_spoilt or sum(column.is_input for column in columns) < 2:
         return None
-    plain = {name: name.lower().replace("-", "_").replace(" ", "_") for name in few}
     last = [column.name for column in columns[-3:] if column.name in few]
     ranked = [
         [name for name in last[-1:] if plain[name] in _LABEL_NAMES],

@@ -25,6 +25,7 @@ from fairness_engine.reading.file_bytes import decode, refuse_other_formats, ref
 from fairness_engine.reading.number_text import Texts, find_decimal, parse_numbers
 
 _SAMPLE_ROWS = 1_000
+_SAMPLE_COLUMNS = 200
 _TEXT = pd.StringDtype("pyarrow")
 
 
@@ -156,16 +157,15 @@ def _read_bytes(path: Path, name: str) -> bytes:
 def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
     """Names for all columns, unique; a column without a name gets one, and that is said."""
     if all(_is_number(cell) for cell in header):
-        shown = ", ".join(header[:5])
-        raise DataError(
-            f"The first line of '{name}' must name the columns, got only numbers ({shown}). Add a line of names at the top."
-        )
+        raise _missing_header(name, header)
     columns, problems = [], []
     for position, column in enumerate(header, start=1):
         columns.append(column or f"column {position}")
         if not column:
             problems.append(f"Column {position} has no name in the header; it is called 'column {position}' here.")
     twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice and _is_number(twice[0]):
+        raise _missing_header(name, header)
     if twice:
         places = [str(i) for i, column in enumerate(columns, start=1) if column == twice[0]]
         raise DataError(
@@ -188,27 +188,34 @@ def _to_frame(texts: pa.Table, columns: list[str]) -> pd.DataFrame:
 
 
 def _refuse_missing_header(frame: pd.DataFrame, name: str) -> None:
-    """Refuse a table whose first line is a row: numbers over numbers, labels that come up again below.
+    """Refuse a table whose first line is a row: labels that come up again below them, and numbers over numbers.
 
     Raises:
         DataError: with the first names read.
     """
     head = frame.head(_SAMPLE_ROWS)
-    n_like_data = sum(_is_like_data(column, head[column]) for column in frame.columns[:200])
-    n_looked_at = min(len(frame.columns), 200)
-    if n_looked_at > 1 and n_like_data >= 0.8 * n_looked_at and len(frame) > 1:
-        shown = ", ".join(f"'{column}'" for column in frame.columns[:4])
-        raise DataError(
-            f"The first line of '{name}' must name the columns, but looks like a row of data ({shown}). "
-            "Add a line of names at the top."
-        )
+    n_again = n_numbers = 0
+    looked_at = frame.columns[:_SAMPLE_COLUMNS]
+    for column in looked_at:
+        if _is_number(column):
+            n_numbers += _holds_numbers(head[column])
+        else:
+            n_again += bool((head[column] == column).fillna(value=False).any())
+    if n_again and n_again + n_numbers >= 0.8 * len(looked_at) and len(frame) > 1 and len(looked_at) > 1:
+        raise _missing_header(name, list(looked_at))
 
 
-def _is_like_data(column: str, cells: Any) -> bool:
-    if _is_number(column):
-        texts = cells.dropna().unique()
-        return not np.isnan(parse_numbers(np.asarray(texts, dtype=object))).all() if len(texts) else False
-    return bool((cells == column).fillna(value=False).any())
+def _holds_numbers(cells: Any) -> bool:
+    texts = np.asarray(cells.dropna().unique(), dtype=object)
+    return bool(np.isfinite(parse_numbers(texts)).any())
+
+
+def _missing_header(name: str, first_line: list[str]) -> DataError:
+    shown = ", ".join(f"'{cell}'" for cell in first_line[:4])
+    return DataError(
+        f"The first line of '{name}' must name the columns, but looks like a row of data ({shown}). "
+        "Add a line of names at the top."
+    )
 
 
 def _find_decimal(table: Table, body: bytes) -> tuple[str, list[str]]:

@@ -45,7 +45,8 @@ def growing_curve(curves: Sequence[Curve], by: str = "evaluations", wanted: str 
     layout["hovermode"] = "x unified" if len(curves) > 1 else "closest"
     layout["showlegend"] = len(curves) > 1
     layout["yaxis"]["rangemode"] = layout["xaxis"]["rangemode"] = "tozero"
-    layout["separators"] = ".\u202f"
+    layout["xaxis"]["tickformat"] = layout["yaxis"]["tickformat"] = ",~r" if by == "seconds" else ",.0f"
+    _legend_on_top(layout)
     return _figure([_growing_trace(curve, i, len(curves), by) for i, curve in enumerate(curves)], layout)
 
 
@@ -97,7 +98,8 @@ def settling_curve(points: Sequence[Sequence[float]], distribution: str) -> Figu
     n, share, low, high = (lines[name].tolist() for name in lines.columns)
     layout = theme.chart_layout("How the estimate settles", f"Draws ({distribution})", "Share of individuals, %", 320)
     layout["yaxis"]["rangemode"] = "tozero"
-    layout["separators"] = ".\u202f"
+    layout["xaxis"]["tickformat"] = ",.0f"
+    _legend_on_top(layout)
     band = {
         "type": "scatter",
         "name": "95 % interval",
@@ -180,6 +182,14 @@ def thinned(lines: pd.DataFrame, most: int = _MAX_POINTS) -> pd.DataFrame:
     if len(lines) <= most:
         return lines
     return lines.iloc[np.unique(np.linspace(0, len(lines) - 1, most).round().astype(int))]
+
+
+def _legend_on_top(layout: dict[str, Any]) -> None:
+    """Names between the title and the curves, where they hide nothing; thin spaces in large numbers."""
+    layout["separators"] = ".\u202f"
+    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
+    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+    layout["margin"] = {**layout["margin"], "t": 78 if layout.get("showlegend", True) else 48}
 
 
 def _shortened(text: str, most: int = 40) -> str:

@@ -20,6 +20,7 @@ from pages.components.decisions import Decisions, score_digits, score_text
 _MAX_WIDE_CELLS = 14
 """Above this many columns a cell shows its symbol only; the number is in its hint and in the table."""
 _MAX_TINT = 42
+_HEAD = "font-weight:500;max-width:6.5em;overflow-wrap:anywhere;line-height:1.2;vertical-align:bottom"
 _CELL = "text-align:center;border-radius:4px;font-variant-numeric:tabular-nums;white-space:nowrap;"
 
 
@@ -44,6 +45,14 @@ class Flips:
     def n_different(self) -> int:
         """How many distinct decisions there are; above 1 the person is treated by a protected attribute."""
         return len(np.unique(self.decisions))
+
+    @property
+    def digits(self) -> int:
+        """Decimals that keep scores of different decisions apart."""
+        order = np.argsort(self.scores, kind="stable")
+        scores, decisions = self.scores[order], self.decisions[order]
+        turns = np.flatnonzero(np.diff(decisions)).tolist()
+        return max((score_digits(scores[i : i + 2].tolist()) for i in turns), default=3)
 
     def mark(self, position: int) -> str:
         """``A``, ``B``, ``A B`` or nothing: whose variant this is."""
@@ -87,7 +96,7 @@ def flip_html(flips: Flips, selected: str = theme.SELECTION.light) -> str:
 def _cells(flips: Flips, selected: str, *, with_number: bool) -> list[str]:
     """One cell a variant: symbol, number, whose it is, and a hint; the tint grows with the score."""
     low, high = float(flips.scores.min()), float(flips.scores.max())
-    digits = min(score_digits(flips.scores.tolist()), 4)
+    digits = flips.digits
     labels = flips.domain.variant_labels()
     frame = f"outline:3px solid {selected};outline-offset:-2px;"
     cells = []
@@ -95,9 +104,9 @@ def _cells(flips: Flips, selected: str, *, with_number: bool) -> list[str]:
         tint = 0 if high == low else round(_MAX_TINT * (score - low) / (high - low))
         style = f"{_CELL}background:rgba(86,110,160,{tint / 100:.2f});" + (frame if i in flips.people else "")
         number = f" {score_text(score, digits)}" if with_number else ""
-        mark = f"<b> {flips.mark(i)}</b>" if flips.mark(i) else ""
+        mark = f'<b style="font-size:.8em"> {flips.mark(i)}</b>' if flips.mark(i) else ""
         hint = escape(f"{labels[i]}: {flips.names.name(decision)}, score {score_text(score, 4)}", quote=True)
-        padding = "4px 8px" if with_number else "4px 2px"
+        padding = "4px 5px" if with_number else "4px 2px"
         cells.append(
             f'<div title="{hint}" style="{style}padding:{padding};">{flips.names.symbol(decision)}{number}{mark}</div>'
         )
@@ -114,14 +123,14 @@ def _matrix(flips: Flips, selected: str) -> str:
     cells = np.array(_cells(flips, selected, with_number=is_wide), dtype=object).reshape(shape)
     if shape[0] > shape[1]:
         cells, down, across, down_values, across_values = cells.T, across, down, across_values, down_values
-    head = "".join(f"<th>{escape(_short(across.text(value), is_wide))}</th>" for value in across_values)
+    head = "".join(f'<th style="{_HEAD}">{escape(_short(across.text(value), is_wide))}</th>' for value in across_values)
     body = "".join(
-        f'<tr><th style="text-align:right">{escape(down.text(value))}</th>'
+        f'<tr><th style="text-align:right;font-weight:500">{escape(down.text(value))}</th>'
         + "".join(f"<td>{cell}</td>" for cell in line)
         + "</tr>"
         for value, line in zip(down_values, cells, strict=True)
     )
-    corner = f"{escape(down.name)} ↓ &nbsp; {escape(across.name)} →"
+    corner = f'<span style="opacity:.75;font-weight:400">{escape(down.name)} ↓<br>{escape(across.name)} →</span>'
     return _scrolled(
         f'<table class="eh-flips"><thead><tr><th>{corner}</th>{head}</tr></thead><tbody>{body}</tbody></table>'
     )

@@ -214,13 +214,13 @@ def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray) -> p
 def _columns(pairs: Pairs) -> dict[str, Any]:
     digits = 3 if not len(pairs) else score_digits([float(np.median(score_gaps(pairs[:1000])))])
     return {
-        "Pair": st.column_config.NumberColumn(width="small", format="%d", pinned=True),
-        "Change": st.column_config.TextColumn(help="What differs between person A and person B.", pinned=True),
+        "Pair": st.column_config.NumberColumn(width="small", format="%d"),
+        "Change": st.column_config.TextColumn(help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),
         GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score gap")),
         FOUND_AT: st.column_config.NumberColumn(
-            "Found at", format="localized", help="Rows evaluated when the pair was found."
+            "Found at", format="%d", help="Rows evaluated when the pair was found."
         ),
     }
 

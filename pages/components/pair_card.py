@@ -51,12 +51,15 @@ class Couple:
 
 def couple_sentence(couple: Couple) -> str:
     """The pair in one sentence of plain words, not escaped."""
+    order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
+    columns, a, b = couple.domain.schema.inputs, couple.first.row, couple.second.row
     differences = [
-        (column.name, column.text(float(a)), column.text(float(b)))
-        for column, a, b in zip(couple.domain.schema.inputs, couple.first.row, couple.second.row, strict=True)
-        if a != b
+        (columns[i].name, columns[i].text(float(a[i])), columns[i].text(float(b[i]))) for i in order if a[i] != b[i]
     ]
-    changed = " and ".join(f"{name} is {b} instead of {a}" for name, a, b in differences) or "nothing differs"
+    changed = (
+        " and ".join(f"{name} is {after} instead of {before}" for name, before, after in differences)
+        or "nothing differs"
+    )
     before, after = couple.names.name(couple.first.decision), couple.names.name(couple.second.decision)
     if before != after:
         return f"When only {changed}, the decision turns from “{before}” to “{after}”."

@@ -77,7 +77,7 @@ def edit_form(domain: Domain, rows: FloatArray, pair_key: str) -> None:
     """
     edits = edits_of(pair_key)
     options = targets(domain)
-    which, what, undo = st.columns([2, 2, 1], vertical_alignment="bottom")
+    which, what = st.columns(2, vertical_alignment="bottom")
     with which:
         target = st.selectbox(
             "Change a value",
@@ -93,8 +93,9 @@ def edit_form(domain: Domain, rows: FloatArray, pair_key: str) -> None:
         edits[target] = value
     else:
         edits.pop(target, None)
-    with undo:
-        st.button("Undo all", key="undo_edits", disabled=not edits, on_click=_undo, args=(pair_key,))
+    if edits:
+        label = f"Undo {wording.counted(len(edits), 'change')}"
+        st.button(label, key="undo_edits", icon=":material/undo:", on_click=_undo, args=(pair_key,))
 
 
 def _undo(pair_key: str) -> None:

@@ -11,7 +11,7 @@ from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import FloatArray, Pairs
 from pages.components import layout, pair_edit, questions, state, theme, wording
-from pages.components.decisions import Decisions, score_digits
+from pages.components.decisions import Decisions
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
 from pages.components.questions import Answer
@@ -33,11 +33,14 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         position: its place among the run's pairs, from 0.
         names: what the decisions are called.
     """
-    _head(review, run, pair, position)
-    shown = _form(run, pair, position)
+    st.subheader(f"Pair {wording.count(position + 1)}", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center", key="pair_actions"):
+        shown = _form(run, pair, position)
+        _pin(review, run, position)
+        st.caption(f"Found after {wording.counted(int(pair.evaluation[0]), 'row')} evaluated.")
     pair_key = f"{run.id}_{position}_{'plain' if shown is not pair else 'found'}"
     rows = np.concatenate([shown.first, shown.second])
-    left, right = st.columns([6, 5], gap="large")
+    left, right = st.columns(2, gap="medium")
     with right:
         pair_edit.edit_form(domain, rows, pair_key)
     edits = pair_edit.edits_of(pair_key)
@@ -57,20 +60,12 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         _flips(domain, edited, answer, names)
 
 
-def _head(review: Review, run: RunRecord, pair: Pairs, position: int) -> None:
-    title, pin = st.columns([4, 1], vertical_alignment="bottom")
-    title.subheader(f"Pair {wording.count(position + 1)}", anchor=False)
-    title.caption(f"Found after {wording.counted(int(pair.evaluation[0]), 'row')} evaluated.")
-    with pin:
-        _pin(review, run, position)
-
-
 def _pin(review: Review, run: RunRecord, position: int) -> None:
     """Keep the pair with a note."""
     store = state.store()
     held = next((pin for pin in store.pins(review.id) if (pin.run_id, pin.pair_index) == (run.id, position)), None)
     label = "Pinned" if held else "Pin"
-    with st.popover(label, icon=":material/keep:", width="stretch"):
+    with st.popover(label, icon=":material/keep:"):
         note = st.text_area(
             "Note",
             held.note if held else "",
@@ -179,6 +174,5 @@ def _flips(domain: Domain, people: FloatArray, answer: Answer, names: Decisions)
     symbols = " · ".join(wording.markdown(names.text(decision)) for decision in np.unique(flips.decisions).tolist())
     st.caption(f"{symbols}. The number is the score; a darker cell is a higher score; A and B are the two people.")
     with st.expander("The same as a table"):
-        digits = score_digits(flips.scores.tolist())
-        config = {"Score ": st.column_config.NumberColumn("Score", format=f"%.{digits}f")}
-        st.dataframe(flip_frame(flips), hide_index=True, key="flips", column_config=config)
+        number = st.column_config.NumberColumn("Score", format=f"%.{max(4, flips.digits)}f")
+        st.dataframe(flip_frame(flips), hide_index=True, key="flips", column_config={"Score ": number})

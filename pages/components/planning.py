@@ -133,10 +133,17 @@ def budget_text(budget: Budget) -> str:
     if budget.max_evaluations:
         parts.append(f"{wording.count(budget.max_evaluations)} rows evaluated")
     if budget.max_seconds:
-        parts.append(wording.duration(budget.max_seconds))
+        parts.append(_span(budget.max_seconds))
     if budget.max_found:
         parts.append(f"{wording.count(budget.max_found)} found")
     return " or ".join(parts) + (", whichever comes first" if len(parts) > 1 else "")
+
+
+def _span(seconds: float) -> str:
+    """A limit in words, without an empty ``0 s`` behind whole minutes and hours."""
+    if seconds % 3600 == 0:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 60:.0f} min" if seconds % 60 == 0 else wording.duration(seconds)
 
 
 def make_configs(review: Review, plan: Plan) -> list[RunConfig]:

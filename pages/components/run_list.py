@@ -33,10 +33,9 @@ def actions(review: Review, group: list[RunRecord]) -> None:
     """What to do next once all runs of a group have ended."""
     if any(run.is_active for run in group):
         return
-    again, plan, _ = st.columns([1, 1, 3])
-    if again.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
-        _run_again(review, group)
-    with plan:
+    with st.container(horizontal=True, vertical_alignment="center", key="actions"):
+        if st.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
+            _run_again(review, group)
         state.link_to(steps.PLAN, "Plan another")
 
 
@@ -66,7 +65,6 @@ def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
         key=f"runs_{review.id}_{len(runs)}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={"Rows evaluated": st.column_config.NumberColumn(format="localized")},
     )
     chosen = event.selection.rows
     if chosen and runs[chosen[0]].id not in shown:
@@ -81,8 +79,8 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
             "": ["◆ shown" if run.id in shown else "" for run in runs],
             "Run": [run_words.run_title(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
-            "Pairs found": [None if run.config.kind == "estimate" else run.n_found for run in runs],
-            "Rows evaluated": [run.evaluations for run in runs],
+            "Pairs found": ["" if run.config.kind == "estimate" else wording.count(run.n_found) for run in runs],
+            "Rows evaluated": [wording.count(run.evaluations) for run in runs],
             "Took": [wording.duration(run.seconds) for run in runs],
             "Started": [wording.when(run.created) for run in runs],
             "Seed": [run.config.seed for run in runs],

@@ -205,6 +205,8 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
             title = run_words.run_title(record.config)
             st.error(wording.markdown(f"{title}: {run_words.ending(record)}"), icon=":material/error:")
     _draw_curve(store, records)
+    if any(record.n_found for record in records):
+        state.link_to(steps.PAIRS, "See the pairs")
 
 
 def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
@@ -214,18 +216,18 @@ def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
         {
             "Run": names,
             "State": [run_words.state_text(record) for record in records],
-            "Pairs found": [record.n_found for record in records],
+            "Pairs found": [wording.count(record.n_found) for record in records],
             "Success rate": [success_rate(record) for record in records],
-            "Found per 1 000 rows": [_per_thousand(record) for record in records],
-            "Rows evaluated": [record.evaluations for record in records],
+            "Per 1\u202f000 rows": [_per_thousand(record) for record in records],
+            "Rows evaluated": [wording.count(record.evaluations) for record in records],
             "Rows a second": [speed(record) for record in records],
-            "Seconds": [round(record.seconds, 1) for record in records],
+            "Took": [wording.duration(record.seconds) for record in records],
         }
     )
 
 
-def _per_thousand(record: RunRecord) -> float | None:
-    return round(1000 * record.n_found / record.evaluations, 2) if record.evaluations else None
+def _per_thousand(record: RunRecord) -> str:
+    return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH
 
 
 def _draw_estimate(store: RunStore, record: RunRecord) -> None:

@@ -32,12 +32,10 @@ def _summary(review, plan) -> None:
 
     domain = Domain(review.schema, review.scope)
     speed = (review.fit or {}).get("rows_per_second")
-    names = wording.counted(domain.n_variants, "combination")
     st.markdown(
         f"Each search: {planning.budget_text(plan.budget)}. "
         f"{planning.expected_text(plan, domain.n_variants, speed)}  \n"
-        f"Every individual costs {names} of protected values, so "
-        f"{wording.counted(domain.n_variants, 'row')} evaluated."
+        f"Every individual is tested with all {wording.count(domain.n_variants)} combinations of protected values."
     )
 
 

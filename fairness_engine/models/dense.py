@@ -24,6 +24,9 @@ from fairness_engine.models.model import Output
 _CACHE_VALUES = 1 << 17
 """Values of the widest layer that a block of rows may take: two such layers in float32 fill a 1 MB cache."""
 _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 256, 4096
+_PADDED_ROWS = 256
+"""Products are made of a multiple of this many rows. BLAS picks its kernel by the shape, and its kernels round differently:
+without the padding a row's score would depend, in its last bits, on the rows beside it, and a search on its block sizes."""
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 Values = NDArray[Any]
@@ -105,7 +108,7 @@ class DenseNetwork:
         self._exact = self._stack(np.float64)
         self._fast = self._stack(np.float32)
         widest = max(max(layer.weights.shape) for layer in layers)
-        self._block_rows = min(max(_CACHE_VALUES // widest, _MIN_BLOCK_ROWS), _MAX_BLOCK_ROWS)
+        self._block_rows = _padded(min(max(_CACHE_VALUES // widest, _MIN_BLOCK_ROWS), _MAX_BLOCK_ROWS))
         self._scratch = threading.local()
 
     @property
@@ -156,14 +159,16 @@ class DenseNetwork:
         free[columns] = 0
         shifts = (values @ self.layers[0].weights[columns] + self.layers[0].biases).astype(stack.dtype)
         block = max(1, self._block_rows // n_variants)
-        sums = np.empty((block, n_variants, free.shape[1]), dtype=stack.dtype)
+        rows = np.zeros((_padded(block), free.shape[0]), dtype=stack.dtype)
+        sums = np.zeros((_padded(block * n_variants), free.shape[1]), dtype=stack.dtype)
         result: FloatArray = np.empty((n_rows * n_variants, stack.weights[-1].shape[1]))
         for start in range(0, n_rows, block):
-            rows = np.asarray(inputs[start : start + block], dtype=stack.dtype)
-            first = sums[: len(rows)]
-            np.add((rows @ free)[:, None, :], shifts, out=first)
-            part = slice(start * n_variants, (start + len(rows)) * n_variants)
-            result[part] = self._after_first(first.reshape(-1, free.shape[1]), stack)
+            n = min(block, n_rows - start)
+            np.copyto(rows[:n], inputs[start : start + n], casting="same_kind")
+            shared = rows[: _padded(n)] @ free
+            np.add(shared[:n, None, :], shifts, out=sums[: n * n_variants].reshape(n, n_variants, -1))
+            part = slice(start * n_variants, (start + n) * n_variants)
+            result[part] = self._after_first(sums[: _padded(n * n_variants)], stack)[: n * n_variants]
         return self._to_margins(result, threshold)
 
     def _after_first(self, sums: Values, stack: _Stack) -> Values:
@@ -245,16 +250,18 @@ class DenseNetwork:
         buffers = self._buffers(stack)
         for start in range(0, len(inputs), self._block_rows):
             block = inputs[start : start + self._block_rows]
-            values: Values = buffers[0][: len(block)]
-            np.copyto(values, block, casting="same_kind")
+            n_padded = _padded(len(block))
+            values: Values = buffers[0][:n_padded]
+            np.copyto(values[: len(block)], block, casting="same_kind")
+            values[len(block) :] = 0
             for i, (weights, biases) in enumerate(zip(stack.weights, stack.biases, strict=True)):
-                sums = buffers[i + 1][: len(block)]
+                sums = buffers[i + 1][:n_padded]
                 np.matmul(values, weights, out=sums)
                 sums += biases
                 if i < len(self.layers) - 1:
                     apply_activation(sums, self.layers[i].activation, self.layers[i].slope)
                 values = sums
-            result[start : start + len(block)] = values
+            result[start : start + len(block)] = values[: len(block)]
         return result
 
     def _buffers(self, stack: _Stack) -> list[Values]:
@@ -270,6 +277,11 @@ class DenseNetwork:
 
 _PROBABILITIES = (Activation.SIGMOID, Activation.SOFTMAX)
 _DIFFERENCES = (Activation.SOFTMAX, Activation.LINEAR)
+
+
+def _padded(n_rows: int) -> int:
+    """``n_rows`` rounded up to a multiple of ``_PADDED_ROWS``."""
+    return -(-n_rows // _PADDED_ROWS) * _PADDED_ROWS
 
 
 def threshold_logit(threshold: float) -> float:

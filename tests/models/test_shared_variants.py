@@ -48,3 +48,24 @@ def test_one_layer_is_enough() -> None:
     rows = domain.sample(100, rng)
     shared = model.variant_margins(rows, domain.protected, domain.variant_values)
     assert shared == pytest.approx(model.margins(domain.variants(rows).reshape(-1, 5)), abs=1e-4)
+
+
+@pytest.mark.parametrize("widths", [(5, 16, 8, 1), (5, 100, 100, 1), (5, 64, 16, 3)])
+def test_a_score_does_not_depend_on_the_rows_beside_it(widths: tuple[int, ...]) -> None:
+    """Bit for bit, in every precision: else a search's path would depend on the sizes of its batches."""
+    rng = np.random.default_rng(7)
+    layers = [
+        Layer(rng.normal(size=(a, b)), rng.normal(size=b), Activation.RELU) for a, b in itertools.pairwise(widths)
+    ]
+    net = DenseNetwork([*layers[:-1], Layer(layers[-1].weights, layers[-1].biases, Activation.LINEAR)])
+    domain = small_domain(("sex", "job"))
+    rows = domain.sample(5000, rng)
+    for evaluate in (
+        lambda x: net.margins(x, 0.0),
+        net.predict,
+        lambda x: net.variant_margins(x, domain.protected, domain.variant_values, 0.0).reshape(len(x), -1),
+    ):
+        whole = evaluate(rows)
+        for size in (1, 7, 64, 100, 999, 4095):
+            parts = np.concatenate([evaluate(rows[i : i + size]) for i in range(0, 2 * size, size)])
+            assert (parts == whole[: 2 * size]).all()

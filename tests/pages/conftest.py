@@ -1,0 +1,45 @@
+"""The app without a browser: every page runs through ``app.py``, with a workspace of the test's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from said import OpenApp
+from streamlit.testing.v1 import AppTest
+
+from fairness_engine.runs.store import RunStore
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty workspace that the app and the test's own store share."""
+    folder = tmp_path / "workspace"
+    monkeypatch.setenv("EVENHAND_WORKSPACE", str(folder))
+    monkeypatch.delenv("EVENHAND_DATABASE_URL", raising=False)
+    return folder
+
+
+@pytest.fixture
+def store(workspace: Path) -> RunStore:
+    """The store behind the app."""
+    return RunStore(workspace)
+
+
+@pytest.fixture
+def open_app(workspace: Path) -> OpenApp:
+    """Opens the app at a page, as a new visitor: ``open_app("pages/prepare/data.py", review=review.id)``."""
+
+    def at(page: str | None = None, **query: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.query_params.update(query)
+        app.run()
+        if page is not None:
+            app.switch_page(page)
+            app.query_params.update(query)
+            app.run()
+        return app
+
+    return at

@@ -1,0 +1,28 @@
+"""What a page says, for tests that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+OpenApp = Callable[..., AppTest]
+
+KINDS = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "success")
+
+
+def text_of(app: AppTest) -> str:
+    """All text of the page and the menu, without markdown's backslashes."""
+    found = [str(element.value) for kind in KINDS for element in getattr(app, kind)]
+    return "\n".join(found).replace("\\", "")
+
+
+def errors_of(app: AppTest) -> list[str]:
+    """The sentences shown as errors; a traceback would be an exception element, which fails the test here."""
+    assert not app.exception, [element.value for element in app.exception]
+    return [element.value.replace("\\", "") for element in app.error]
+
+
+def links_of(app: AppTest) -> list[str]:
+    """Labels of the links on the page itself, without the menu."""
+    return [link.label.replace("\\", "") for link in app.main.get("page_link")]

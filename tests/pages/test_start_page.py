@@ -1,0 +1,86 @@
+"""The Start page: a new review, saved ones, who may see them, demos."""
+
+from __future__ import annotations
+
+import pytest
+import said
+import streamlit as st
+from said import OpenApp
+
+from fairness_engine.runs.store import RunStore
+
+
+def test_an_empty_workspace_says_what_to_do(open_app: OpenApp) -> None:
+    app = open_app()
+    assert said.errors_of(app) == []
+    assert "Your data stays on this machine; no telemetry." in said.text_of(app)
+    assert "None yet." in said.text_of(app)
+
+
+def test_a_new_review_opens_the_data_page(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.text_input(key="new_name").set_value("Credit, spring")
+    app.button[0].click().run()
+    reviews = store.reviews("local")
+    assert [review.name for review in reviews] == ["Credit, spring"]
+    assert app.query_params["review"] == reviews[0].id
+    assert app.title[0].value == "Data"
+
+
+def test_saved_reviews_are_listed_and_link_to_their_next_step(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("A *starred* <b>review</b>", owner="local")
+    store.create_review("Someone else's", owner="other@example.com")
+    app = open_app()
+    links = [link for link in app.main.get("page_link") if link.proto.query_string]
+    assert [link.proto.query_string for link in links] == [f"review={review.id}"]
+    assert links[0].label == r"A \*starred\* \<b\>review\</b\>"
+    assert "Someone else's" not in said.text_of(app) + "".join(said.links_of(app))
+
+
+def test_without_sign_in_a_networked_server_lists_nothing(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner in ("local", "unlisted"):
+        store.create_review(f"Review of {owner}", owner=owner)
+    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else None)
+    app = open_app()
+    assert said.errors_of(app) == []
+    assert said.links_of(app) == []
+    assert "opens by its link only" in said.text_of(app)
+    assert "this machine" not in said.text_of(app)
+
+
+def test_who_signed_in_sees_their_own_reviews_only(open_app: OpenApp, store: RunStore, workspace: object) -> None:
+    mine = store.create_review("Mine", owner="me@example.com")
+    store.create_review("Of this machine", owner="local")
+    app = open_app()
+    app.user = {"is_logged_in": True, "email": "me@example.com"}
+    app.run()
+    queries = [link.proto.query_string for link in app.main.get("page_link")]
+    assert queries == [f"review={mine.id}"]
+
+
+def test_a_review_is_renamed_and_deleted(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("Old name")
+    app = open_app()
+    app.text_input(key=f"name_{review.id}").set_value("New name").run()
+    assert [r.name for r in store.reviews()] == ["New name"]
+    app.button(key=f"delete_{review.id}").click().run()
+    assert store.reviews() == []
+    assert said.errors_of(app) == []
+
+
+def test_a_link_to_a_review_opens_it_and_one_to_nothing_says_so(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("By its link", owner="unlisted")
+    app = open_app("pages/prepare/data.py", review=review.id)
+    assert "By its link" in said.text_of(app)
+    gone = open_app("pages/prepare/data.py", review="0" * 20)
+    assert "names a review that is not here" in said.text_of(gone)
+    assert said.links_of(gone) == ["Go to Start"]
+
+
+@pytest.mark.parametrize("page", ["data", "model", "scope"])
+def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page: str) -> None:
+    app = open_app(f"pages/prepare/{page}.py")
+    assert said.errors_of(app) == []
+    assert said.links_of(app) == ["Go to Start"]

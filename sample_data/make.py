@@ -46,7 +46,7 @@ def write_table(model: CausalModel, folder: Path) -> None:
     """Write one table, its schema and its truth."""
     rows, labels = model.sample()
     schema = model.rule.schema
-    outcomes = next(column for column in schema.columns if column.name == schema.label).labels
+    outcomes = outcome_column(schema).labels
     cells = (
         [*(_cell(column, value) for column, value in zip(schema.inputs, row, strict=True)), outcomes[label]]
         for row, label in zip(rows, labels, strict=True)
@@ -134,7 +134,12 @@ def _decision_rule(rule: PointRule) -> dict[str, Any]:
 
 def class_one(schema: Schema) -> str:
     """The outcome that the rule decides on when the points reach the cut: the second label."""
-    return next(column for column in schema.columns if column.name == schema.label).labels[1]
+    return outcome_column(schema).labels[1]
+
+
+def outcome_column(schema: Schema) -> Column:
+    """The label's column."""
+    return next(column for column in schema.columns if column.name == schema.label)
 
 
 def _share(rule: PointRule, protected: tuple[str, ...], rows: FloatArray) -> dict[str, Any]:

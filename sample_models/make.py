@@ -21,7 +21,7 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.schema import Kind, Schema
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
-from sample_data.make import CENSUS, CREDIT, MARKETING, RECIDIVISM, TABLES, write_json
+from sample_data.make import CENSUS, CREDIT, MARKETING, RECIDIVISM, TABLES, outcome_column, write_json
 from sample_models import training
 from sample_models.figures import measure, measure_comments, write_figures
 from sample_models.layers import ReluNetwork, network_of_mlp, network_of_rule, write_keras, write_onnx
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def outcomes(schema: Schema) -> tuple[str, ...]:
     """What class 0 and class 1 are called."""
-    return next(column for column in schema.columns if column.name == schema.label).labels
+    return outcome_column(schema).labels
 
 
 def _save(model: Made, classes: tuple[str, ...], folder: Path) -> dict[str, Any]:

@@ -173,14 +173,11 @@ def test_proxies_carry_their_cause(name: str, cause: str, proxy: str) -> None:
 
 
 def largest_gap(causes: np.ndarray, proxies: np.ndarray) -> float:
-    """Largest difference in the share at or above a level between a half, or a category, of the cause and the rest."""
-    values = np.unique(causes)
+    """Largest difference of a half, or a category, of the cause from the rest: the share with one value, or above it."""
+    values, levels = np.unique(causes), np.unique(proxies)
     groups = [causes == value for value in values] if len(values) < 10 else [causes < np.median(causes)]
-    return max(
-        abs((proxies[group] >= level).mean() - (proxies[~group] >= level).mean())
-        for group in groups
-        for level in np.unique(proxies)
-    )
+    claims = [*(proxies == level for level in levels), *(proxies > level for level in levels)]
+    return max(abs(is_so[group].mean() - is_so[~group].mean()) for group in groups for is_so in claims)
 
 
 def test_the_subtle_group_of_marketing_hides_from_single_attributes() -> None:

@@ -1,0 +1,65 @@
+"""What the project promises about itself: commands, words, arrows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TEXTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/techniques.md")
+UNPROVABLE = ("fair model", "debiased", "bias-free", "unbiased model")
+
+
+def test_the_readme_begins_with_the_two_commands(root: Path) -> None:
+    beginning = (root / "README.md").read_text().splitlines()[:6]
+    assert [line.split("#")[0].strip() for line in beginning if line.startswith("make")] == ["make run", "make test"]
+
+
+def test_commands_named_in_the_texts_exist(root: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    for text in ("README.md", "CONTRIBUTING.md"):
+        named = set(re.findall(r"`make ([a-z-]+)", (root / text).read_text()))
+        assert named <= targets, text
+
+
+def test_continuous_integration_calls_make_test(root: Path) -> None:
+    entry = root / ".ci" / "run"
+    assert os.access(entry, os.X_OK)
+    assert entry.read_text().splitlines()[-1] == "exec make test"
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_no_text_promises_what_cannot_be_proved(root: Path, text: str) -> None:
+    content = (root / text).read_text().lower()
+    assert [word for word in UNPROVABLE if word in content] == []
+
+
+def test_links_between_the_texts_lead_somewhere(root: Path) -> None:
+    for text in TEXTS:
+        for target in re.findall(r"\]\(([^)#]+)\)", (root / text).read_text()):
+            if not target.startswith("http"):
+                assert (root / text).parent.joinpath(target).exists(), f"{text} -> {target}"
+
+
+def test_every_technique_is_under_the_contract_of_the_arrows(root: Path) -> None:
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    kept = next(set(contract["source_modules"]) for contract in contracts if contract["name"].startswith("A technique"))
+    frame = {"__init__", "run", "registry"}
+    modules = {path.stem for path in (root / "fairness_engine" / "search").glob("*.py")} - frame
+    assert kept == {f"fairness_engine.search.{module}" for module in modules}
+
+
+def test_nothing_private_or_large_is_in_the_repository(root: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    files = [root / name for name in listed.stdout.decode().split("\0") if name]
+    assert [str(file) for file in files if file.exists() and file.stat().st_size > 2_000_000] == []
+    names = [str(file.relative_to(root)) for file in files]
+    assert [
+        name for name in names if name.startswith(("workspace/", "shared/")) or name.endswith((".pkl", ".joblib"))
+    ] == []

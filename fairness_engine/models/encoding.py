@@ -231,7 +231,7 @@ def sample_rows(schema: Schema, n_rows: int, rng: np.random.Generator) -> FloatA
             columns.append(rng.uniform(column.low, column.high, n_rows))
         else:
             step = column.step if column.kind is Kind.REAL and column.step else 1.0
-            columns.append(column.low + step * rng.integers(0, column.n_values, n_rows))
+            columns.append(column.low + float(step) * rng.integers(0, column.n_values, n_rows).astype(np.float64))
     return np.stack(columns, axis=1)
 
 

@@ -1,0 +1,42 @@
+"""Pickle and joblib files: they run code on load, so they are refused unless the operator switched them on."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.errors import ModelError
+from fairness_engine.models.skops_file import version_notes
+
+REFUSAL = (
+    "Pickle and joblib files run code of their author on load and are refused. Save the model as .skops "
+    "(skops.io.dump), .onnx or .keras; or, for files you trust, let the operator start the app with EVENHAND_UNSAFE_FORMATS=1."
+)
+
+
+def read_pickle(path: Path, unsafe_formats: bool) -> tuple[Any, tuple[str, ...]]:
+    """The object in a pickle or joblib file, and notes for the user.
+
+    Args:
+        path: the file.
+        unsafe_formats: the operator allows files that run code on load.
+
+    Raises:
+        ModelError: not allowed, or it cannot be loaded.
+    """
+    if not unsafe_formats:
+        raise ModelError(REFUSAL)
+    import joblib
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator = joblib.load(path)
+    except Exception as error:  # noqa: BLE001 - the file's own code may raise anything
+        raise ModelError(
+            f"The file could not be loaded ({type(error).__name__}: {str(error)[:120]}). It may be damaged, or need a library "
+            "that is not installed."
+        ) from None
+    note = "The file's format can run code of its author on load; it was read because the operator switched that on."
+    return estimator, (note, *version_notes(caught))

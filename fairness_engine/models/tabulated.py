@@ -1,0 +1,142 @@
+"""Transformations that treat every column by itself, as tables: what each value of a column becomes.
+
+One-hot encoders, ordinal encoders and scalers behind a ``ColumnTransformer`` take milliseconds a call, most of it spent on
+labels. Their result for a whole row is put together here from what they gave, once, for every value of every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.model import Encoder
+from fairness_engine.schema import Column, Kind, Schema
+
+_BLOCK_ROWS = 1 << 12
+_MAX_TABLE_VALUES = 4096
+_MAX_FEATURES = 20_000
+_N_CHECKED = 2_000
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What one column becomes: a line of the table a value, or a line of slopes and offsets."""
+
+    column: int
+    low: float
+    features: slice | IntArray
+    values: FloatArray  # (n_values, n_features), or slopes and offsets (2, n_features)
+    is_affine: bool
+
+
+class TabulatedEncoder:
+    """An encoder that gives what ``transform(original.encode(rows))`` gives; made by ``tabulate``."""
+
+    block_rows: int | None = _BLOCK_ROWS
+
+    def __init__(
+        self,
+        original: Encoder,
+        transform: Callable[[Any], FloatArray],
+        constant: FloatArray,
+        tables: list[_Table],
+        dtype: type[np.floating[Any]],
+    ) -> None:
+        self.original = original
+        self.names = original.names
+        self._transform = transform
+        self._constant = constant.astype(dtype)
+        self._tables = tables
+        self._dtype = dtype
+
+    def plain(self, rows: FloatArray) -> Any:
+        """The inputs before the transformations."""
+        return self.original.plain(rows)
+
+    def encode(self, rows: FloatArray) -> NDArray[Any]:
+        """``(n_rows, n_columns)`` -> ``(n_rows, n_features)``."""
+        inputs: NDArray[Any] = np.empty((len(rows), len(self._constant)), dtype=self._dtype)
+        inputs[:] = self._constant
+        for table in self._tables:
+            values = rows[:, table.column] - table.low
+            if table.is_affine:
+                inputs[:, table.features] = values[:, None] * table.values[0] + table.values[1]
+                continue
+            positions = np.rint(values).astype(np.int64)
+            if len(rows) and (positions.min() < 0 or positions.max() >= len(table.values)):  # beyond the schema's range
+                return self._transform(self.original.encode(rows)).astype(self._dtype)
+            inputs[:, table.features] = table.values[positions]
+        return inputs
+
+
+def tabulate(
+    schema: Schema, original: Encoder, transform: Callable[[Any], FloatArray], dtype: type[np.floating[Any]]
+) -> TabulatedEncoder | None:
+    """Learn the tables of a transformation, and check them on rows it was not learned from.
+
+    Args:
+        schema: what the rows are.
+        original: gives the inputs of ``transform``.
+        transform: to a matrix ``(n_rows, n_features)``.
+        dtype: of the result; float32 for predictors that would round to it anyway.
+
+    Returns:
+        ``None`` when the columns are not treated each by itself, or the check failed.
+    """
+    base = sample_rows(schema, 1, np.random.default_rng(1))
+    constant = transform(original.encode(base))[0]
+    if len(constant) > _MAX_FEATURES:
+        return None
+    taken = np.zeros(len(constant), dtype=bool)
+    tables = []
+    for i, column in enumerate(schema.inputs):
+        table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)))
+        if table is None:
+            return None
+        if taken[table.features].any():
+            return None  # a feature of two columns
+        taken[table.features] = True
+        tables.append(table)
+    encoder = TabulatedEncoder(original, transform, constant, tables, np.float64)
+    rows = sample_rows(schema, _N_CHECKED, np.random.default_rng(2))
+    expected = transform(original.encode(rows))
+    if not np.allclose(encoder.encode(rows), expected, rtol=_TOLERANCE, atol=_TOLERANCE):
+        return None
+    return TabulatedEncoder(original, transform, constant, tables, dtype)
+
+
+def _learn(
+    column: Column, index: int, base: FloatArray, constant: FloatArray, transform: Callable[[FloatArray], FloatArray]
+) -> _Table | None:
+    n_values = column.n_values
+    is_lattice = (
+        column.kind in (Kind.CATEGORICAL, Kind.INTEGER) and n_values is not None and n_values <= _MAX_TABLE_VALUES
+    )
+    if is_lattice and n_values is not None:
+        values = column.low + np.arange(n_values)
+    else:
+        values = np.array([column.low, column.high])
+    rows = np.repeat(base, len(values), axis=0)
+    rows[:, index] = values
+    result = transform(rows)  # (n_values, n_features)
+    changed = np.flatnonzero((result != constant).any(axis=0))
+    features = _as_slice(changed)
+    if is_lattice:
+        return _Table(index, column.low, features, result[:, changed], False)
+    span = max(column.high - column.low, np.finfo(np.float64).tiny)
+    slopes = (result[1, changed] - result[0, changed]) / span
+    return _Table(index, column.low, features, np.stack([slopes, result[0, changed]]), True)
+
+
+def _as_slice(indices: IntArray) -> slice | IntArray:
+    """A slice where the indices follow one another: it is much faster to write to."""
+    if len(indices) and np.array_equal(indices, np.arange(indices[0], indices[0] + len(indices))):
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices

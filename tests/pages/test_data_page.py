@@ -1,0 +1,131 @@
+"""The Data page: upload, corrections, refusals, groups, the schema file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import said
+from said import OpenApp
+from streamlit.testing.v1 import AppTest
+
+from fairness_engine.dataset import infer_schema, read_table
+from fairness_engine.domain import Scope
+from fairness_engine.runs.store import FileRole, Review, RunStore
+from fairness_engine.schema import Schema
+from pages.components.columns import columns_table, read_columns
+from pages.components.data_files import read_schema, schema_file, with_schema
+
+DATA = "pages/prepare/data.py"
+CSV = (
+    "sex,age,<b>job</b>,outcome\n"
+    + "".join(
+        f"{('Female', 'Male')[i % 2]},{20 + i % 30},{('clerk', '=cmd|nurse')[i % 3 // 2]},{('no', 'yes')[i % 5 // 4]}\n"
+        for i in range(150)
+    )
+).encode()
+
+
+@pytest.fixture
+def review(store: RunStore) -> Review:
+    return store.create_review("People")
+
+
+def upload(app: AppTest, content: bytes, name: str = "people.csv", key: str = "csv_0") -> AppTest:
+    app.file_uploader(key=key).set_value((name, content, "text/csv"))
+    return app.run()
+
+
+def test_an_empty_page_asks_for_a_file(open_app: OpenApp, review: Review) -> None:
+    app = open_app(DATA, review=review.id)
+    assert "Drop a CSV file" in app.info[0].value
+    assert len(app.file_uploader) == 2
+
+
+def test_an_upload_is_stored_described_and_shown_in_words(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    assert said.errors_of(app) == []
+    saved = store.review(review.id)
+    assert saved.schema is not None
+    assert saved.data_id is not None
+    assert store.file(saved.data_id).path.read_bytes() == CSV
+    assert saved.schema.label == "outcome"
+    assert saved.schema.protected == ("sex", "age")
+    assert "people.csv: 150 rows, 4 columns" in said.text_of(app).replace("*", "")
+    preview = app.dataframe[len(app.dataframe) - 1].value
+    assert preview["sex"].tolist()[:2] == ["Female", "Male"]
+    assert "<b>job</b>" in preview.columns
+
+
+def test_a_bad_file_is_refused_in_one_sentence_and_nothing_is_lost(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    before = store.review(review.id)
+    for name, content in {
+        "ragged.csv": b"a,b\n1,2\n1,2,3\n",
+        "empty.csv": b"",
+        "book.csv": b"PK\x03\x04rest",
+        "page.csv": b"<!doctype html><html><body>no</body></html>",
+    }.items():
+        app = upload(app, content, name, "csv_1")
+        assert len(said.errors_of(app)) == 1, name
+        assert store.review(review.id) == before
+
+
+def test_a_schema_file_is_taken_and_a_wrong_one_refused(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    schema = store.review(review.id).schema
+    assert schema is not None
+    wanted = schema.with_protected(("sex",))
+    app.file_uploader(key="schema_1").set_value(("s.json", json.dumps(wanted.to_json()).encode(), "application/json"))
+    app.run()
+    assert said.errors_of(app) == []
+    assert store.review(review.id).schema == wanted
+    app.file_uploader(key="schema_2").set_value(
+        ("s.json", b'{"columns": [{"name": "x", "kynd": 1}]}', "application/json")
+    )
+    app.run()
+    assert "kynd" in said.errors_of(app)[0]
+    assert store.review(review.id).schema == wanted
+
+
+def test_a_favourable_outcome_is_saved_as_the_file_holds_it(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    app.selectbox(key="favourable").set_value(0).run()
+    assert said.errors_of(app) == []
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.favourable == "no"
+
+
+def test_a_correction_keeps_a_scope_only_while_it_holds(store: RunStore, review: Review) -> None:
+    file = store.add_file(CSV, "people.csv", FileRole.DATA)
+    table = read_table(CSV, "people.csv")
+    schema = infer_schema(table)
+    held = replace(review, data_id=file.id, schema=schema, scope=Scope(("sex",)), fit={"accuracy": 0.9})
+    frame = columns_table(table, schema)
+    frame.loc[frame["Column"] == "age", "Role"] = "Protected"
+    kept = with_schema(held, read_columns(table, schema, frame))
+    assert kept.scope == held.scope
+    assert kept.fit == held.fit, "a role does not change what the model receives"
+    frame.loc[frame["Column"] == "sex", "Role"] = "Ignored"
+    dropped = with_schema(held, read_columns(table, schema, frame))
+    assert dropped.scope is None
+    assert dropped.fit is None
+
+
+def test_the_way_on_leads_to_the_model(open_app: OpenApp, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    app.button(key="data_done").click().run()
+    assert app.title[0].value == "Model"
+    assert app.query_params["review"] == review.id
+
+
+def test_the_downloaded_schema_is_a_schema_file(store: RunStore, review: Review, open_app: OpenApp) -> None:
+    upload(open_app(DATA, review=review.id), CSV)
+    schema = store.review(review.id).schema
+    assert schema is not None
+    assert read_schema(schema_file(schema).encode(), "s.json") == schema
+    assert Schema.from_json(json.loads(schema_file(schema))) == schema

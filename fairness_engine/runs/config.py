@@ -63,7 +63,7 @@ class RunConfig:
         scope: protected attributes, threshold, limits.
         technique: name in ``search.registry``; empty for an estimate.
         settings: of the technique, by name; what is not named keeps its default.
-        budget: when a search ends.
+        budget: when a search ends; an estimate ends with its samples, or by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
         comparison: runs of one side-by-side comparison share this text.
         max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError
@@ -71,9 +72,10 @@ class Opened:
     def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.estimate import run_estimate
 
-        rows, budget = self.dataset.rows, config.budget
+        # the number of draws is the budget of an estimate; only a limit of seconds is added to it
+        budget = Budget(config.n_samples * self.domain.n_variants, config.budget.max_seconds)
         settings = (config.distribution.value, config.n_samples, config.seed)
-        yield from run_estimate(self.model, self.domain, rows, *settings, is_cancelled, budget)
+        yield from run_estimate(self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget)
 
     def fit(self) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run."""

@@ -1,0 +1,72 @@
+"""The command line: ``python -m fairness_engine COMMAND``. See ``docs/command-line.md``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus, Outcome
+from fairness_engine.errors import EvenhandError, ProcessError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one command; returns the exit status. Errors are one sentence on standard error."""
+    from fairness_engine.command_line.display import say
+
+    try:
+        return _main(arguments)
+    except ProcessError as error:
+        say(str(error))
+        return ExitStatus.CRASHED
+    except EvenhandError as error:
+        say(str(error))
+        return ExitStatus.BAD_INPUT
+    except KeyboardInterrupt:
+        return ExitStatus.CANCELLED
+    except BrokenPipeError:  # whoever read standard output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.DONE
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    from fairness_engine.command_line.arguments import make_parser
+    from fairness_engine.command_line.display import say, write_result
+    from fairness_engine.command_line.gate import read_gate
+
+    options = make_parser().parse_args(arguments)
+    command, keys = _command(options)
+    gates = [read_gate(text) for text in options.fail_if]
+    for gate in gates:
+        gate.check_names((*COMMON_KEYS, *keys), options.command)
+    outcome = command(options)
+    write_result(outcome.result, outcome.text, options.json)
+    if outcome.status is not ExitStatus.DONE:
+        return outcome.status
+    failed = [gate for gate in gates if gate.fails(outcome.result, options.command)]
+    for gate in failed:
+        say(f"Gate failed: {gate.text}.")
+    return ExitStatus.GATE_FAILED if failed else ExitStatus.DONE
+
+
+def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace], Outcome], tuple[str, ...]]:
+    """The function of a command, and the names of its own in the JSON."""
+    if options.command == "inspect":
+        from fairness_engine.command_line.inspection import INSPECT_KEYS, inspect
+
+        return inspect, INSPECT_KEYS
+    if options.command == "runs":
+        from fairness_engine.command_line.stored_runs import RUNS_KEYS, runs
+
+        return runs, RUNS_KEYS
+    from fairness_engine.command_line.searches import ESTIMATE_KEYS, SEARCH_KEYS, estimate, search
+
+    return (search, SEARCH_KEYS) if options.command == "search" else (estimate, ESTIMATE_KEYS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

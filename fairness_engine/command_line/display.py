@@ -1,0 +1,106 @@
+"""What a person sees while and after a command works: progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from fairness_engine.errors import SettingError
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.records import RunRecord
+
+_BAR_WIDTH = 30
+_LINE_SECONDS = 1.0
+
+
+class ProgressDisplay:
+    """Shows a run as it goes on: a bar on a terminal, else a line a second.
+
+    Args:
+        is_quiet: show nothing.
+        stream: where; ``None`` is standard error.
+    """
+
+    def __init__(self, *, is_quiet: bool, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._is_quiet = is_quiet
+        self._is_terminal = self._stream.isatty()
+        self._shown = 0.0
+        self._width = 0
+        self._last = ""
+
+    def __call__(self, run: RunRecord) -> None:
+        """Show a run that changed."""
+        now = time.monotonic()
+        if self._is_quiet or (not self._is_terminal and not run.state.is_final and now - self._shown < _LINE_SECONDS):
+            return
+        text = progress_text(run, has_bar=self._is_terminal)
+        if text == self._last:
+            return
+        self._shown, self._last = now, text
+        if self._is_terminal:
+            self._stream.write("\r" + text.ljust(self._width) + ("\n" if run.state.is_final else ""))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def progress_text(run: RunRecord, *, has_bar: bool) -> str:
+    """One line about a run."""
+    if not run.evaluations and not run.state.is_final:
+        return f"{run.id}: {run.phase or run.state.value}"
+    found = "hits" if run.config.kind is RunKind.ESTIMATE else "found"
+    counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {found}, {run.seconds:.1f} s"
+    counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
+    if not has_bar:
+        return f"{run.id}: {counts}"
+    done = share_done(run)
+    filled = round(_BAR_WIDTH * done)
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {done:4.0%} {counts}"
+
+
+def share_done(run: RunRecord) -> float:
+    """How much of its budget a run has spent, 0 to 1: the limit that is nearest."""
+    if run.state.is_final:
+        return 1.0
+    return min(1.0, max(_spent(run.config, run), default=0.0))
+
+
+def _spent(config: RunConfig, run: RunRecord) -> list[float]:
+    spent = [(run.seconds, config.budget.max_seconds)]
+    if config.kind is RunKind.ESTIMATE:
+        spent.append((run.n_tried, config.n_samples))
+    else:
+        spent += [(run.evaluations, config.budget.max_evaluations), (run.n_found, config.budget.max_found)]
+    return [value / most for value, most in spent if most]
+
+
+def write_result(result: Mapping[str, Any], text: str, target: str | None) -> None:
+    """Give the result out: as JSON into a file or, for ``-``, on standard output alone; else as text.
+
+    Raises:
+        SettingError: the file cannot be written.
+    """
+    if target == "-":
+        print(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        return
+    if target is not None:
+        try:
+            Path(target).write_text(
+                json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+            )
+        except OSError as error:
+            raise SettingError(
+                f"--json must name a file that can be written, got '{target}': {error.strerror}."
+            ) from None
+    print(text)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    print(message, file=sys.stderr, flush=True)

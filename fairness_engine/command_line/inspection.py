@@ -1,0 +1,76 @@
+"""The command ``inspect``: what is in the data and the model, and do they belong together."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from fairness_engine.command_line.outcome import Outcome
+from fairness_engine.command_line.request import Assessed, assess
+from fairness_engine.dataset import describe_columns, make_dataset
+from fairness_engine.errors import DataError
+from fairness_engine.runs.config import installed_versions
+from fairness_engine.runs.evaluator import Evaluator
+
+INSPECT_KEYS = ("rows", "columns", "rows_used", "problems", "column_summaries", "model", "fit")
+_MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
+_FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
+
+
+def inspect(options: argparse.Namespace) -> Outcome:
+    """Describe the table, and the model beside it when one is given."""
+    started = time.perf_counter()
+    assessed = assess(options, needs_table=True)
+    table, schema = assessed.table, assessed.schema
+    if table is None:  # pragma: no cover - asked for above
+        raise DataError("The table was not read.")
+    dataset = make_dataset(table, schema)
+    problems = list(dict.fromkeys((*table.problems, *dataset.problems)))
+    model, fit, warnings = _fit(assessed)
+    result = {
+        "seed": options.seed,
+        "seconds": time.perf_counter() - started,
+        "evaluations": 0,
+        "stop_reason": None,
+        "run_id": None,
+        "versions": installed_versions(),
+        "rows": len(table.frame),
+        "columns": len(table.frame.columns),
+        "rows_used": len(dataset.rows),
+        "problems": [*problems, *warnings],
+        "column_summaries": [
+            {"name": summary.name, "kind": str(summary.kind)} for summary in describe_columns(table, schema)
+        ],
+        "model": model,
+        "fit": fit,
+    }
+    return Outcome(result, _text(result))
+
+
+def _fit(assessed: Assessed) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[str]]:
+    """The fit card in two parts, and its warnings; from a process of its own."""
+    if assessed.model is None:
+        return None, None, []
+    evaluator = Evaluator(assessed.store)
+    try:
+        card = evaluator.fit_card(assessed.data.id, assessed.model.id, assessed.schema).to_json()
+    finally:
+        evaluator.close()
+    rest = {name: value for name, value in card.items() if name not in (*_MODEL_FIELDS, *_FIT_FIELDS)}
+    model = {name: card.get(name) for name in _MODEL_FIELDS}
+    fit = {name: card.get(name) for name in _FIT_FIELDS} | rest
+    return model, fit, list(card.get("warnings", ()))
+
+
+def _text(result: dict[str, Any]) -> str:
+    lines = [f"{result['rows']:,} rows, {result['columns']} columns; {result['rows_used']:,} rows can be used."]
+    lines += [f"- {problem}" for problem in result["problems"]]
+    if result["model"]:
+        model, fit = result["model"], result["fit"]
+        lines.append(f"Model: {model['format']}, {model['kind']}, {model['n_inputs']} inputs.")
+        if fit["accuracy"] is not None:
+            lines.append(f"Accuracy {fit['accuracy']:.3f}; always the commonest class: {fit['majority_share']:.3f}.")
+        unused = [name for name, uses in (fit["uses_protected"] or {}).items() if not uses]
+        lines += [f"The model does not use '{name}': a search would find nothing by construction." for name in unused]
+    return "\n".join(lines)

@@ -1,0 +1,53 @@
+"""What a command came to: its JSON, its text and its exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from fairness_engine.runs.records import RunRecord, RunState
+
+COMMON_KEYS = ("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state")
+
+
+class ExitStatus(IntEnum):
+    """How a command ends."""
+
+    DONE = 0
+    GATE_FAILED = 1
+    BAD_INPUT = 2
+    CRASHED = 3
+    CANCELLED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result, the same in words, and the status to leave with."""
+
+    result: Mapping[str, Any]
+    text: str
+    status: ExitStatus = ExitStatus.DONE
+
+
+def run_fields(run: RunRecord) -> dict[str, Any]:
+    """What the JSON of every run says."""
+    return {
+        "seed": run.config.seed,
+        "seconds": run.seconds,
+        "evaluations": run.evaluations,
+        "stop_reason": run.stop_reason.value if run.stop_reason else None,
+        "run_id": run.id,
+        "versions": dict(run.config.versions),
+        "state": run.state.value,
+    }
+
+
+def end_status(run: RunRecord) -> ExitStatus:
+    """The exit status of a run that ended."""
+    return {
+        RunState.FINISHED: ExitStatus.DONE,
+        RunState.CANCELLED: ExitStatus.CANCELLED,
+        RunState.FAILED: ExitStatus.BAD_INPUT,
+    }.get(run.state, ExitStatus.CRASHED)

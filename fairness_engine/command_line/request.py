@@ -1,0 +1,80 @@
+"""From options to files in the store, a schema and a scope."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairness_engine.dataset import Table, infer_schema, read_table
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.errors import DataError, ModelError, SettingError
+from fairness_engine.runs.config import UNSAFE_FORMATS_VARIABLE, default_workspace
+from fairness_engine.runs.store import FileRole, RunStore, StoredFile
+from fairness_engine.schema import Schema
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What a command is about: files kept in the store, and what they mean."""
+
+    store: RunStore
+    data: StoredFile
+    model: StoredFile | None
+    schema: Schema
+    table: Table | None
+
+
+def open_store(options: argparse.Namespace) -> RunStore:
+    """The run store that the options name."""
+    if getattr(options, "unsafe_formats", False):
+        os.environ[UNSAFE_FORMATS_VARIABLE] = "1"  # the worker and the model's process ask for it there
+    return RunStore(options.workspace or default_workspace(), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assessed:
+    """Check that the files are there, read or infer the schema, and keep data and model in the store.
+
+    Raises:
+        InputError: a file that is missing, or cannot be what it should.
+    """
+    data_path, model_path = Path(options.data), Path(options.model) if options.model else None
+    if not data_path.is_file():
+        raise DataError(f"--data must name a CSV file, but there is none at {options.data}.")
+    if model_path is not None and not model_path.is_file():
+        raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
+    schema = Schema.read(Path(options.schema)) if options.schema else None
+    table = read_table(data_path) if needs_table or schema is None else None
+    if schema is None:
+        if table is None:  # pragma: no cover - read above
+            raise DataError("The table was not read.")
+        schema = infer_schema(table)
+    if options.protected is not None:
+        schema = schema.with_protected(options.protected)
+    store = open_store(options)
+    data = store.add_file(data_path, data_path.name, FileRole.DATA)
+    model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
+    return Assessed(store, data, model, schema, table)
+
+
+def read_scope(options: argparse.Namespace, schema: Schema) -> Scope:
+    """The scope that the options describe, checked against the schema.
+
+    Raises:
+        InputError: no protected attribute, a name that is no input, or a range that cannot be.
+    """
+    if not schema.protected:
+        raise SettingError(
+            f"Name the protected attributes with --protected; the inputs are: {', '.join(schema.names[:12])}."
+        )
+    scope = Scope(
+        protected=schema.protected,
+        threshold=options.threshold,
+        score_gap=options.gap,
+        fixed=options.fixed,
+        limits=dict(options.limit),
+        bins=dict(options.values),
+    )
+    Domain(schema, scope)  # refuses what cannot be
+    return scope

@@ -1,0 +1,154 @@
+"""The commands that start a run: ``search`` and ``estimate``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fairness_engine.budget import Budget
+from fairness_engine.command_line.display import ProgressDisplay, say
+from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
+from fairness_engine.command_line.pairs_csv import write_pairs_csv
+from fairness_engine.command_line.request import Assessed, assess, read_scope
+from fairness_engine.errors import ModelError, SettingError
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.launch import run_in_foreground
+from fairness_engine.runs.store import RunRecord, RunState
+from fairness_engine.search.registry import technique_named
+from fairness_engine.search.technique import make_technique, settings_of
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+SEARCH_KEYS = (
+    "technique",
+    "settings",
+    "n_tried",
+    "n_found",
+    "n_rejected",
+    "success_rate",
+    "evaluations_per_second",
+    "curve",
+    "group_score",
+)
+ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
+
+
+def search(options: argparse.Namespace) -> Outcome:
+    """Search for discriminatory pairs."""
+    kind = technique_named(options.technique)
+    settings = asdict(make_technique(kind, _settings(options, kind)))
+    budget = _budget(options)
+    assessed = assess(options)
+    config = _config(
+        assessed,
+        options,
+        RunKind.SEARCH,
+        technique=kind.name,
+        settings=settings,
+        budget=budget,
+        max_starts=options.start_rows,
+    )
+    run = _run(assessed, config, options)
+    n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
+    result = {**run_fields(run), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
+    text = (
+        f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
+        f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
+    )
+    if n_pairs is not None:
+        text += f"\n{n_pairs:,} pairs written to {options.pairs}."
+    return Outcome(result, text, end_status(run))
+
+
+def estimate(options: argparse.Namespace) -> Outcome:
+    """Estimate the share of discriminatory individuals."""
+    assessed = assess(options)
+    budget = Budget(max_seconds=options.max_seconds) if options.max_seconds else Budget()
+    config = _config(
+        assessed, options, RunKind.ESTIMATE, budget=budget, n_samples=options.samples, distribution=options.distribution
+    )
+    run = _run(assessed, config, options)
+    found = assessed.store.results(run.id)
+    share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
+    result = {**run_fields(run), **share, "distribution": options.distribution, "curve": found.get("share_curve", [])}
+    text = "Nothing was drawn."
+    if share["n"]:
+        text = (
+            f"{share['share']:.3%} of the {options.distribution} rows are discriminatory "
+            f"(95 % interval {share['low']:.3%} to {share['high']:.3%}; {share['n_hits']:,} of {share['n']:,}); {_why(run)}. Run {run.id}."
+        )
+    return Outcome(result, text, end_status(run))
+
+
+def _why(run: RunRecord) -> str:
+    return run.stop_reason.value if run.stop_reason else run.state.value
+
+
+def _settings(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    settings = dict(options.set)
+    names = {info.name for info in settings_of(kind)}
+    for option, name, value in (("--starts", "n_starts", options.starts), ("--steps", "n_steps", options.steps)):
+        if value is None:
+            continue
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise SettingError(f"{option} needs a technique with the setting '{name}', but '{kind.name}' has: {known}.")
+        settings[name] = value
+    return settings
+
+
+def _budget(options: argparse.Namespace) -> Budget:
+    given = (options.max_evaluations, options.max_seconds, options.max_found)
+    return Budget(*given) if any(value is not None for value in given) else Budget()
+
+
+def _config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
+    if assessed.model is None:
+        raise ModelError("A model is needed: name it with --model.")
+    scope = read_scope(options, assessed.schema)
+    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, seed=options.seed, **own)
+
+
+def _run(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> RunRecord:
+    """Run to the end; an interrupt cancels and keeps what was found."""
+    store = assessed.store
+    run_id = store.create_run(config)
+    with _interrupts() as interrupts:
+        run = run_in_foreground(store, run_id, ProgressDisplay(is_quiet=options.quiet), lambda: bool(interrupts))
+    if run.message and run.state in (RunState.CRASHED, RunState.FAILED):
+        say(run.message)
+    return run
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Collects interrupts instead of raising them; the run ends in its own way then."""
+    received: list[int] = []
+
+    def receive(number: int, _: FrameType | None) -> None:
+        received.append(number)
+
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
+    curve = assessed.store.progress(run.id)[["evaluations", "seconds", "n_found"]]
+    return {
+        "n_tried": run.n_tried,
+        "n_found": run.n_found,
+        "n_rejected": run.n_rejected,
+        "success_rate": run.n_found / run.n_tried if run.n_tried else 0.0,
+        "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
+        "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
+        "group_score": assessed.store.results(run.id).get("group_score"),
+    }

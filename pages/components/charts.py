@@ -150,6 +150,7 @@ def group_bars(shares: Mapping[str, float], favourable: str) -> Figure:
         "y": places,
         "text": [f"{value:.1f} %" for value in values],
         "textposition": "auto",
+        "insidetextfont": {"color": theme.paper()},
         "marker": {"color": theme.PLAIN.colour},
         "customdata": [_shortened(name, 80) for name in table["Group"]],
         "hovertemplate": "%{customdata}: %{x:.2f} %<extra></extra>",

@@ -82,7 +82,7 @@ def couple_html(
     order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
     lines = "".join(_line(couple, index, different, edited) for index in order)
     return (
-        '<table class="eh-pair" style="width:100%;border-collapse:collapse;font-size:0.95rem">'
+        '<table class="eh-pair" style="width:100%;table-layout:fixed;border-collapse:collapse;font-size:0.95rem;overflow-wrap:anywhere">'
         f"<thead>{_head(couple)}</thead><tbody>{lines}</tbody></table>"
     )
 
@@ -122,7 +122,7 @@ def _value(couple: Couple, index: int, side: int, value: float, edited: str) -> 
     if original is not None and float(original[index]) != value:
         was = escape(column.text(float(original[index])))
         text = f'<span style="color:{edited};font-weight:600">✎ {text}</span> <s style="opacity:.65">{was}</s>'
-    return f'<td style="padding:4px 10px;overflow-wrap:anywhere">{text}</td>'
+    return f'<td style="padding:4px 10px">{text}</td>'
 
 
 def person_at(row: FloatArray, score: float, decision: int) -> Person:

@@ -19,6 +19,13 @@ from pages.components.questions import Answer
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
+STYLE = """
+<style>
+.st-key-pair_body {flex-wrap: wrap;}
+.st-key-pair_body > * {flex: 1 1 26rem; min-width: min(26rem, 100%);}
+</style>
+"""
+"""The two halves of the card stand side by side where both have room, else one above the other."""
 _AS_FOUND, _PLAINEST = "As found", "Plainest form"
 
 
@@ -40,7 +47,8 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         st.caption(f"Found after {wording.counted(int(pair.evaluation[0]), 'row')} evaluated.")
     pair_key = f"{run.id}_{position}_{'plain' if shown is not pair else 'found'}"
     rows = np.concatenate([shown.first, shown.second])
-    left, right = st.columns(2, gap="medium")
+    with st.container(horizontal=True, gap="medium", key="pair_body"):
+        left, right = st.container(key="pair_left"), st.container(key="pair_right")
     with right:
         pair_edit.edit_form(domain, rows, pair_key)
     edits = pair_edit.edits_of(pair_key)
@@ -172,7 +180,7 @@ def _flips(domain: Domain, people: FloatArray, answer: Answer, names: Decisions)
     st.markdown(f"**The same person with every value of {wording.markdown(protected)}**")
     st.html(flip_html(flips, theme.SELECTION.colour))
     symbols = " · ".join(wording.markdown(names.text(decision)) for decision in np.unique(flips.decisions).tolist())
-    st.caption(f"{symbols}. The number is the score; a darker cell is a higher score; A and B are the two people.")
+    st.caption(f"{symbols}. The number is the score; a stronger tint is a higher score; A and B are the two people.")
     with st.expander("The same as a table"):
         number = st.column_config.NumberColumn("Score", format=f"%.{max(4, flips.digits)}f")
         st.dataframe(flip_frame(flips), hide_index=True, key="flips", column_config={"Score ": number})

@@ -26,6 +26,7 @@ def main() -> None:
         state.link_to(steps.PLAN, "Go to Plan")
         return
     run = run_list.choose_search(runs)
+    st.html(pair_panel.STYLE)
     domain, pairs = pair_browser.load(state.store(), run)
     if not len(pairs):
         run_list.say_nothing_found(run)
@@ -41,12 +42,11 @@ def browse(review, run, domain, pairs) -> None:
     pinned = sorted(
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )
-    left, middle, right = st.columns([4, 1.3, 1.2], vertical_alignment="center")
-    with middle:
+    with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
+        text = st.empty()
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
-    positions = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
-    left.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(positions), len(pairs)))
-    with right:
+        positions = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        text.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(positions), len(pairs)))
         pair_downloads.draw(store, run, domain, pairs, positions, names)
     if not len(positions):
         st.info("No pair matches the filters. Take one away, or clear them all.")

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from fairness_engine.models.sklearn_model import open_estimator
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
@@ -27,7 +26,10 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import Stopped
 from fairness_engine.kernels import warm_up
+from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model
+from fairness_engine.models.open import bind
+from fairness_engine.models.sklearn_model import compile_estimator
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.search.aequitas import Aequitas
 from fairness_engine.search.run import run_search
@@ -144,7 +146,7 @@ def main() -> None:
     for name, estimator in classifiers().items():
         n_train = 4000 if name == "SVM" else len(rows)
         estimator.fit(rows[:n_train], labels[:n_train])
-        model = open_estimator(estimator, schema)
+        model = bind(compile_estimator(estimator), CodesEncoder(schema), schema)
         bare = bare_rate(model, domain)
         budget = Budget(int(np.clip(bare * 2, 20_000, 2_000_000)))
         per_thousand, share, rate = medians(lambda seed, m=model, b=budget: measure_search(m, domain, b, seed), REPEATS)

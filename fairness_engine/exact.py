@@ -122,15 +122,15 @@ def individuals(domain: Domain, start: int, stop: int) -> FloatArray:
 
 def decide_individuals(model: Model, domain: Domain, rows: FloatArray) -> tuple[BoolArray, int]:
     """Which rows are discriminatory ``(n_rows,)``, and how many rows the model decided for it."""
-    variants = domain.variants(rows)
+    n_variants = domain.n_variants
     if domain.scope.score_gap > 0 or not model.is_binary:
-        return _by_scores(model, domain, variants), variants.shape[0] * domain.n_variants
-    margins = model.margins(variants.reshape(-1, domain.n_columns))[:, 0].reshape(len(rows), domain.n_variants)
+        return _by_scores(model, domain, domain.variants(rows)), len(rows) * n_variants
+    margins = model.variant_margins(rows, domain.protected, domain.variant_values)[:, 0].reshape(-1, n_variants)
     verdicts: BoolArray = np.asarray((margins > model.rounding).any(axis=1) & (margins <= -model.rounding).any(axis=1))
     unsure = np.flatnonzero(~verdicts & (np.abs(margins) <= model.rounding).any(axis=1))
     if len(unsure):
-        verdicts[unsure] = _by_scores(model, domain, variants[unsure])
-    return verdicts, (len(rows) + len(unsure)) * domain.n_variants
+        verdicts[unsure] = _by_scores(model, domain, domain.variants(rows[unsure]))
+    return verdicts, (len(rows) + len(unsure)) * n_variants
 
 
 def _by_scores(model: Model, domain: Domain, variants: FloatArray) -> BoolArray:

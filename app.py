@@ -4,12 +4,13 @@ import streamlit as st
 
 from pages.components import layout, state, steps
 
+_SIDEBAR_PIXELS = 230
+
 
 def main() -> None:
     """Draw the frame and run one page inside it."""
-    st.set_page_config(
-        page_title="Evenhand", page_icon=str(state.ROOT / "pages/components/icon.png"), layout="wide", menu_items={}
-    )
+    icon = state.ROOT / "pages" / "components" / "icon.png"
+    st.set_page_config(page_title="Evenhand", page_icon=str(icon), layout="wide", initial_sidebar_state=_SIDEBAR_PIXELS)
     sections: dict[str, list] = {}
     for place in steps.PLACES:
         page = st.Page(place.path, title=place.title, url_path=place.url or None, default=place is steps.START)

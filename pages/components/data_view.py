@@ -190,7 +190,9 @@ def show_groups(review: Review, dataset: Dataset) -> None:
         return
     tables = data_files.group_tables_of(review)
     for start in range(0, len(tables), 2):
-        for place, (title, table) in zip(st.columns(2, gap="large"), tables[start : start + 2], strict=False):
+        with layout.wrapping(f"groups_{start}", is_wide=True):
+            places = st.columns(2, gap="large")
+        for place, (title, table) in zip(places, tables[start : start + 2], strict=False):
             with place:
                 figure = group_sizes.group_chart(title, table)
                 note = wording.markdown(group_sizes.notes(table))

@@ -9,7 +9,7 @@ import streamlit as st
 
 from fairness_engine.domain import Scope
 from fairness_engine.samples import list_samples
-from pages.components import state, steps, wording
+from pages.components import layout, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.store import Review
@@ -26,7 +26,9 @@ def show_demos() -> None:
         "Made-up data with planted discrimination, so that the right answer is known. One click to a finished result."
     )
     for start in range(0, len(samples), _COLUMNS):
-        for place, sample in zip(st.columns(_COLUMNS), samples[start : start + _COLUMNS], strict=False):
+        with layout.wrapping(f"demos_{start}"):
+            places = st.columns(_COLUMNS)
+        for place, sample in zip(places, samples[start : start + _COLUMNS], strict=False):
             with place.container(border=True, key=f"demo_{sample.name}", height="stretch"):
                 _show_demo(sample)
 

@@ -32,8 +32,9 @@ def sizes_of(dataset: Dataset) -> list[GroupSizes]:
 
 
 def title_of(sizes: GroupSizes) -> str:
-    """The attributes of the groups: ``sex``, or ``sex and race``."""
-    return wording.listed(sizes.protected)
+    """The attributes of the groups: ``sex``, ``sex and race``, or ``all 4 attributes together``."""
+    names = sizes.protected
+    return wording.listed(names) if len(names) < 3 else f"all {len(names)} attributes together"
 
 
 def group_table(sizes: GroupSizes) -> pd.DataFrame:
@@ -80,6 +81,7 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
             for n, s in zip(shown["Rows"], shown["Share"], strict=True)
         ],
         textposition="auto",
+        insidetextfont={"color": theme.on_bar()},
         cliponaxis=False,
         marker={"color": [m.colour for m in meanings], "pattern": {"shape": [m.pattern for m in meanings]}},
         hovertemplate="%{y}: %{x:,} rows<extra></extra>",
@@ -87,13 +89,18 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
     heading = f"Rows by {wording.escaped(title)}"
     layout = theme.chart_layout(heading, "Rows", "", height=110 + 34 * len(shown))
     layout["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
-    layout["xaxis"] |= {"tickformat": ",d", "nticks": 5, "range": [0, 1.15 * max(1, int(shown["Rows"].max()))]}
+    layout["xaxis"] |= {
+        "tickformat": ",d",
+        "nticks": 5,
+        "tickangle": 0,
+        "range": [0, 1.15 * max(1, int(shown["Rows"].max()))],
+    }
     layout |= {"separators": ".\u202f", "showlegend": False}
     return go.Figure(bar, layout)
 
 
 def _shorten(text: str) -> str:
-    return wording.escaped(text if len(text) <= 32 else text[:30] + " …")
+    return wording.escaped(text if len(text) <= 36 else text[:34] + " …")
 
 
 def notes(table: pd.DataFrame) -> str:

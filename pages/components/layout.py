@@ -19,6 +19,7 @@ from pages.components.theme import CHART_CONFIG
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
+    from streamlit.delta_generator import DeltaGenerator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,12 +30,29 @@ _LOG_BYTES = 1_000_000
 STYLE = """
 <style>
 .block-container {padding-top: 2.6rem; padding-bottom: 4rem; max-width: 82rem;}
+@media (max-width: 1300px) {.block-container {padding-left: 2.2rem; padding-right: 2.2rem;}}
+.evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
 .evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
-.evenhand-term {border-bottom: 1px dotted currentColor; cursor: help;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
+[class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
+[class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
+  {min-width: 15.5rem;}
+[class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
+  {min-width: 25rem;}
+.st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
 </style>
 """
+
+
+def wrapping(name: str, *, is_wide: bool = False) -> DeltaGenerator:
+    """A container whose columns go below one another when the window, or a projector, is narrow.
+
+    Args:
+        name: unique on the page.
+        is_wide: the columns hold charts and need more room each.
+    """
+    return st.container(key=f"wrap_wide_{name}" if is_wide else f"wrap_{name}")
 
 
 def heading(title: str, lead: str = "") -> None:
@@ -108,7 +126,7 @@ def menu() -> None:
     following = steps.next_step(review, has_runs=has_runs)
     address = state.address_of()
     with st.sidebar:
-        st.html('<div style="font-size:1.35rem;font-weight:650;letter-spacing:0.01em">Evenhand</div>')
+        st.html('<div class="evenhand-name">Evenhand</div>')
         section = ""
         for place in steps.PLACES:
             if place.section != section:

@@ -35,7 +35,12 @@ class Place:
 START = Place("Start", "pages/prepare/start.py", "", "Prepare", invitation="Open a review first, or make a new one.")
 DATA = Place("Data", "pages/prepare/data.py", "data", "Prepare", True, "This needs a data set. Drop a CSV file first.")
 MODEL = Place(
-    "Model", "pages/prepare/model.py", "model", "Prepare", True, "This needs a model. Drop a model file first."
+    "Model",
+    "pages/prepare/model.py",
+    "model",
+    "Prepare",
+    True,
+    "This needs a model that fits the data. Drop a model file and confirm what it receives.",
 )
 SCOPE = Place(
     "Scope",

@@ -58,6 +58,11 @@ def ink() -> str:
     return "#E8EAED" if is_dark() else "#1B1F24"
 
 
+def on_bar() -> str:
+    """Colour of text inside a bar: dark on the light tints of the dark theme, white otherwise."""
+    return "#14171B" if is_dark() else "#FFFFFF"
+
+
 def faint() -> str:
     """Colour of grid lines and frames."""
     return "#3A424C" if is_dark() else "#D5DAE0"

@@ -42,9 +42,8 @@ if dataset is not None:
     st.subheader("First rows", anchor=False)
     data_view.show_preview(dataset)
 
-left, right, _ = st.columns([1, 1, 2])
-with left:
-    if st.button("Go on to the model", type="primary", disabled=dataset is None, key="data_done"):
-        state.go_to(steps.MODEL)
-with right:
+with st.container(horizontal=True):
+    is_done = st.button("Go on to the model", type="primary", disabled=dataset is None, key="data_done")
     data_view.offer_schema(review)
+if is_done:
+    state.go_to(steps.MODEL)

@@ -1,7 +1,40 @@
-"""Model."""
+"""Model: a file, and whether it fits the data, before anything else."""
 
-from pages.components import layout, state, steps
+import streamlit as st
 
-layout.heading(steps.MODEL.title)
-if steps.MODEL is not steps.START:
-    state.require(steps.MODEL)
+from fairness_engine.errors import EvenhandError, ProcessError
+from pages.components import layout, model_fit, model_view, state, steps, wording
+
+layout.heading("Model", "Drop a model file, and check that it receives what it was trained on.")
+review = state.require(steps.MODEL)
+if review.model_id is None:
+    model_view.ask_file(review)
+    st.info("Drop the file of a trained model that takes the columns of your data.")
+    st.stop()
+
+file = state.store().file(review.model_id)
+st.markdown(f"**{wording.markdown(file.name)}**, {wording.size(file.n_bytes)}")
+with st.expander("Another model file"):
+    model_view.ask_file(review)
+
+problem = None
+try:
+    card = model_fit.fit_of(review)
+except EvenhandError as error:
+    card, problem = None, error
+
+if problem is not None:
+    layout.say(problem)
+    model_view.ask_input(review)
+    if isinstance(problem, ProcessError) and st.button("Try again", key="fit_again", icon=":material/refresh:"):
+        model_fit.forget()
+        st.rerun()
+    model_view.show_protections()
+    st.stop()
+
+model_view.show_card(card, review.schema)
+model_view.ask_input(review)
+model_view.show_protections()
+if st.button("This is right: go on to the scope", type="primary", key="fit_confirmed"):
+    model_fit.confirm(review, card)
+    state.go_to(steps.SCOPE)

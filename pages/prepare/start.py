@@ -10,7 +10,8 @@ layout.heading(
 where = "this machine" if state.is_local_server() else "this server"
 st.caption(f":material/lock: Your data stays on {where}; no telemetry.")
 
-left, right = st.columns([2, 5], gap="large")
+with layout.wrapping("reviews"):
+    left, right = st.columns([2, 5], gap="large")
 with left:
     st.subheader("New review", anchor=False)
     with st.form("new_review", enter_to_submit=True):

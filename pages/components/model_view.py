@@ -1,0 +1,229 @@
+"""The parts of the Model page: the uploader, the fit card, the walls around the model's process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.schema import ModelInput, Schema
+from pages.components import layout, model_fit, state, theme, wording
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.runs.store import Review
+
+FORMATS = "Keras (.keras, .h5), ONNX (.onnx), scikit-learn saved with skops (.skops), ReluVal text (.nnet)"
+UNSAFE_FORMATS = "pickle and joblib (.pkl, .joblib)"
+
+
+# --- upload -------------------------------------------------------------------------------------
+
+
+def ask_file(review: Review) -> None:
+    """The uploader; a file becomes the review's model at once and is opened by the model's process only."""
+    turn = st.session_state.setdefault("model_turn", 0)
+    formats = f"{FORMATS}; {UNSAFE_FORMATS}" if state.accepts_unsafe_formats() else FORMATS
+    file = st.file_uploader("Model file", key=f"model_{turn}", help=f"{formats}. Up to 200 MB.")
+    st.caption(f"Formats: {formats}.")
+    if state.accepts_unsafe_formats():
+        st.warning(
+            "The operator of this server accepts pickle and joblib files. They run code when they are opened: "
+            "use files of people you trust only.",
+            icon=":material/warning:",
+        )
+    if file is None:
+        return
+    model_fit.keep_model(review, file.getvalue(), file.name)
+    st.session_state["model_turn"] = turn + 1
+    st.rerun()
+
+
+def ask_input(review: Review) -> None:
+    """How rows are given to the model, for when it cannot be found out."""
+    schema = review.schema
+    assert schema is not None, "the page asks after the data step"
+    way = st.selectbox(
+        "How the model takes a row",
+        list(ModelInput),
+        index=list(ModelInput).index(schema.model_input),
+        format_func=lambda choice: model_fit.INPUT_NAMES[choice],
+        help="Compare the three rows below with what the model was trained on. A wrong choice gives plausible nonsense.",
+        key="model_input",
+    )
+    if way is not schema.model_input:
+        model_fit.change_input(review, way)
+        st.rerun()
+
+
+# --- fit card -----------------------------------------------------------------------------------
+
+
+def show_card(card: Mapping[str, Any], schema: Schema) -> None:
+    """The fit card: warnings first, then figures, then three rows as the model receives them."""
+    for warning in card.get("warnings") or ():
+        st.warning(wording.markdown(warning), icon=":material/warning:")
+    st.markdown(f"**{wording.markdown(describe(card))}**")
+    with layout.wrapping("figures"):
+        places = st.columns(4)
+    for place, (label, value, note, term) in zip(places, figures(card), strict=True):
+        place.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=term, border=True)
+    with layout.wrapping("shares", is_wide=True):
+        left, right = st.columns(2, gap="large")
+    with left:
+        show_shares(card)
+    with right:
+        show_facts(card, schema)
+    show_rows(card)
+
+
+def describe(card: Mapping[str, Any]) -> str:
+    """What the file holds, in a line."""
+    parts = [str(card.get("format") or ""), str(card.get("kind") or "")]
+    if card.get("layers"):
+        parts.append(_layers(card["layers"]))
+    if card.get("n_inputs"):
+        parts.append(wording.counted(card["n_inputs"], "input"))
+    return ", ".join(part for part in parts if part)
+
+
+def _layers(layers: Any) -> str:
+    if isinstance(layers, list | tuple):
+        return "layers " + " → ".join(str(layer) for layer in layers)
+    return wording.counted(layers, "layer") if isinstance(layers, int) else str(layers)
+
+
+def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
+    """The four figures on top: label, value, note, hover help."""
+    accuracy, majority, auc = card.get("accuracy"), card.get("majority_share"), card.get("auc")
+    output = card.get("output") or {}
+    speed = card.get("rows_per_second")
+    span = "unknown" if output.get("min") is None else f"{output['min']:.3g} to {output['max']:.3g}"
+    return [
+        (
+            "Accuracy",
+            "unknown" if accuracy is None else wording.share(accuracy),
+            "no label in the data" if accuracy is None else f"majority class: {wording.share(majority or 0.0)}",
+            wording.explain("accuracy"),
+        ),
+        ("AUC", "unknown" if auc is None else f"{auc:.3f}", "0.5 is guessing", wording.explain("AUC")),
+        (
+            "Output",
+            span,
+            output.get("kind"),
+            "Smallest and largest score on your data's rows, and what the numbers are.",
+        ),
+        (
+            "Speed",
+            "unknown" if not speed else f"{wording.magnitude(speed)}",
+            "rows a second",
+            "How fast the model answers here. It decides how long a search takes.",
+        ),
+    ]
+
+
+def share_table(card: Mapping[str, Any]) -> pd.DataFrame:
+    """Share of every decision on the data's rows."""
+    import pandas as pd
+
+    shares = card.get("class_shares") or {}
+    return pd.DataFrame(
+        {"Decision": [str(name) for name in shares], "Share of rows": [float(share) for share in shares.values()]}
+    )
+
+
+def show_shares(card: Mapping[str, Any]) -> None:
+    """How often the model decides what, on the data's rows."""
+    import plotly.graph_objects as go
+
+    table = share_table(card)
+    if table.empty:
+        return
+    percent = [100 * share for share in table["Share of rows"]]
+    bar = go.Bar(
+        x=percent,
+        y=[wording.escaped(name) for name in table["Decision"]],
+        orientation="h",
+        text=[wording.share(share) for share in table["Share of rows"]],
+        insidetextfont={"color": theme.on_bar()},
+        marker={"color": theme.PLAIN.colour},
+        hovertemplate="%{y}: %{text}<extra></extra>",
+    )
+    chart = theme.chart_layout(
+        "Decisions on the rows of your data", "Share of rows (%)", "", height=130 + 44 * len(table)
+    )
+    chart["xaxis"]["range"] = [0, 105]
+    chart["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
+    table["Share of rows"] = [wording.share(share) for share in table["Share of rows"]]
+    layout.chart_with_table(go.Figure(bar, chart), table, key="class_shares")
+
+
+def show_facts(card: Mapping[str, Any], schema: Schema) -> None:
+    """Does it take the protected columns, does it answer the same twice."""
+    used = card.get("uses_protected") or {}
+    lines = [
+        f"{_mark(used[name])} {'Takes' if used[name] else 'Does not take'} **{wording.markdown(name)}**"
+        for name in schema.protected
+        if name in used
+    ]
+    if "is_deterministic" in card:
+        same = bool(card["is_deterministic"])
+        lines.append(f"{_mark(same)} {'Gives' if same else 'Does not give'} the same answer to the same row")
+    st.markdown("**What the model does**")
+    st.markdown("\n".join(f"- {line}" for line in lines))
+    if used and not any(used.values()):
+        st.caption(
+            "A model that takes no protected column cannot decide by it directly: a search finds nothing by construction."
+        )
+
+
+def _mark(is_so: bool) -> str:
+    return ":material/check:" if is_so else ":material/close:"
+
+
+def show_rows(card: Mapping[str, Any]) -> None:
+    """Three rows: in words, as the model receives them, and what it answered."""
+    rows: Sequence[Mapping[str, Any]] = card.get("sample_rows") or ()
+    if not rows:
+        return
+    st.subheader("Three rows as the model receives them", anchor=False)
+    st.caption(
+        "Check that each value stands where the model was trained to expect it. Accuracy alone cannot prove the order."
+    )
+    for number, row in enumerate(rows, start=1):
+        with st.container(border=True, key=f"sample_row_{number}"):
+            st.markdown(
+                f"**Row {number}** · decision: **{wording.markdown(row['decision'])}**, score {float(row['score']):.3f}"
+            )
+            st.dataframe(row_table(row), key=f"sample_table_{number}")
+
+
+def row_table(row: Mapping[str, Any]) -> pd.DataFrame:
+    """Two lines: the row in words, and the model's inputs."""
+    import pandas as pd
+
+    labels, received = row["labels"], row["received"]
+    return pd.DataFrame(
+        [{k: str(v) for k, v in labels.items()}, {k: str(v) for k, v in received.items()}],
+        index=["In words", "Received"],
+    )
+
+
+# --- walls --------------------------------------------------------------------------------------
+
+
+def show_protections() -> None:
+    """Which walls stand around the process that opens the model."""
+    from fairness_engine.runs.sandbox import PROTECTIONS
+
+    walls = state.evaluator().protections
+    if not walls:
+        return
+    up = [PROTECTIONS[name] for name in PROTECTIONS if walls.get(name)]
+    down = [PROTECTIONS[name] for name in PROTECTIONS if not walls.get(name)]
+    with st.expander(f"The model runs in a process of its own, with {len(up)} of {len(PROTECTIONS)} protections on"):
+        lines = [f"- :material/check: {wording.markdown(text)}" for text in up]
+        lines += [f"- :material/close: not on this system: {wording.markdown(text)}" for text in down]
+        st.markdown("\n".join(lines))

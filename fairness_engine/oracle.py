@@ -55,6 +55,8 @@ class Oracle:
         evaluations: rows passed to the model so far; the replay of found pairs is the oracle's own and not counted.
         n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
+        favourable_counts: favourable decisions of each variant ``(n_variants,)`` over all rows tested, two classes only;
+            counted when ``counts_favourable`` is set.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class Oracle:
         self.n_found = 0
         self.n_rejected = 0
         self.favourable_counts = np.zeros(domain.n_variants, dtype=np.int64)
+        self.counts_favourable = False
         self._is_cancelled = is_cancelled
         self._started = time.perf_counter()
+        self._candidates: list[_Candidates] = []
         self._pending: list[Pairs] = []
         self._block_rows = max(1, _FIRST_BLOCK_EVALUATIONS // domain.n_variants)
         self._known = _KnownIndividuals(_expected_individuals(budget, domain))
@@ -86,6 +90,7 @@ class Oracle:
 
     def take_found(self) -> Pairs:
         """The pairs found since the last call, in the order of discovery."""
+        self._replay()
         pairs, self._pending = Pairs.concatenate(self._pending, self.domain.n_columns), []
         return pairs
 
@@ -188,12 +193,15 @@ class Oracle:
             raise SearchStopped(StopReason.FOUND)
 
     def _test(self, rows: FloatArray) -> NDArray[np.int8]:
-        """Verdicts (0 or 1) of rows that were not tested before; found pairs wait for ``take_found``."""
+        """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
         is_discriminatory, lowest, highest = self._decide(rows)
         self.n_tried += len(rows)
         found = np.flatnonzero(is_discriminatory)
         if len(found):
-            is_discriminatory[found] = self._replay(rows[found], lowest[found], highest[found])
+            self.n_found += len(found)
+            self._candidates.append(_Candidates(rows[found], lowest[found], highest[found], self.evaluations))
+            if self.budget.max_found is not None:
+                self._replay()
         return is_discriminatory.astype(np.int8)
 
     def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
@@ -204,7 +212,8 @@ class Oracle:
             variants = self.domain.variants(rows).reshape(-1, self.domain.n_columns)
             return _widest_gap(self.model, self.model.scores(variants), n_variants, self.domain.scope.score_gap)
         margins = self.model.variant_margins(rows, self.domain.protected, self.domain.variant_values)[:, 0]
-        self.favourable_counts += self._count_favourable(margins.reshape(-1, n_variants) > 0)
+        if self.counts_favourable:
+            self.favourable_counts += self._count_favourable(margins.reshape(-1, n_variants) > 0)
         flags, lowest, highest = kernels.extremes(margins, n_variants, self.model.rounding)
         return flags, lowest, highest
 
@@ -212,30 +221,45 @@ class Oracle:
         counts: IntArray = is_class_one.sum(axis=0, dtype=np.int64)
         return counts if self.model.favourable == 1 else len(is_class_one) - counts
 
-    def _replay(self, rows: FloatArray, lowest: IntArray, highest: IntArray) -> BoolArray:
-        """Pass both persons of every pair through the model again, at full precision, and keep what holds.
+    def _replay(self) -> None:
+        """Pass both persons of every candidate through the model again, at full precision, and keep what holds.
 
-        Returns:
-            Which pairs hold ``(n_rows,)``.
+        Candidates are replayed together, before anybody is told of them: a search finds a few a step, and small calls
+        cost more than the arithmetic.
         """
-        first, second = self.domain.with_variant(rows, lowest), self.domain.with_variant(rows, highest)
+        if not self._candidates:
+            return
+        batches, self._candidates = self._candidates, []
+        rows = np.concatenate([batch.rows for batch in batches])
+        first = self.domain.with_variant(rows, np.concatenate([batch.lowest for batch in batches]))
+        second = self.domain.with_variant(rows, np.concatenate([batch.highest for batch in batches]))
         scores = self.model.scores(np.concatenate([first, second]))
         decisions = self.model.decide(scores)
         n, gap = len(rows), self.domain.scope.score_gap
         shown = scores[:, 0] if self.model.is_binary else scores.max(axis=1)
         holds = np.abs(scores[:n] - scores[n:]).max(axis=1) > gap if gap > 0 else decisions[:n] != decisions[n:]
-        spent = np.full(n, self.evaluations, dtype=np.int64)
+        spent = np.repeat([batch.evaluations for batch in batches], [len(batch.rows) for batch in batches])
         pairs = Pairs(first, second, shown[:n], shown[n:], decisions[:n], decisions[n:], spent)
-        self._keep(pairs if holds.all() else pairs[holds])
         self.n_rejected += n - int(holds.sum())
-        return np.asarray(holds)
+        self._keep(pairs if holds.all() else pairs[holds], n)
 
-    def _keep(self, pairs: Pairs) -> None:
-        """Store pairs for ``take_found``, no more than the budget wants."""
+    def _keep(self, pairs: Pairs, n_candidates: int) -> None:
+        """Store what is left of the candidates for ``take_found``, no more than the budget wants."""
+        self.n_found -= n_candidates
         if self.budget.max_found is not None:
             pairs = pairs[: self.budget.max_found - self.n_found]
         self.n_found += len(pairs)
         self._pending.append(pairs)
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Rows of one batch that look discriminatory, with their two most distant variants."""
+
+    rows: FloatArray
+    lowest: IntArray
+    highest: IntArray
+    evaluations: int
 
 
 class _KnownIndividuals:

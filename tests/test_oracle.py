@@ -81,9 +81,22 @@ def test_a_pair_that_the_replay_does_not_confirm_is_rejected() -> None:
     model, domain = function_model(lambda rows: np.full(len(rows), 0.9)), small_domain()
     model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5  # type: ignore[method-assign]
     oracle = Oracle(model, domain, Budget(10**6))
-    probe = oracle.probe(all_individuals(domain)[:100])
-    assert (oracle.n_found, oracle.n_rejected, len(oracle.take_found())) == (0, 100, 0)
-    assert not probe.is_discriminatory.any()
+    oracle.probe(all_individuals(domain)[:100])
+    assert len(oracle.take_found()) == 0
+    assert (oracle.n_found, oracle.n_rejected) == (0, 100)
+
+
+def test_rejected_pairs_do_not_count_towards_enough() -> None:
+    """Women always get 0.1; quick margins claim a pair for everybody, the scores confirm it in half of the jobs."""
+    model = function_model(lambda rows: np.where((rows[:, 0] == 0) & (rows[:, 1] == 0), 0.1, 0.9))
+    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5  # type: ignore[method-assign]
+    oracle = Oracle(model, small_domain(), Budget(None, None, 50))
+    with pytest.raises(SearchStopped):
+        oracle.probe(np.random.default_rng(0).permutation(all_individuals(small_domain())))
+    pairs = oracle.take_found()
+    assert oracle.n_found == len(pairs) == 50
+    assert oracle.n_rejected > 0
+    assert (pairs.first[:, 1] == 0).all()
 
 
 def test_margins_within_rounding_decide_nothing() -> None:

@@ -121,7 +121,7 @@ class Model:
             margins: FloatArray = shared(self.encoder.encode(rows), columns, values, self.threshold)
             return margins
         variants = np.repeat(rows, len(values), axis=0)
-        variants[:, columns] = np.tile(values, (len(rows), 1))
+        variants.reshape(len(rows), len(values), -1)[:, :, columns] = values
         return self.margins(variants)
 
     def exact_margins(self, rows: FloatArray) -> FloatArray:

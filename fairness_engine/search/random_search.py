@@ -36,6 +36,7 @@ class RandomSearch:
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Draw until the budget is spent or every individual was tested."""
+        oracle.counts_favourable = True
         try:
             n_barren = 0
             while not oracle.is_exhausted and n_barren < 1000:

@@ -39,7 +39,7 @@ def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Deci
         numbers = (positions + 1).tolist()
         sides.append(list(zip(numbers, [side] * len(numbers), *values, scores.tolist(), named, strict=True)))
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
+    writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["pair", "side", *(export_text(column.name) for column in columns), "score", "decision"])
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)

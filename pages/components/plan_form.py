@@ -16,6 +16,7 @@ from pages.components.run_words import DISTRIBUTIONS
 
 _FIRST_CHOICE = "aequitas"
 _CUSTOM = "Custom"
+_CUSTOM_ROWS = 200_000
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
 
@@ -123,22 +124,12 @@ def budget_form() -> Budget:
 
 
 def _custom_budget() -> Budget:
+    st.session_state.setdefault("max_evaluations", _CUSTOM_ROWS)  # a field that starts empty may be emptied again
+    same: dict[str, Any] = {"value": None, "placeholder": "no limit", "persist_state": "session"}
     rows, seconds, found = st.columns(3)
-    max_evaluations = rows.number_input(
-        "Most rows evaluated", 1, _MAX_EXACT, 200_000, key="max_evaluations", persist_state="session"
-    )
-    max_seconds = seconds.number_input(
-        "Most seconds", 1.0, 604_800.0, None, key="max_seconds", placeholder="no limit", persist_state="session"
-    )
-    max_found = found.number_input(
-        "Stop after this many found",
-        1,
-        _MAX_EXACT,
-        None,
-        key="max_found",
-        placeholder="no limit",
-        persist_state="session",
-    )
+    max_evaluations = rows.number_input("Most rows evaluated", 1, _MAX_EXACT, key="max_evaluations", **same)
+    max_seconds = seconds.number_input("Most seconds", 1.0, 604_800.0, key="max_seconds", **same)
+    max_found = found.number_input("Stop after this many found", 1, _MAX_EXACT, key="max_found", **same)
     if max_evaluations is None and max_seconds is None and max_found is None:
         raise SettingError("A search needs a limit: give rows, seconds or a number to find.")
     return Budget(max_evaluations, max_seconds, max_found)

@@ -131,7 +131,7 @@ def budget_text(budget: Budget) -> str:
     """The limits of a budget in words."""
     parts = []
     if budget.max_evaluations:
-        parts.append(f"{wording.count(budget.max_evaluations)} rows evaluated")
+        parts.append(f"{wording.counted(budget.max_evaluations, 'row')} evaluated")
     if budget.max_seconds:
         parts.append(_span(budget.max_seconds))
     if budget.max_found:

@@ -1,0 +1,59 @@
+"""Reviews and real runs for page tests: a sample, one of its models, the real worker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Scope
+from fairness_engine.runs import launch
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.records import FileRole, Review, RunRecord
+from fairness_engine.runs.store import RunStore
+from fairness_engine.samples import find_sample
+
+
+def review_of(store: RunStore, model: str = "census_income_planted", **changes: Any) -> Review:
+    """A review with data, model, scope and fit card."""
+    sample = next(sample for sample in map(find_sample, ("census_income", "credit")) if model.startswith(sample.name))
+    chosen = sample.model(model)
+    schema = sample.schema_for(chosen)
+    fit = {
+        "classes": list(chosen.classes),
+        "favourable": 1,
+        "rows_per_second": 100_000.0,
+        "uses_protected": dict.fromkeys(chosen.protected, True),
+        "output": {"kind": "probability"},
+    }
+    values: dict[str, Any] = {
+        "data_id": store.add_file(sample.data, sample.data.name, FileRole.DATA).id,
+        "model_id": store.add_file(chosen.path, chosen.path.name, FileRole.MODEL).id,
+        "schema": schema,
+        "scope": Scope(chosen.protected),
+        "fit": fit,
+    }
+    return store.save_review(replace(store.create_review("Census, spring"), **(values | changes)))
+
+
+def config_of(review: Review, technique: str = "aequitas", **changes: Any) -> RunConfig:
+    """A search of a review, small enough for a test."""
+    assert review.data_id is not None
+    assert review.model_id is not None
+    assert review.schema is not None
+    assert review.scope is not None
+    same = {"data_id": review.data_id, "model_id": review.model_id, "schema": review.schema, "scope": review.scope}
+    values: dict[str, Any] = {"kind": RunKind.SEARCH, "technique": technique, "budget": Budget(20_000), **same}
+    return RunConfig(**(values | changes))
+
+
+def run_of(store: RunStore, review: Review, technique: str = "aequitas", **changes: Any) -> RunRecord:
+    """A run that has ended, made by the real worker."""
+    run_id = store.create_run(config_of(review, technique, **changes), review.id)
+    return launch.run_in_foreground(store, run_id, lambda _: None)
+
+
+def estimate_of(store: RunStore, review: Review, **changes: Any) -> RunRecord:
+    """An estimate that has ended."""
+    settings = {"kind": RunKind.ESTIMATE, "technique": "", "n_samples": 2000, "budget": Budget(100_000)}
+    return run_of(store, review, **(settings | changes))

@@ -65,7 +65,7 @@ _BAD_LABEL = re.compile(
     re.IGNORECASE,
 )
 _ID_NAME = re.compile(
-    r"(^|[_\W])(id|ids|uuid|guid|index|key|nr|no|number|row|rownum|ssn)$|^column 1$|Id$|ID$", re.IGNORECASE
+    r"(?i:(^|[_\W])(id|ids|uuid|guid|index|key|nr|no|number|row|rownum|ssn)$)|^column 1$|[a-z]Id$|[a-z]ID$"
 )
 _SPLIT_NAME = re.compile(r"^(split|set|subset|part|partition|fold|is_train|train_test)$", re.IGNORECASE)
 _PROTECTED = (

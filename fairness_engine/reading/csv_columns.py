@@ -20,7 +20,8 @@ def read_columns(rows: bytes, delimiter: str, n_columns: int, first_line: int) -
     elif rows.count(b"\n") > MAX_ROWS:
         raise too_many_rows(rows.count(b"\n"))
     # The fast reader takes a quote after a space for a letter.
-    is_plain = not has_quotes or not any(f'{before} "'.encode() in rows for before in (delimiter, " ", "\n"))
+    before_quotes = (f'{sign} "'.encode() for sign in (delimiter, " ", "\n", "\r"))
+    is_plain = not has_quotes or not (rows.startswith(b' "') or any(sign in rows for sign in before_quotes))
     if is_plain:
         try:
             texts = _read_fast(rows, delimiter, n_columns, has_quotes=has_quotes)

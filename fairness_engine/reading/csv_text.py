@@ -63,49 +63,49 @@ def split_header(body: bytes, delimiter: str, name: str) -> tuple[list[str], int
     Raises:
         DataError: too many columns, a header that does not end.
     """
-    end = _end_of_header(body)
-    header = body[:end]
-    if header.count(delimiter.encode()) >= MAX_COLUMNS and b'"' not in header:
-        raise _too_many_columns(header.count(delimiter.encode()) + 1)
-    if len(header) > _MAX_HEADER_BYTES:
-        raise DataError(
-            f"The first line of '{name}' must name the columns, but is {len(header) / 1e6:.1f} MB long. "
-            "Check that the file is a CSV table and that quotes are closed."
-        )
+    lines = _HeaderLines(body, delimiter, name)
     try:
-        names = next(
-            csv.reader(
-                io.StringIO(header.decode("utf-8").strip("\r\n"), newline=""),
-                delimiter=delimiter,
-                skipinitialspace=True,
-            )
-        )
-    except (csv.Error, StopIteration):
-        raise DataError(f"The first line of '{name}' must name the columns, but cannot be read as CSV.") from None
+        reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        names = next((record for record in reader if any(cell.strip() for cell in record)), [""])
+    except csv.Error:
+        raise _endless_header(name) from None
+    if lines.n_quotes % 2 and lines.end == len(body):
+        raise _endless_header(name)
     if len(names) > MAX_COLUMNS:
         raise _too_many_columns(len(names))
-    n_lines = header.count(b"\n") if b"\n" in header else header.count(b"\r")
-    return [column.strip() for column in names], end, max(n_lines, 1)
+    return [column.strip() for column in names], lines.end, lines.n_lines
+
+
+class _HeaderLines:
+    """The lines of a text for the csv module to take as many of as the header needs; knows where it stopped."""
+
+    def __init__(self, body: bytes, delimiter: str, name: str) -> None:
+        self.end = self.n_lines = self.n_quotes = 0
+        self._body, self._delimiter, self._name = body, delimiter, name
+        self._line_ends = re.finditer(rb"\r\n|\n|\r|\Z", body)
+
+    def __iter__(self) -> Iterator[str]:
+        for match in self._line_ends:
+            line = self._body[self.end : match.end()]
+            self.end = match.end()
+            self.n_lines += 1
+            self.n_quotes += line.count(b'"')
+            if b'"' not in line and line.count(self._delimiter.encode()) >= MAX_COLUMNS:
+                raise _too_many_columns(line.count(self._delimiter.encode()) + 1)
+            if self.end > _MAX_HEADER_BYTES:
+                raise _endless_header(self._name)
+            yield line.decode("utf-8")
+
+
+def _endless_header(name: str) -> DataError:
+    return DataError(
+        f"The first line of '{name}' must name the columns, but it does not end: a quote is open, or the line is very long. "
+        "Check that the file is a CSV table and close the quote."
+    )
 
 
 def _too_many_columns(n_columns: int) -> DataError:
     return DataError(f"A table may have at most {MAX_COLUMNS} columns, got {n_columns}. Leave some out.")
-
-
-def _end_of_header(body: bytes) -> int:
-    """Position after the first record that is not blank: the first line end with all quotes closed."""
-    n_quotes = start = 0
-    has_text = False
-    for match in re.finditer(rb"\r\n|\n|\r", body):
-        line = body[start : match.start()]
-        n_quotes += line.count(b'"')
-        has_text = has_text or bool(line.strip())
-        start = match.end()
-        if has_text and n_quotes % 2 == 0:
-            return match.end()
-        if start > _MAX_HEADER_BYTES:
-            break
-    return len(body)
 
 
 def records(body: bytes, delimiter: str, n_columns: int, first_line: int) -> Iterator[tuple[int, list[str]]]:

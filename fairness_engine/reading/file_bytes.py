@@ -58,11 +58,9 @@ def refuse_other_formats(data: bytes, name: str) -> None:
     """Refuse what is named like a table but is none, by its first bytes; nothing is unpacked.
 
     Raises:
-        DataError: empty, too large, an archive, a document, a page, JSON.
+        DataError: too large, an archive, a document, a page, JSON.
     """
     refuse_size(len(data), name)
-    if not data.strip():
-        raise DataError(f"'{name}' is empty: a CSV file needs a line of column names and at least one row.")
     for signature, what, remedy in _SIGNATURES:
         if data.startswith(signature):
             raise DataError(f"'{name}' must be a CSV file, but is {what}. {remedy} and try again with the CSV file.")
@@ -84,7 +82,7 @@ def decode(data: bytes, name: str) -> tuple[bytes, str, str | None]:
         The text, the name of the encoding found, and a sentence where the encoding is a guess.
 
     Raises:
-        DataError: damaged text, or bytes that are no text at all.
+        DataError: no text at all, damaged text, or bytes that are no text.
     """
     encoding, skipped, doubt = _find_encoding(data)
     if encoding == "utf-8":
@@ -96,6 +94,8 @@ def decode(data: bytes, name: str) -> tuple[bytes, str, str | None]:
             raise DataError(
                 f"'{name}' says that it is {encoding} text, but is damaged. Save it again as UTF-8."
             ) from None
+    if not body.strip():
+        raise DataError(f"'{name}' is empty: a CSV file needs a line of column names and at least one row.")
     position = body.find(b"\0")
     if position >= 0:
         line = body.count(b"\n", 0, position) + 1

@@ -32,17 +32,19 @@ class Child:
 
     Args:
         send: writes one line to the parent.
+        at_end: called when the parent is gone, while a request may be at work.
     """
 
-    def __init__(self, send: Callable[[str], None]) -> None:
+    def __init__(self, send: Callable[[str], None], at_end: Callable[[], None]) -> None:
         self._send = send
+        self._at_end = at_end
         self._opened: Opened | None = None
         self._cancel = threading.Event()
 
     def listen(self, requests: BinaryIO) -> Iterator[Request]:
         """Requests of a stream, in order, until it ends; ``cancel`` takes effect at once, on its own thread.
 
-        The end of the stream means that the parent is gone: the process ends then, whatever it is doing.
+        The end of the stream means that the parent is gone: the work at hand is cancelled.
         """
         waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
         threading.Thread(target=self._hear, args=(requests, waiting), daemon=True).start()
@@ -58,9 +60,7 @@ class Child:
                 waiting.put(request)
         self._cancel.set()
         waiting.put({"do": "end"})
-        ended = threading.Timer(1.0, os._exit, args=(0,))
-        ended.daemon = True
-        ended.start()
+        self._at_end()
 
     def answer(self, request: Request) -> None:
         """Do what a request asks; whatever goes wrong becomes its reply."""
@@ -129,6 +129,13 @@ def split(event: Event) -> Iterator[Event]:
         yield PairsFound(event.pairs[start : start + size])
 
 
+def _leave_soon() -> None:
+    """End the process in a second, whatever it is doing."""
+    timer = threading.Timer(1.0, os._exit, args=(0,))
+    timer.daemon = True
+    timer.start()
+
+
 def _take_stdout() -> Callable[[str], None]:
     """Keep the real standard output for replies; whatever libraries print goes to the log."""
     sys.stdout.flush()
@@ -161,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     send = _take_stdout()
     protections = sandbox.enter(options.scratch, options.readable, options.parent)
     send(json.dumps({"hello": protections}))
-    child = Child(send)
+    child = Child(send, _leave_soon)
     for request in child.listen(sys.stdin.buffer):
         child.answer(request)
     return 0

@@ -21,6 +21,7 @@ from fairness_engine.errors import ProcessError
 from fairness_engine.runs import sandbox
 from fairness_engine.runs.protocol import MAX_LINE_BYTES, raise_failure, read_object
 
+PROGRAM = "fairness_engine.runs.child"
 _CHUNK_BYTES = 1 << 20
 _EXIT_SECONDS = 2.0
 _SEND_SECONDS = 30.0
@@ -61,7 +62,7 @@ class ModelProcess:
         self._last_id = 0
         numba_cache = self._scratch / "numba"
         _copy_compiled(compiled_folder(workspace), numba_cache)
-        command = [sys.executable, "-P", "-m", "fairness_engine.runs.child", "--scratch", str(self._scratch)]
+        command = [sys.executable, "-P", "-m", PROGRAM, "--scratch", str(self._scratch)]
         command += [text for path in readable for text in ("--readable", str(path))]
         command += ["--parent", str(os.getpid())] if ends_with_thread else []
         try:
@@ -243,7 +244,7 @@ def prepare_compiled(workspace: Path, log: Path | None) -> None:
     if stamp.exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", "fairness_engine.runs.child", "--warm"]
+    command = [sys.executable, "-P", "-m", PROGRAM, "--warm"]
     with (log or Path(os.devnull)).open("ab") as errors, contextlib.suppress(subprocess.SubprocessError, OSError):
         environment = sandbox.child_environment(folder, folder)
         subprocess.run(  # noqa: S603 - our own program

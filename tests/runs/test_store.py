@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
+from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Progress, StopReason
@@ -15,7 +16,6 @@ from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.budget import Budget
 
 SCHEMA = Schema(
     (

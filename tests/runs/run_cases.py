@@ -1,0 +1,73 @@
+"""A small review on the sample data, and waiting for a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Scope
+from fairness_engine.runs import launch
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.schema import Schema
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "sample_data" / "census_income.csv"
+SCHEMA = ROOT / "sample_data" / "census_income.schema.json"
+MODEL = ROOT / "sample_models" / "census_income_network.keras"
+SCOPE = Scope(("sex",))
+ENDLESS = Budget(max_evaluations=10**12)
+
+
+def census_config(store: RunStore, **changes: Any) -> RunConfig:
+    """A random search on the sample network, of 20,000 evaluations."""
+    data = store.add_file(DATA, DATA.name, FileRole.DATA)
+    model = store.add_file(MODEL, MODEL.name, FileRole.MODEL)
+    values = {"technique": "random", "budget": Budget(max_evaluations=20_000), "seed": 1, "scope": SCOPE, **changes}
+    return RunConfig(values.pop("kind", RunKind.SEARCH), data.id, model.id, Schema.read(SCHEMA), **values)
+
+
+def endless_config(store: RunStore, **changes: Any) -> RunConfig:
+    """A search that ends only when told to: the walk meets new people in a domain of billions."""
+    return census_config(store, technique="aequitas", budget=ENDLESS, **changes)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> float:
+    """Wait until something holds; returns how long it took."""
+    started = time.monotonic()
+    while not condition():
+        if time.monotonic() - started > seconds:
+            raise AssertionError(f"did not happen within {seconds} s")
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+def wait_for_pairs(store: RunStore, run_id: str, n_pairs: int = 1) -> RunRecord:
+    """Wait until a working run has stored some pairs."""
+    wait_for(lambda: store.n_pairs(run_id) >= n_pairs or store.run(run_id).state.is_final)
+    run = store.run(run_id)
+    assert run.state is RunState.RUNNING, (run.state, run.message)
+    return run
+
+
+def wait_for_end(store: RunStore, run_id: str, seconds: float = 60.0) -> RunRecord:
+    """Wait until a run has ended, looking at it as a page does."""
+    wait_for(lambda: launch.refresh(store, run_id).state.is_final, seconds)
+    return store.run(run_id)
+
+
+def children_of(pid: int) -> list[int]:
+    """Ids of the processes that a process started and that still work."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if int(parent) == pid and state not in "ZX":
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,265 @@
+"""Runs from start to end in real processes: finished, cancelled, killed, waiting, left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain
+from fairness_engine.errors import RunError
+from fairness_engine.events import Pairs, StopReason
+from fairness_engine.runs import launch
+from fairness_engine.runs.alive import birth, host_name
+from fairness_engine.runs.config import RunKind
+from fairness_engine.runs.sandbox import PROTECTIONS
+from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One workspace for all tests, so that the searches' loops are compiled once."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture
+def store(workspace: Path) -> Iterator[RunStore]:
+    store = RunStore(workspace)
+    yield store
+    for run in store.runs_in(RunState.QUEUED, RunState.RUNNING):
+        store.request_cancel(run.id)
+    for run in store.runs():
+        wait_for_end(store, run.id)
+    store.close()
+
+
+def foreground(store: RunStore, **changes: object) -> RunRecord:
+    run_id = store.create_run(census_config(store, **changes))
+    return launch.run_in_foreground(store, run_id, lambda run: None)
+
+
+def as_bytes(pairs: Pairs) -> bytes:
+    return b"".join(getattr(pairs, name).tobytes() for name in Pairs.__dataclass_fields__)
+
+
+def test_a_search_ends_with_every_pair_stored(store: RunStore) -> None:
+    run_id = store.create_run(census_config(store))
+    seen: list[RunRecord] = []
+    run = launch.run_in_foreground(store, run_id, seen.append)
+    assert (run.state, run.stop_reason, run.message) == (RunState.FINISHED, StopReason.EVALUATIONS, None)
+    assert seen[-1] == run
+    assert run.evaluations == 20_000
+    assert run.n_tried == 10_000
+    pairs = store.pairs(run_id)
+    assert len(pairs) == run.n_found == store.n_pairs(run_id) > 10
+    domain = Domain(run.config.schema, run.config.scope)
+    assert domain.contains(pairs.first).all()
+    assert np.array_equal(pairs.first[:, domain.free], pairs.second[:, domain.free])
+    assert (pairs.decision_first != pairs.decision_second).all()
+    assert len(np.unique(domain.keys(pairs.first))) == len(pairs)
+    curve = store.progress(run_id)
+    assert curve.iloc[-1][["evaluations", "n_found"]].tolist() == [20_000, run.n_found]
+    results = store.results(run_id)
+    assert set(results["protections"]) <= set(PROTECTIONS)
+    assert len(results["group_score"]["shares"]) == domain.n_variants
+    assert len(list(store.run_folder(run_id).glob("*.parquet"))) == 1
+    assert not list((store.workspace / "scratch").glob("*/*"))
+
+
+def test_a_part_of_the_pairs_can_be_read(store: RunStore) -> None:
+    run = foreground(store)
+    every = store.pairs(run.id)
+    part = store.pairs(run.id, limit=5, offset=3)
+    assert as_bytes(part) == as_bytes(every[3:8])
+    assert len(store.pairs(run.id, limit=0)) == len(store.pairs(run.id, offset=10**9)) == 0
+
+
+def test_the_same_seed_finds_the_same_pairs_and_another_others(store: RunStore) -> None:
+    first, again, other = (
+        store.pairs(foreground(store, technique="aequitas", seed=seed, budget=Budget(max_evaluations=60_000)).id)
+        for seed in (5, 5, 6)
+    )
+    assert as_bytes(first) == as_bytes(again)
+    assert as_bytes(first) != as_bytes(other)
+
+
+def test_an_estimate_stores_its_share_and_curve(store: RunStore) -> None:
+    run = foreground(store, kind=RunKind.ESTIMATE, technique="", n_samples=4000, distribution="data")
+    assert (run.state, run.stop_reason) == (RunState.FINISHED, StopReason.EXHAUSTED)
+    results = store.results(run.id)
+    share = results["share"]
+    assert share["n"] == run.n_tried == 4000
+    assert share["distribution"] == "data"
+    assert 0 <= share["low"] <= share["share"] <= share["high"] < 1
+    assert results["share_curve"][-1] == [4000, share["share"], share["low"], share["high"]]
+
+
+def test_an_estimate_takes_all_its_samples_whatever_the_budget_of_a_search(store: RunStore) -> None:
+    run = foreground(store, kind=RunKind.ESTIMATE, technique="", n_samples=3000, budget=Budget(max_evaluations=10))
+    assert store.results(run.id)["share"]["n"] == 3000
+
+
+def test_bad_input_is_a_failed_run_with_one_sentence(store: RunStore) -> None:
+    model = store.add_file(b"this is no model", "model.keras", FileRole.MODEL)
+    config = census_config(store)
+    object.__setattr__(config, "model_id", model.id)
+    run = launch.run_in_foreground(store, store.create_run(config), lambda run: None)
+    assert (run.state, run.stop_reason) == (RunState.FAILED, None)
+    assert run.message
+    assert "Traceback" not in run.message
+
+
+def test_a_cancelled_run_stops_within_half_a_second_and_keeps_its_pairs(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    launch.launch(store, run_id)
+    wait_for_pairs(store, run_id, 100)
+    store.request_cancel(run_id)
+    seconds = wait_for(lambda: store.run(run_id).state.is_final)
+    run = store.run(run_id)
+    assert (run.state, run.stop_reason, run.message) == (RunState.CANCELLED, StopReason.CANCELLED, None)
+    assert len(store.pairs(run_id)) == run.n_found >= 100
+    assert seconds < 1.0  # 0.5 s on a machine that does nothing else
+
+
+@NEEDS_PROC
+def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    launch.launch(store, run_id)
+    run = wait_for_pairs(store, run_id)
+    assert run.worker_pid is not None
+    (child,) = children_of(run.worker_pid)
+    before = store.n_pairs(run_id)
+    os.kill(run.worker_pid, signal.SIGKILL)
+    wait_for(lambda: launch.refresh(store, run_id).state is RunState.CRASHED, 2)
+    assert store.run(run_id).message == launch.CRASH_MESSAGE
+    wait_for(lambda: birth(child) is None, 3)
+    assert len(store.pairs(run_id)) == store.n_pairs(run_id) >= before > 0
+    assert foreground(store).state is RunState.FINISHED
+    assert not list((store.workspace / "scratch").glob("*/*"))
+
+
+@NEEDS_PROC
+def test_a_killed_model_process_is_a_crash_with_its_pairs_and_a_sentence(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    launch.launch(store, run_id)
+    run = wait_for_pairs(store, run_id)
+    before = time.monotonic()
+    os.kill(children_of(run.worker_pid or 0)[0], signal.SIGKILL)
+    run = wait_for_end(store, run_id)
+    assert time.monotonic() - before < 2
+    assert run.state is RunState.CRASHED
+    assert "it was killed" in (run.message or "")
+    # at most what was found in one interval of reports is lost
+    assert store.n_pairs(run_id) == len(store.pairs(run_id)) > 0
+    assert "it was killed" in (store.run_folder(run_id) / "run.log").read_text()
+
+
+def test_a_worker_that_is_told_to_end_cancels_its_run(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    launch.launch(store, run_id)
+    run = wait_for_pairs(store, run_id)
+    os.kill(run.worker_pid or 0, signal.SIGTERM)
+    assert wait_for_end(store, run_id).state is RunState.CANCELLED
+
+
+def test_runs_wait_for_a_place_and_start_by_themselves(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, "1")
+    first, second, third = (
+        store.create_run(c) for c in (endless_config(store), census_config(store), census_config(store))
+    )
+    for run_id in (first, second, third):
+        launch.launch(store, run_id)
+    wait_for_pairs(store, first)
+    assert [launch.refresh(store, run_id).state for run_id in (second, third)] == [RunState.QUEUED] * 2
+    store.request_cancel(second)
+    assert store.run(second).state is RunState.CANCELLED
+    store.request_cancel(first)
+    # nobody looks: the worker of the first starts the third
+    wait_for(lambda: store.run(third).state.is_final)
+    assert store.run(third).state is RunState.FINISHED
+    assert store.run(third).started >= store.run(first).finished  # type: ignore[operator]  # both ended
+
+
+def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from fairness_engine.runs import launch; from fairness_engine.runs.store import RunStore\n"
+        "launch.launch(RunStore(Path(sys.argv[1])), sys.argv[2])\n"
+    )
+    command = [sys.executable, "-c", program, str(store.workspace), run_id]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL)
+    wait_for_pairs(store, run_id)
+    found_again = RunStore(store.workspace)
+    before = found_again.n_pairs(run_id)
+    wait_for(lambda: found_again.n_pairs(run_id) > before)
+    found_again.request_cancel(run_id)
+    assert wait_for_end(found_again, run_id).state is RunState.CANCELLED
+    found_again.close()
+
+
+def test_an_interrupt_in_the_foreground_cancels_and_keeps(store: RunStore) -> None:
+    run_id = store.create_run(endless_config(store))
+    run = launch.run_in_foreground(store, run_id, lambda run: None, lambda: store.n_pairs(run_id) > 0)
+    assert run.state is RunState.CANCELLED
+    assert len(store.pairs(run_id)) > 0
+
+
+def test_only_one_process_works_a_run(store: RunStore) -> None:
+    run_id = store.create_run(census_config(store))
+    assert store.reserve(run_id, None)
+    assert not store.reserve(run_id, None)
+    command = [sys.executable, "-m", "fairness_engine.runs.worker", "--workspace", str(store.workspace), run_id]
+    rivals = [subprocess.Popen(command, cwd=ROOT) for _ in range(2)]
+    assert [rival.wait(60) for rival in rivals] == [0, 0]
+    run = store.run(run_id)
+    assert run.state is RunState.FINISHED
+    assert len(store.pairs(run_id)) == run.n_found
+
+
+def test_a_worker_that_never_claims_its_run_is_given_up(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch.sys, "executable", "/bin/false")
+    run_id = store.create_run(census_config(store))
+    launch.launch(store, run_id)
+    run = wait_for_end(store, run_id, 5)
+    assert (run.state, run.message) == (RunState.CRASHED, launch.START_MESSAGE)
+
+
+def test_a_worker_elsewhere_counts_as_gone_when_it_was_not_heard_of(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, "another machine", 1, "long ago")
+    assert launch.refresh(store, run_id).state is RunState.RUNNING
+    monkeypatch.setattr(launch, "_OTHER_HOST_SECONDS", 0.0)
+    assert launch.refresh(store, run_id).state is RunState.CRASHED
+
+
+def test_a_reused_process_id_is_not_taken_for_the_worker(store: RunStore) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, host_name(), os.getpid(), "another birth")
+    assert launch.refresh(store, run_id).state is RunState.CRASHED
+
+
+def test_an_unknown_run_cannot_be_launched(store: RunStore) -> None:
+    with pytest.raises(RunError, match="no run 'x'"):
+        launch.launch(store, "x")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("3", 3), ("0", 1), ("", max(2, os.cpu_count() or 2)), ("x", max(2, os.cpu_count() or 2))]
+)
+def test_how_many_may_work(given: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, given)
+    assert launch.max_at_work() == expected

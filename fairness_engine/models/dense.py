@@ -213,6 +213,21 @@ class DenseNetwork:
         layer = Layer(first.weights * scale[:, None], biases, first.activation, first.slope)
         return DenseNetwork((layer, *self.layers[1:]), self.feature_names, self.kind)
 
+    def with_class_order(self, order: Sequence[int]) -> DenseNetwork | None:
+        """The network with its classes put into another order; ``None`` where one output cannot be mirrored.
+
+        Args:
+            order: for every class of the result, the class of this network.
+        """
+        last = self.layers[-1]
+        if last.weights.shape[1] > 1:
+            layer = Layer(last.weights[:, list(order)], last.biases[list(order)], last.activation, last.slope)
+        elif last.activation in (Activation.SIGMOID, Activation.LINEAR, Activation.TANH):
+            layer = Layer(-last.weights, -last.biases, last.activation)
+        else:
+            return None
+        return DenseNetwork((*self.layers[:-1], layer), self.feature_names, self.kind)
+
     def _stack(self, dtype: type[np.floating[Any]]) -> _Stack:
         weights = [layer.weights for layer in self.layers]
         biases = [layer.biases for layer in self.layers]

@@ -106,6 +106,16 @@ class LabelsEncoder:
         self.names = tuple(column.name for column in self._columns)
         self._values = [_file_values(column) for column in self._columns]
 
+    def respell(self, name: str, values: Sequence[Any]) -> None:
+        """Pass other values for the categories of a column than the file holds.
+
+        Args:
+            values: one a category, in the schema's order.
+        """
+        spelled = np.empty(len(values), dtype=object)
+        spelled[:] = values
+        self._values[self.names.index(name)] = spelled
+
     def encode(self, rows: FloatArray) -> pd.DataFrame:
         """``(n_rows, n_columns)`` -> a frame of ``n_rows``; text columns are of dtype object."""
         import pandas as pd

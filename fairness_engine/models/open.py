@@ -1,31 +1,38 @@
-"""Opens a model file: the format is told by its content, the name's suffix only decides what content cannot.
+"""Opens a model file and binds it to a schema.
 
 Everything is refused that could run code or read other files. Only the process that may hold an uploaded model calls this.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fairness_engine.errors import SettingError
+from fairness_engine.models.classes import match_classes
+from fairness_engine.models.composite import Rearranged
 from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder, sample_rows
+from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
+from fairness_engine.models.probing import probe
 from fairness_engine.schema import Schema
 
-MAX_MODEL_BYTES = 200_000_000
-_HEAD_BYTES = 4096
 _ROUNDING_ROWS = 10_000
 
 
-class FileFormat(StrEnum):
-    """The formats of model files, in the words of a screen."""
+@dataclass(frozen=True)
+class _Read:
+    """What a file yields: a predictor, or an estimator that becomes one when bound; names of its classes; notes."""
 
-    KERAS = "Keras (.keras)"
-    KERAS_H5 = "Keras (.h5)"
+    predictor: Predictor | None = None
+    estimator: Any = None
+    classes: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def open_model(
@@ -43,7 +50,8 @@ def open_model(
     Args:
         path: the file.
         schema: what a row is.
-        classes: what the label's column holds for class 0, 1, ...; ``None`` takes the model's own, or "0", "1", ...
+        classes: the data's outcomes, in its order; the model's classes are matched to them by name, else by position.
+            ``None`` takes the model's own names, or "0", "1", ...
         favourable: index in ``classes`` of the outcome that is good for the person.
         threshold: two classes only: above it the decision is class 1; ``None`` takes 0.5, or 0 for logits.
         unsafe_formats: read pickle and joblib files, which run code on load.
@@ -53,18 +61,30 @@ def open_model(
         ModelError: the file is damaged, refused or not of a known format.
         FitError: the model's inputs cannot be made from the schema's columns.
     """
-    from fairness_engine.models.keras_file import read_keras
+    file_format = detect_format(path, name or path.name)
+    read = _read(path, file_format, unsafe_formats)
+    notes, own = read.notes, read.classes
+    if read.estimator is not None:
+        from fairness_engine.models.estimator_binding import bind_estimator
+        from fairness_engine.models.sklearn_model import prepare_estimator
 
-    network = read_keras(path)
-    encoder = choose_encoder(schema, network.n_inputs, network.feature_names)
+        estimator = prepare_estimator(read.estimator)
+        predictor, encoder, more = bind_estimator(estimator, schema)
+        own, notes = tuple(str(name) for name in estimator.classes_), (*notes, *more)
+    else:
+        assert read.predictor is not None  # a file yields one or the other
+        predictor = read.predictor
+        encoder = choose_encoder(schema, predictor.n_inputs, getattr(predictor, "feature_names", None))
     return bind(
-        network,
+        predictor,
         encoder,
         schema,
         classes=classes,
+        own_classes=own,
         favourable=favourable,
         threshold=threshold,
-        file_format=FileFormat.KERAS,
+        file_format=file_format,
+        notes=notes,
     )
 
 
@@ -74,26 +94,101 @@ def bind(
     schema: Schema,
     *,
     classes: tuple[str, ...] | None = None,
+    own_classes: Sequence[object] | None = None,
     favourable: int = 1,
     threshold: float | None = None,
     file_format: str = "",
     notes: tuple[str, ...] = (),
 ) -> Model:
-    """A model of a predictor and an encoder; a plain shift of codes is folded into a network's first layer."""
+    """A model of a predictor and an encoder, tried on a few rows.
+
+    A plain shift of codes is folded into a network's first layer, so that it costs nothing.
+
+    Args:
+        own_classes: what the predictor calls its classes; ``None`` when they are numbered.
+
+    Others as in ``open_model``.
+
+    Raises:
+        FitError: the predictor fails on rows of the schema.
+        SettingError: the favourable class is none of the model's.
+    """
+    match = match_classes(predictor.n_scores if predictor.n_scores > 1 else 2, own_classes, classes, schema)
+    if match.order is not None:
+        predictor = _rearrange(predictor, match.order)
     affine = encoder.affine() if isinstance(encoder, CodesEncoder) and not encoder.is_identity else None
     if affine is not None and isinstance(predictor, DenseNetwork):
         predictor, encoder = predictor.with_affine_inputs(*affine), FoldedEncoder(encoder)
-    n_classes = 2 if predictor.n_scores == 1 else predictor.n_scores
-    if threshold is None:
-        threshold = 0.0 if predictor.output is Output.LOGIT else 0.5
+    if not 0 <= favourable < len(match.classes):
+        raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
+    default = 0.0 if predictor.output is Output.LOGIT else 0.5
     model = Model(
         predictor,
         encoder,
-        threshold,
-        classes or tuple(str(i) for i in range(n_classes)),
+        default if threshold is None else threshold,
+        match.classes,
         favourable,
         format=file_format,
-        notes=notes,
+        notes=(*notes, *match.notes, *_encoding_notes(encoder, schema)),
     )
+    probe(model, schema)
     rows = sample_rows(schema, _ROUNDING_ROWS, np.random.default_rng(0))
     return replace(model, rounding=measure_rounding(model, rows))
+
+
+def _read(path: Path, file_format: FileFormat, unsafe_formats: bool) -> _Read:
+    if file_format in (FileFormat.KERAS, FileFormat.KERAS_H5):
+        return _Read(_read_keras(path))
+    if file_format is FileFormat.SKOPS:
+        from fairness_engine.models.skops_file import read_skops
+
+        estimator, notes = read_skops(path)
+        return _Read(estimator=estimator, notes=notes)
+    if file_format is FileFormat.PICKLE:
+        from fairness_engine.models.pickle_file import read_pickle
+
+        estimator, notes = read_pickle(path, unsafe_formats)
+        return _Read(estimator=estimator, notes=notes)
+    if file_format is FileFormat.ONNX:
+        from fairness_engine.models.onnx_file import read_onnx
+
+        predictor, own = read_onnx(path)
+        return _Read(predictor, classes=own)
+    from fairness_engine.models.nnet_file import read_nnet
+
+    return _Read(read_nnet(path))
+
+
+def _read_keras(path: Path) -> Predictor:
+    from fairness_engine.models.keras_config import UnreadArchitectureError
+    from fairness_engine.models.keras_file import read_keras
+
+    try:
+        return read_keras(path)
+    except UnreadArchitectureError:
+        from fairness_engine.models.keras_runtime import KerasRuntime
+
+        return KerasRuntime(path)
+
+
+def _rearrange(predictor: Predictor, order: tuple[int, ...]) -> Predictor:
+    if isinstance(predictor, DenseNetwork):
+        network = predictor.with_class_order(order)
+        if network is not None:
+            return network
+    return Rearranged(predictor, order)
+
+
+def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:
+    """Say when categories that are text in the file are passed as numbers of the engine's own making."""
+    if not isinstance(encoder, CodesEncoder):
+        return ()
+    for i in encoder.order:
+        column = schema.inputs[int(i)]
+        if any(isinstance(code, str) for code in column.codes):
+            first, last = column.labels[0], column.labels[-1]
+            return (
+                f"The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema ('{column.name}': "
+                f"'{first}' is 0, '{last}' is {len(column.codes) - 1}). Check that the model was trained with this order.",
+            )
+    return ()

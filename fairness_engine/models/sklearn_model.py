@@ -67,6 +67,12 @@ def takes_frame(estimator: Any) -> bool:
     return False
 
 
+def reads_text(estimator: Any) -> bool:
+    """Whether the estimator takes a list of texts instead of a table."""
+    steps = getattr(estimator, "steps", ())
+    return bool(steps) and type(steps[0][1]).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
+
+
 def input_names(estimator: Any) -> tuple[str, ...] | None:
     """What the estimator calls its inputs, in its order."""
     names = getattr(estimator, "feature_names_in_", None)

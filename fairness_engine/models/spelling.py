@@ -29,13 +29,14 @@ def spell(column: Column, known: Mapping[str, list[Any]]) -> tuple[list[Any], li
     """
     if column.kind is not Kind.CATEGORICAL or column.name not in known:
         return list(column.codes), []
-    own = {_normal(value): value for value in known[column.name]}
-    values = [own.get(_normal(code), code) for code in column.codes]
-    missing = [label for code, label in zip(column.codes, column.labels, strict=True) if _normal(code) not in own]
+    own = {normal(value): value for value in known[column.name]}
+    values = [own.get(normal(code), code) for code in column.codes]
+    missing = [label for code, label in zip(column.codes, column.labels, strict=True) if normal(code) not in own]
     return values, missing
 
 
-def _normal(value: Any) -> str:
+def normal(value: Any) -> str:
+    """A category or outcome without blanks around it, and a number in one spelling: ``1``, ``1.0`` and `` 1`` are equal."""
     text = str(value).strip()
     try:
         number = float(text)

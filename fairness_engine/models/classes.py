@@ -1,0 +1,86 @@
+"""Which class of the model is which outcome of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairness_engine.models.spelling import normal
+from fairness_engine.schema import Schema
+
+
+@dataclass(frozen=True)
+class ClassMatch:
+    """How the model's classes are put into the data's order.
+
+    Args:
+        classes: names of class 0, 1, ... after ``order``.
+        order: for every class of the result, the class of the model; ``None`` to leave them.
+        notes: one sentence each, where a user should look.
+    """
+
+    classes: tuple[str, ...]
+    order: tuple[int, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def match_classes(
+    n_classes: int, own: Sequence[object] | None, classes: tuple[str, ...] | None, schema: Schema
+) -> ClassMatch:
+    """Match by what the label's column holds, then by what people read, then by position.
+
+    Args:
+        n_classes: of the model.
+        own: what the model calls its classes; ``None`` for networks, whose output i stands for the code i.
+        classes: the data's outcomes; ``None`` when it has none.
+        schema: says which codes the label's column holds.
+    """
+    own_names = tuple(str(name) for name in own) if own is not None else tuple(str(i) for i in range(n_classes))
+    if classes is None:
+        return ClassMatch(own_names)
+    if len(classes) != n_classes:
+        note = (
+            f"The model decides between {n_classes} classes, but the data has {len(classes)} outcomes "
+            f"({', '.join(classes[:6])}). Choose the label column the model was trained on."
+        )
+        return ClassMatch(own_names, notes=(note,))
+    for names in (_label_codes(schema, classes), classes):
+        order = _order(own_names, names)
+        if order is not None:
+            return ClassMatch(classes, None if order == tuple(range(n_classes)) else order)
+    if own is None or _is_numbering(own_names):
+        return ClassMatch(classes)
+    note = (
+        f"The model's classes are {', '.join(own_names[:6])}, the data's outcomes {', '.join(classes[:6])}: they are matched "
+        "in this order. Check that the favourable outcome is right."
+    )
+    return ClassMatch(classes, notes=(note,))
+
+
+def _label_codes(schema: Schema, classes: tuple[str, ...]) -> tuple[str, ...] | None:
+    """What the label's column holds for each outcome."""
+    for column in schema.columns:
+        if column.name == schema.label and set(column.labels) == set(classes):
+            codes = dict(zip(column.labels, column.codes, strict=True))
+            return tuple(str(codes[name]) for name in classes)
+    return None
+
+
+def _order(own: tuple[str, ...], names: tuple[str, ...] | None) -> tuple[int, ...] | None:
+    if names is None:
+        return None
+    positions = {_outcome(name): i for i, name in enumerate(own)}
+    wanted = [_outcome(name) for name in names]
+    if len(positions) != len(own) or set(wanted) != set(positions):
+        return None
+    return tuple(positions[name] for name in wanted)
+
+
+def _outcome(name: str) -> str:
+    return normal(name).rstrip(".").casefold()
+
+
+def _is_numbering(names: tuple[str, ...]) -> bool:
+    numbers = [normal(name) for name in names]
+    first = 1 if numbers[0] == "1" else 0
+    return numbers in ([str(i + first) for i in range(len(names))], ["-1", "1"], ["False", "True"])

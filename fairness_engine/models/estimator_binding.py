@@ -1,0 +1,100 @@
+"""Binds a scikit-learn estimator to a schema: the encoder it needs, and the fastest predictor that agrees with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.errors import FitError
+from fairness_engine.events import IntArray
+from fairness_engine.models.composite import Transformed
+from fairness_engine.models.encoding import LabelsEncoder, choose_encoder, sample_rows
+from fairness_engine.models.model import Encoder, Output, Predictor, decide
+from fairness_engine.models.sklearn_model import (
+    EstimatorPredictor,
+    ask,
+    class_indices,
+    compile_estimator,
+    input_names,
+    reads_text,
+    takes_frame,
+)
+from fairness_engine.models.spelling import known_categories, spell
+from fairness_engine.models.tabulated import tabulate
+from fairness_engine.models.trees import BoostedTrees, Forest
+from fairness_engine.schema import Schema
+
+_N_COMPARED = 1_000
+
+
+def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, tuple[str, ...]]:
+    """A predictor, its encoder, and notes for the user.
+
+    Args:
+        estimator: from ``prepare_estimator``.
+        schema: what a row is.
+
+    Raises:
+        FitError: the estimator's inputs cannot be made from the schema's columns.
+    """
+    if reads_text(estimator):
+        raise FitError(
+            "The model reads text, but a search needs a model of tables. Use the group views for a model of text."
+        )
+    n_inputs = getattr(estimator, "n_features_in_", None)
+    encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
+    notes = _respell(encoder, estimator, schema)
+    rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
+    try:
+        inputs = encoder.encode(rows)
+        expected = class_indices(estimator, ask(estimator, "predict", inputs))
+    except Exception:  # noqa: BLE001 - a model may raise anything; the probe says what, and on which category
+        return EstimatorPredictor(estimator), encoder, notes
+    if len(expected) != len(rows):
+        raise FitError(
+            f"The model must decide every row, but it gave {len(expected)} decisions for {len(rows)} rows. Check that it "
+            "is a classifier of tables, not of text."
+        )
+    predictor = compile_estimator(estimator)
+    if isinstance(predictor, EstimatorPredictor) or not _agrees(predictor, inputs, expected):
+        return _ask_itself(estimator, inputs, expected), encoder, notes
+    if isinstance(predictor, Transformed):
+        needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
+        tabulated = tabulate(schema, encoder, predictor.transform, needs)
+        if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
+            return predictor.final, tabulated, notes
+    return predictor, encoder, notes
+
+
+def _ask_itself(estimator: Any, inputs: Any, expected: IntArray) -> Predictor:
+    """The estimator's own scores, by the first method whose decisions are those of ``predict``."""
+    for method in EstimatorPredictor(estimator).methods():
+        predictor = EstimatorPredictor(estimator, method)
+        if _agrees(predictor, inputs, expected):
+            return predictor
+    return EstimatorPredictor(estimator, "predict")
+
+
+def _agrees(predictor: Predictor, inputs: Any, expected: IntArray) -> bool:
+    threshold = 0.0 if predictor.output is Output.LOGIT else 0.5
+    return bool((decide(predictor.predict(inputs), threshold) == expected).all())
+
+
+def _respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
+    """Pass categories as the model spells them, and say which it does not know."""
+    if not isinstance(encoder, LabelsEncoder):
+        return ()
+    known = known_categories(estimator)
+    notes = []
+    for name in encoder.names:
+        column = schema.column(name)
+        values, missing = spell(column, known)
+        if values != list(column.codes):
+            encoder.respell(name, values)
+        if missing:
+            notes.append(
+                f"The model does not know {len(missing)} of the categories of '{name}', for example '{missing[0]}': it was "
+                "trained without them. Remove them from the column's domain, or retrain."
+            )
+    return tuple(notes)

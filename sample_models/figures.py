@@ -22,8 +22,14 @@ MARKERS = ("<!-- figures: written by sample_models/make.py -->", "<!-- end of fi
 Decide = Callable[[FloatArray], IntArray]
 
 
-def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...]) -> dict[str, Any]:
+def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...], max_rows: int = MAX_ROWS) -> dict[str, Any]:
     """Accuracy on the held-out quarter, and sampled shares of discriminatory individuals.
+
+    Args:
+        table: what the model was trained on.
+        decide: classes of rows of the engine.
+        protected: names of the protected attributes.
+        max_rows: how many rows the model may decide for the uniform share.
 
     Returns:
         ``accuracy`` and ``majority_share`` of the last quarter of the rows; ``uniform_share`` of ``n_individuals`` uniform
@@ -32,7 +38,7 @@ def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...]) -> d
     rows, labels = table.sample()
     held_out = slice(len(rows) * 3 // 4, None)
     domain = Domain(table.rule.schema, Scope(protected))
-    n = min(MAX_INDIVIDUALS, MAX_ROWS // domain.n_variants)
+    n = min(MAX_INDIVIDUALS, max_rows // domain.n_variants)
     drawn = domain.sample(n, np.random.Generator(np.random.PCG64(SEED)))
     truth = labels[held_out]
     return {

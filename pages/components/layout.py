@@ -37,6 +37,10 @@ STYLE = """
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
   {min-width: 15.5rem;}
+@media (max-width: 1300px) {
+  [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
+    {min-width: 18rem;}
+}
 [class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
   {min-width: 25rem;}
 .st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}

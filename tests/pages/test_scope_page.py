@@ -1,0 +1,146 @@
+"""The Scope page: who is compared, bins of a number, decision, limits, size, saving."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import said
+from said import OpenApp
+
+from fairness_engine.dataset import infer_schema, read_table
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.errors import SettingError
+from fairness_engine.runs.store import FileRole, Review, RunStore
+from fairness_engine.schema import Column, Kind, Schema
+from pages.components import scope_form
+
+SCOPE = "pages/prepare/scope.py"
+CSV = (
+    "sex,age,income,job,outcome\n"
+    + "".join(
+        f"{('Female', 'Male')[i % 2]},{20 + i % 30},{1000.5 + i},{('clerk', 'nurse')[i % 3 // 2]},{('no', 'yes')[i % 5 // 4]}\n"
+        for i in range(150)
+    )
+).encode()
+FIT = {
+    "output": {"min": 0.1, "max": 0.9, "kind": "probability"},
+    "rows_per_second": 1e6,
+    "uses_protected": {"sex": True},
+}
+
+
+@pytest.fixture
+def review(store: RunStore) -> Review:
+    """A review that has all but its scope."""
+    schema = infer_schema(read_table(CSV, "people.csv")).with_protected(("sex", "age"))
+    data = store.add_file(CSV, "people.csv", FileRole.DATA)
+    model = store.add_file(b"not opened here", "m.keras", FileRole.MODEL)
+    empty = store.create_review("People")
+    return store.save_review(replace(empty, data_id=data.id, model_id=model.id, schema=schema, fit=FIT))
+
+
+def test_the_page_starts_with_the_data_pages_protected_attributes(open_app: OpenApp, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    assert said.errors_of(app) == []
+    assert app.multiselect(key="protected").value == ["sex", "age"]
+    assert app.metric[0].value == "60"
+
+
+def test_saving_keeps_the_answers_and_goes_on(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    app.multiselect(key="protected").set_value(["sex"])
+    app.multiselect(key="fixed").set_value(["job"])
+    app.toggle(key="own_threshold").set_value(False).run()
+    app.number_input(key="threshold").set_value(0.4).run()
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    assert store.review(review.id).scope == Scope(("sex",), threshold=0.4, fixed=("job",))
+    assert app.title[0].value == "Plan"
+    again = open_app(SCOPE, review=review.id)
+    assert again.number_input(key="threshold").value == 0.4
+    assert again.multiselect(key="fixed").value == ["job"]
+
+
+def test_a_number_is_compared_on_values_of_the_users_choice(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    app.multiselect(key="protected").set_value(["sex", "age"]).run()
+    app.radio(key="how_age").set_value(scope_form.OWN).run()
+    app.text_input(key="own_age").set_value("25, 40; 45").run()
+    assert app.metric[0].value == "6"
+    app.button(key="save_scope").click().run()
+    scope = store.review(review.id).scope
+    assert scope is not None
+    assert scope.bins == {"age": (25.0, 40.0, 45.0)}
+
+
+def test_a_wrong_value_is_explained_and_nothing_is_saved(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    app.radio(key="how_age").set_value(scope_form.OWN).run()
+    app.text_input(key="own_age").set_value("25, 400").run()
+    assert said.errors_of(app) == ["The values of 'age' must lie within 20 to 49, got 400."]
+    assert [button for button in app.button if button.key == "save_scope"] == []
+    assert store.review(review.id).scope is None
+
+
+def test_too_many_variants_are_refused_with_their_number(open_app: OpenApp, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    app.number_input(key="max_variants").set_value(50).run()
+    assert "60 combinations (sex 2 x age 30), more than 50" in said.errors_of(app)[0]
+
+
+def test_without_a_protected_attribute_the_page_says_what_to_do(open_app: OpenApp, review: Review) -> None:
+    app = open_app(SCOPE, review=review.id)
+    app.multiselect(key="protected").set_value([]).run()
+    assert said.errors_of(app) == []
+    assert "Choose at least one protected attribute" in said.text_of(app)
+
+
+def test_before_the_model_is_confirmed_the_page_leads_there(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    store.save_review(replace(review, fit=None))
+    app = open_app(SCOPE, review=review.id)
+    assert said.links_of(app) == ["Go to Model"]
+
+
+# --- the parts ----------------------------------------------------------------------------------
+
+AGE = Column("age", Kind.INTEGER, minimum=17, maximum=90)
+RATE = Column("rate", Kind.REAL, minimum=0.0, maximum=1.0)
+
+
+def test_even_values_lie_on_the_columns_lattice() -> None:
+    assert scope_form.even_values(AGE, 3) == (17.0, 53.0, 90.0)
+    assert scope_form.even_values(AGE, 500) == tuple(float(age) for age in range(17, 91))
+    assert scope_form.even_values(RATE, 5) == (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("20, x", "numbers separated"), ("20", "at least two"), ("20 20.5", "whole"), ("", "at least two")],
+)
+def test_typed_values_that_cannot_be(text: str, part: str) -> None:
+    with pytest.raises(SettingError, match=part):
+        scope_form.read_values(text, AGE)
+
+
+def test_only_narrowed_ranges_become_limits() -> None:
+    table = scope_form.limits_table(Schema((AGE, RATE)), {"rate": (0.0, 0.5)})
+    assert scope_form.read_limits(table) == {"rate": (0.0, 0.5)}
+    table.loc[table["Attribute"] == "age", "From"] = 18
+    table.loc[table["Attribute"] == "rate", "To"] = None
+    assert scope_form.read_limits(pd.DataFrame(table)) == {"age": (18.0, 90.0)}
+
+
+def test_the_space_is_told_in_words() -> None:
+    small = Schema((Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m")), AGE))
+    assert "few enough to be tested completely" in scope_form.space_in_words(Domain(small, Scope(("sex",))))
+    endless = Schema((*small.columns, RATE))
+    assert "continuous" in scope_form.space_in_words(Domain(endless, Scope(("sex",))))
+
+
+def test_the_first_choice_keeps_the_variants_few() -> None:
+    sexes = Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m"))
+    schema = Schema((sexes, AGE, RATE), protected=("sex", "age", "rate"))
+    assert scope_form.first_choice(schema) == ("sex",)
+    assert scope_form.first_choice(schema.with_protected(("age", "sex"))) == ("age",)

@@ -1,0 +1,232 @@
+"""The fit card: does the model belong to the data? Facts first, then warnings with a remedy each.
+
+Accuracy alone proves nothing about the order of the columns, so three rows are shown as the model receives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.errors import ModelError
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.fit_warnings import fit_warnings
+from fairness_engine.models.model import Model, measure_rows_per_second
+from fairness_engine.models.probing import score
+from fairness_engine.schema import Kind, Schema
+
+_MAX_ROWS = 20_000
+_N_SHOWN = 3
+_N_VARIED = 1_000
+_MAX_VALUES = 60
+"""Values of a protected column that are tried to see whether the model takes it at all."""
+_SPEED_ROWS = 16_384
+_TRIAL_ROWS = 64
+_SECONDS_FOR_SPEED = 0.3
+
+
+@dataclass(frozen=True)
+class FitCard:
+    """What a user should see of a model before trusting any result.
+
+    Args:
+        format, kind: of the file and of the model, in words.
+        n_inputs, layers: of the model's own inputs; units of each layer of a network, the inputs first.
+        n_classes, classes, favourable: the outcomes and the index of the one that is good for the person.
+        threshold: two classes: above it the decision is class 1; ``None`` for more.
+        n_rows: rows of the data that were evaluated.
+        accuracy, majority_share: shares of rows; ``None`` without labels.
+        auc: of the score of class 1; ``None`` without labels, with one outcome or more than two.
+        output: ``{"min", "max", "kind"}`` of the scores.
+        class_shares: share of rows decided for each class.
+        uses_protected: does any decision or score change with the column, by its name.
+        is_deterministic: two evaluations of the same rows agree.
+        sample_rows: three rows: ``labels`` as people read them, ``received`` as the model gets them,
+            ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
+        warnings: one sentence each, with a remedy.
+        rows_per_second: how many rows the model decides.
+    """
+
+    format: str
+    kind: str
+    n_inputs: int
+    layers: tuple[int, ...]
+    n_classes: int
+    classes: tuple[str, ...]
+    favourable: int
+    threshold: float | None
+    n_rows: int
+    accuracy: float | None
+    majority_share: float | None
+    auc: float | None
+    output: Mapping[str, Any]
+    class_shares: Mapping[str, float]
+    uses_protected: Mapping[str, bool]
+    is_deterministic: bool
+    sample_rows: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+    rows_per_second: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text; ``from_json`` reads it back to an equal card."""
+        content = asdict(self)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> FitCard:
+        """Read a card back.
+
+        Raises:
+            ModelError: it is none.
+        """
+        names = {field.name for field in fields(cls)}
+        if not isinstance(content, Mapping) or set(content) != names:
+            raise ModelError("A fit card must hold its own fields, got others. Assess the model again.")
+        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})
+
+
+def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitCard:
+    """Evaluate the model on the data and on uniform rows, and say what was seen.
+
+    Args:
+        model: bound to ``dataset.schema``.
+        dataset: up to 20,000 of its rows are used.
+        rng: draws those rows and the uniform ones.
+
+    Raises:
+        FitError: the model fails on rows of the data.
+    """
+    schema = dataset.schema
+    is_finite = np.isfinite(dataset.rows).all(axis=1)
+    chosen = np.flatnonzero(is_finite)
+    speed = _speed(model, schema, rng)
+    n_most = int(min(_MAX_ROWS, max(_TRIAL_ROWS, speed * 5)))  # a slow model is judged on what it does in seconds
+    if len(chosen) > n_most:
+        chosen = np.sort(rng.choice(chosen, size=n_most, replace=False))
+    rows = dataset.rows[chosen]
+    labels = None if dataset.labels is None else dataset.labels[chosen]
+    scores = score(model, rows, schema)
+    decisions = model.decide(scores)
+    again = model.scores(rows)
+    n_differing = int((~np.isclose(scores, again, rtol=0, atol=1e-9, equal_nan=True)).any(axis=1).sum())
+    is_comparable = labels is not None and len(labels) > 0 and len(dataset.classes) == len(model.classes)
+    uses = _uses_protected(model, schema, rows, rng)
+    card = FitCard(
+        format=str(model.format),
+        kind=model.predictor.kind,
+        n_inputs=len(model.encoder.names),
+        layers=tuple(getattr(model.predictor, "widths", ())),
+        n_classes=len(model.classes),
+        classes=model.classes,
+        favourable=model.favourable,
+        threshold=model.threshold if model.is_binary else None,
+        n_rows=len(rows),
+        accuracy=float((decisions == labels).mean()) if is_comparable else None,
+        majority_share=_majority_share(labels),
+        auc=auc(scores[:, 0], labels == 1) if is_comparable and labels is not None and model.is_binary else None,
+        output=_output(scores, model.predictor.output.value),
+        class_shares=_class_shares(decisions, model.classes),
+        uses_protected=uses,
+        is_deterministic=n_differing == 0,
+        sample_rows=_shown_rows(model, schema, rows[:_N_SHOWN], scores[:_N_SHOWN], decisions[:_N_SHOWN]),
+        warnings=(),
+        rows_per_second=speed,
+    )
+    n_nan = int(np.isnan(scores).any(axis=1).sum())
+    notes = (*model.notes, *fit_warnings(card, n_differing, n_nan))
+    return replace(card, warnings=notes)
+
+
+def auc(scores: FloatArray, is_positive: Any) -> float | None:
+    """Area under the ROC curve: how often a positive row scores above a negative one; ties count half.
+
+    Args:
+        scores: ``(n_rows,)``.
+        is_positive: ``(n_rows,)``.
+
+    Returns:
+        ``None`` when one of the two kinds is missing, or a score is not a number.
+    """
+    n_positive = int(np.sum(is_positive))
+    n_negative = len(scores) - n_positive
+    if not n_positive or not n_negative or np.isnan(scores).any():
+        return None
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    rank_sum = float(ranks[np.asarray(is_positive)].sum())
+    return (rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
+
+
+def _speed(model: Model, schema: Schema, rng: np.random.Generator) -> float:
+    """Rows a second; a model too slow for many rows is timed on few."""
+    rows = sample_rows(schema, _SPEED_ROWS, rng)
+    trial = measure_rows_per_second(model, rows[:_TRIAL_ROWS], 0.0)
+    n_affordable = int(trial * _SECONDS_FOR_SPEED)
+    if n_affordable <= _TRIAL_ROWS:
+        return trial
+    return measure_rows_per_second(model, rows[:n_affordable], _SECONDS_FOR_SPEED)
+
+
+def _uses_protected(model: Model, schema: Schema, rows: FloatArray, rng: np.random.Generator) -> dict[str, bool]:
+    """Whether the scores of data and uniform rows change when a protected column takes its other values."""
+    n_data = min(_N_VARIED, len(rows))
+    base = np.concatenate([rows[:n_data], sample_rows(schema, _N_VARIED, rng)])
+    before = model.scores(base)
+    uses = {}
+    for name in schema.protected:
+        column, index = schema.column(name), schema.index(name)
+        n_values = min(column.n_values or _MAX_VALUES, _MAX_VALUES)
+        values = np.linspace(column.low, column.high, n_values)
+        varied = base.copy()
+        uses[name] = False
+        for value in values if column.kind is Kind.REAL else np.unique(np.rint(values)):
+            varied[:, index] = value
+            if not np.allclose(model.scores(varied), before, rtol=0, atol=1e-12, equal_nan=True):
+                uses[name] = True
+                break
+    return uses
+
+
+def _majority_share(labels: IntArray | None) -> float | None:
+    return None if labels is None or not len(labels) else float(np.bincount(labels).max() / len(labels))
+
+
+def _output(scores: FloatArray, kind: str) -> dict[str, Any]:
+    finite = scores[np.isfinite(scores)]
+    lowest, highest = (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
+    return {"min": lowest, "max": highest, "kind": kind}
+
+
+def _class_shares(decisions: IntArray, classes: tuple[str, ...]) -> dict[str, float]:
+    counts = np.bincount(decisions, minlength=len(classes))
+    return {name: float(counts[i] / max(1, len(decisions))) for i, name in enumerate(classes)}
+
+
+def _shown_rows(
+    model: Model, schema: Schema, rows: FloatArray, scores: FloatArray, decisions: IntArray
+) -> tuple[dict[str, Any], ...]:
+    received = model.encoder.plain(rows)
+    table = received.to_numpy(dtype=object) if hasattr(received, "to_numpy") else received
+    return tuple(
+        {
+            "labels": {column.name: column.text(row[i]) for i, column in enumerate(schema.inputs)},
+            "received": {name: _plain_value(value) for name, value in zip(model.encoder.names, line, strict=True)},
+            "score": float(values[0] if model.is_binary else values.max()),
+            "decision": model.classes[int(decision)],
+        }
+        for row, line, values, decision in zip(rows, table, scores, decisions, strict=True)
+    )
+
+
+def _plain_value(value: Any) -> int | float | str | bool:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    number = float(value)
+    return int(number) if number.is_integer() else number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,14 @@ def with_schema(review: Review, schema: Schema) -> Review:
             Domain(schema, scope)
         except InputError:
             scope = None
-    fit = review.fit if old is not None and _as_model_sees(old) == _as_model_sees(schema) else None
+    is_same = old is not None and _as_model_sees(old) == _as_model_sees(schema)
+    fit = review.fit if is_same and knows_use_of(review, schema.protected) else None
     return replace(review, schema=schema, scope=scope, fit=fit)
+
+
+def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
+    """Whether the review's fit card says of all these attributes if the model takes them."""
+    return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
 
 
 def _as_model_sees(schema: Schema) -> tuple[Any, ...]:

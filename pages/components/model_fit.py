@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,3 +85,15 @@ def forget() -> None:
 def confirm(review: Review, card: dict[str, Any]) -> Review:
     """Keep the fit card in the review: the reader said that the model receives what it should."""
     return state.store().save_review(replace(review, fit=card))
+
+
+def with_use_of(review: Review, protected: Sequence[str]) -> Review:
+    """The review with a fit card that says of all these attributes whether the model takes them.
+
+    Raises:
+        EvenhandError: the model's process ended.
+    """
+    if review.schema is None or data_files.knows_use_of(review, protected):
+        return review
+    asked = replace(review, schema=review.schema.with_protected(protected), fit=None)
+    return replace(review, fit=fit_of(asked))

@@ -83,16 +83,10 @@ def describe(card: Mapping[str, Any]) -> str:
     """What the file holds, in a line."""
     parts = [str(card.get("format") or ""), str(card.get("kind") or "")]
     if card.get("layers"):
-        parts.append(_layers(card["layers"]))
+        parts.append("layers " + " → ".join(str(width) for width in card["layers"]))
     if card.get("n_inputs"):
         parts.append(wording.counted(card["n_inputs"], "input"))
     return ", ".join(part for part in parts if part)
-
-
-def _layers(layers: Any) -> str:
-    if isinstance(layers, list | tuple):
-        return "layers " + " → ".join(str(layer) for layer in layers)
-    return wording.counted(layers, "layer") if isinstance(layers, int) else str(layers)
 
 
 def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
@@ -198,6 +192,10 @@ def show_rows(card: Mapping[str, Any]) -> None:
                 f"**Row {number}** · decision: **{wording.markdown(row['decision'])}**, score {float(row['score']):.3f}"
             )
             st.dataframe(row_table(row), key=f"sample_table_{number}")
+
+
+def _scores_text(scores: Sequence[float]) -> str:
+    return f"score{'s' if len(scores) > 1 else ''} " + ", ".join(f"{score:.3f}" for score in scores)
 
 
 def row_table(row: Mapping[str, Any]) -> pd.DataFrame:

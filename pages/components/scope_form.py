@@ -125,11 +125,11 @@ def _range_text(column: Column) -> str:
 
 def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | None, float]:
     """Decision threshold (``None``: the model's own) and score gap."""
-    output = fit.get("output") or {}
+    output, models_own = fit.get("output") or {}, fit.get("threshold")
     left, middle, right = st.columns(3, vertical_alignment="top")
     has_threshold = output.get("kind") != "label" and fit.get("n_classes", 2) == 2
     own = left.toggle(
-        "Use the model's own decision threshold",
+        "Use the model's own decision threshold" + ("" if models_own is None else f" ({models_own:g})"),
         value=scope is None or scope.threshold is None,
         key="own_threshold",
         disabled=not has_threshold,

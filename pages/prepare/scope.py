@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from fairness_engine.domain import Domain, Scope
-from pages.components import layout, scope_form, state, steps, wording
+from pages.components import layout, model_fit, scope_form, state, steps, wording
 from pages.components.outcome import ask_favourable
 
 layout.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
@@ -66,7 +66,8 @@ right.caption(f"Compared with one another: {wording.markdown(wording.listed(doma
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on", type="primary", key="save_scope"):
-    state.store().save_review(replace(review, schema=schema, scope=scope))
+    asked = model_fit.with_use_of(replace(review, schema=schema), protected)
+    state.store().save_review(replace(asked, scope=scope))
     state.go_to(steps.PLAN if steps.PLAN in steps.PLACES else steps.SCOPE)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

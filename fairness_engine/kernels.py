@@ -142,7 +142,7 @@ def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high
 
     Args:
         rows: ``(n_walkers, n_columns)``.
-        uniforms: ``(n_walkers, 2)`` in [0, 1).
+        uniforms: ``(n_walkers, 2)`` or more, in [0, 1).
         movable: indices of the columns that may move ``(n_movable,)``.
         chance_column: sigma_pr, cumulative ``(n_movable,)``; chance_down: sigma_v ``(n_movable,)``.
         low, high, unit: of every column ``(n_columns,)``.
@@ -168,24 +168,31 @@ def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high
 
 
 @njit(cache=True, nogil=True)
-def make_moves(rows, goes, columns, values):  # type: ignore[no-untyped-def]
-    """Set ``rows[i, columns[i]] = values[i]`` in place for every walker that goes."""
-    for i in range(len(rows)):
-        if goes[i]:
-            rows[i, columns[i]] = values[i]
+def settle_moves(rows, was_found, is_found, choices, values, is_down, chances, movable, accepts_worse):  # type: ignore[no-untyped-def]
+    """Make the moves that are accepted, in place, and count what the step taught about every column.
 
+    A move to a discriminatory row, or from one that was not, is always made; any other with probability ``accepts_worse``.
 
-@njit(cache=True, nogil=True)
-def count_moves(choices, is_down, is_found, n_choices):  # type: ignore[no-untyped-def]
-    """What a step taught about every column: ``(pulls_down, n_found)``, ``(n_choices,)`` each.
+    Args:
+        rows, was_found: where the walkers stand ``(n_walkers, n_columns)``, and whether that is discriminatory; both
+            are overwritten.
+        is_found: whether the proposed rows are.
+        choices, values, is_down: the moves, as ``propose_moves`` gave them.
+        chances: uniform numbers in [0, 1) that decide acceptance ``(n_walkers,)``.
+        movable: indices of the columns that may move.
 
-    A find on the way down or a miss on the way up counts +1 for going down, the opposite -1.
+    Returns:
+        ``(pulls_down, n_found)``, ``(n_movable,)`` each: a find on the way down or a miss on the way up pulls by +1, the
+        opposite by -1; and how many finds the column's moves led to.
     """
-    pulls_down = np.zeros(n_choices, dtype=np.int64)
-    n_found = np.zeros(n_choices, dtype=np.int64)
-    for i in range(len(choices)):
+    pulls_down = np.zeros(len(movable), dtype=np.int64)
+    n_found = np.zeros(len(movable), dtype=np.int64)
+    for i in range(len(rows)):
         pulls_down[choices[i]] += 1 if is_down[i] == is_found[i] else -1
         n_found[choices[i]] += 1 if is_found[i] else 0
+        if is_found[i] or not was_found[i] or chances[i] < accepts_worse:
+            rows[i, movable[choices[i]]] = values[i]
+            was_found[i] = is_found[i]
     return pulls_down, n_found
 
 
@@ -203,5 +210,4 @@ def warm_up() -> None:
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
         extremes(margins, 2, 0.0)
     choices, values, is_down = propose_moves(rows, np.zeros((2, 2)), free, down, down, ones, ones, ones)
-    make_moves(rows, is_down, choices, values)
-    count_moves(choices, is_down, is_down, 1)
+    settle_moves(rows, is_down, is_down, choices, values, is_down, ones, free, 1.0)

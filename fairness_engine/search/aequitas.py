@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairness_engine.events import Event, FloatArray, IntArray, Step
 from fairness_engine.search.technique import setting
 
 if TYPE_CHECKING:
-    from fairness_engine.domain import Domain
     from fairness_engine.oracle import Oracle
 
-BoolArray = NDArray[np.bool_]
 
 _ACCEPT_WORSE = math.exp(-1)
 """Metropolis at temperature 1: the objective differs by 1 between discriminatory and not."""
@@ -101,7 +98,7 @@ class Aequitas:
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Rounds of global and local search until the budget is spent or nothing new is left."""
-        chances = Chances.even(len(oracle.domain.movable))
+        chances = Chances(len(oracle.domain.movable))
         n_rounds = n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN_ROUNDS:
             n_tried = oracle.n_tried
@@ -121,41 +118,29 @@ class Aequitas:
             return
         from fairness_engine import kernels  # numba is loaded when a search begins, not by the app
 
-        rows = origins.copy()
+        domain, rows = oracle.domain, origins.copy()
         was_found = np.ones(len(rows), dtype=bool)
+        accepts_worse = {"metropolis": _ACCEPT_WORSE, "always": 1.0, "reset": 0.0}[self.acceptance]
         for _ in range(self.n_steps):
-            choices, values, is_down = chances.propose(oracle.domain, rows, rng)
-            columns = oracle.domain.movable[choices]
-            is_found = oracle.probe_moves(rows, columns, values).is_discriminatory
-            self._learn(chances, choices, is_down, is_found)
-            goes = self._goes(was_found, is_found, rng)
+            uniforms = rng.random((len(rows), 3))
+            choices, values, is_down = kernels.propose_moves(
+                rows, uniforms, domain.movable, chances.cumulative, chances.down, domain.low, domain.high, domain.unit
+            )
+            is_found = oracle.probe_moves(rows, domain.movable[choices], values).is_discriminatory
+            lessons = kernels.settle_moves(
+                rows, was_found, is_found, choices, values, is_down, uniforms[:, 2], domain.movable, accepts_worse
+            )
             if self.acceptance == "reset":
-                rows[~goes] = origins[~goes]
-            kernels.make_moves(rows, goes, columns, values)
-            was_found = np.where(goes, is_found, was_found)
+                rows[~is_found] = origins[~is_found]
+            self._learn(chances, *lessons)
             yield Step("local search")
 
-    def _learn(self, chances: Chances, choices: IntArray, is_down: BoolArray, is_found: BoolArray) -> None:
+    def _learn(self, chances: Chances, pulls_down: IntArray, n_found: IntArray) -> None:
         """Algorithms 3 and 4: reinforce what led to a discriminatory row."""
-        if self.strategy == "random":
-            return
-        from fairness_engine import kernels
-
-        pulls_down, n_found = kernels.count_moves(choices, is_down, is_found, len(chances.down))
-        chances.learn_direction(pulls_down, self.step_direction)
+        if self.strategy != "random":
+            chances.learn_direction(pulls_down, self.step_direction)
         if self.strategy == "fully-directed":
             chances.learn_attribute(n_found, self.step_attribute, self.floor)
-
-    def _goes(self, was_found: BoolArray, is_found: BoolArray, rng: np.random.Generator) -> BoolArray:
-        """Which walkers make their move. A walker that was reset stands on its origin, which is discriminatory."""
-        if self.acceptance == "always":
-            return np.ones(len(is_found), dtype=bool)
-        if self.acceptance == "reset":
-            return is_found
-        goes = is_found | ~was_found
-        is_worse = np.flatnonzero(~goes)
-        goes[is_worse] = rng.random(len(is_worse)) < _ACCEPT_WORSE
-        return goes
 
 
 def _starts_within(oracle: Oracle) -> int:
@@ -170,36 +155,15 @@ class Chances:
     """The probabilities that direct the walk, over the attributes that may vary.
 
     Attributes:
-        attribute: sigma_pr of the paper ``(n_movable,)``, sums to 1.
+        attribute: sigma_pr of the paper ``(n_movable,)``, sums to 1; ``cumulative`` is its running sum.
         down: sigma_v ``(n_movable,)``: probability that a move goes down by one unit.
     """
 
-    def __init__(self, attribute: FloatArray, down: FloatArray) -> None:
-        self.attribute = attribute
-        self.down = down
-
-    @staticmethod
-    def even(n_movable: int) -> Chances:
+    def __init__(self, n_movable: int) -> None:
         """Every attribute alike, both directions alike."""
-        return Chances(np.full(n_movable, 1 / max(1, n_movable)), np.full(n_movable, 0.5))
-
-    def propose(
-        self, domain: Domain, rows: FloatArray, rng: np.random.Generator
-    ) -> tuple[IntArray, FloatArray, BoolArray]:
-        """One move of every walker: which attribute (position in ``movable``), its new value, whether downwards."""
-        from fairness_engine import kernels
-
-        moves: tuple[IntArray, FloatArray, BoolArray] = kernels.propose_moves(
-            rows,
-            rng.random((len(rows), 2)),
-            domain.movable,
-            np.cumsum(self.attribute),
-            self.down,
-            domain.low,
-            domain.high,
-            domain.unit,
-        )
-        return moves
+        self.attribute: FloatArray = np.full(n_movable, 1 / max(1, n_movable))
+        self.cumulative: FloatArray = np.cumsum(self.attribute)
+        self.down: FloatArray = np.full(n_movable, 0.5)
 
     def learn_direction(self, pulls_down: IntArray, step: float) -> None:
         """Algorithm 3: a find on the way down, or a miss on the way up, favours going down; else going up.
@@ -223,3 +187,4 @@ class Chances:
         raised = self.attribute + step * n_found
         raised = np.maximum(raised / raised.sum(), floor / len(raised))
         self.attribute = raised / raised.sum()
+        self.cumulative = np.cumsum(self.attribute)

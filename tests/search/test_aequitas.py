@@ -37,7 +37,7 @@ def literal(technique: Aequitas, model: Model, domain: Domain, seed: int) -> Ite
     for origin in starts:
         row, was_found = origin.copy(), True
         for _ in range(technique.n_steps):
-            u_column, u_direction = rng.random((1, 2))[0]
+            u_column, u_direction, u_accept = rng.random((1, 3))[0]
             p = int(np.searchsorted(np.cumsum(pr)[:-1], u_column, side="right"))
             delta = -1 if u_direction < v[p] else 1
             moved = row.copy()
@@ -59,7 +59,7 @@ def literal(technique: Aequitas, model: Model, domain: Domain, seed: int) -> Ite
                 row, was_found = moved, in_test
             elif technique.acceptance == "reset":
                 row, was_found = origin.copy(), True
-            elif not was_found or rng.random() < math.exp(-1):
+            elif not was_found or u_accept < math.exp(-1):
                 row, was_found = moved, in_test
 
 
@@ -119,7 +119,7 @@ def test_no_movable_attribute_leaves_the_global_search() -> None:
 
 
 def test_probabilities_stay_probabilities_and_above_the_floor() -> None:
-    chances = Chances.even(4)
+    chances = Chances(4)
     for _ in range(500):
         chances.learn_attribute(np.array([0, 0, 50, 0]), 0.01, 0.1)
         chances.learn_direction(np.array([1, -1, 1, -1]), 0.01)
@@ -130,6 +130,6 @@ def test_probabilities_stay_probabilities_and_above_the_floor() -> None:
 
 
 def test_nothing_learnt_from_no_find() -> None:
-    chances = Chances.even(3)
+    chances = Chances(3)
     chances.learn_attribute(np.zeros(3, dtype=np.int64), 0.01, 0.1)
     assert (chances.attribute == 1 / 3).all()

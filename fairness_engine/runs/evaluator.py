@@ -142,10 +142,17 @@ class Evaluator:
         request = {"schema": schema.to_json(), "scope": scope.to_json() if scope else None}
         key = (data_id, model_id, json.dumps(request["schema"]), json.dumps(request["scope"]))
         with self._borrowed(key) as opened:
-            try:
-                if opened.process is None or not opened.process.is_alive:
+            kept = opened.process
+            if kept is not None and kept.is_alive:
+                try:
+                    return kept.ask(do, seconds, **content)
+                except ProcessError:
                     opened.stop()
-                    opened.process = self._open(data_id, model_id, request)
+                    if not kept.has_ended_by_itself:
+                        raise
+            opened.stop()
+            try:
+                opened.process = self._open(data_id, model_id, request)
                 return opened.process.ask(do, seconds, **content)
             except ProcessError:
                 opened.stop()  # the next question starts afresh

@@ -57,6 +57,7 @@ class ModelProcess:
     def __init__(self, workspace: Path, readable: Sequence[Path], log: Path | None, *, ends_with_thread: bool) -> None:
         self._scratch = _make_scratch(workspace)
         self.protections: dict[str, bool] = {}
+        self.has_ended_by_itself = False
         self._buffer = bytearray()
         self._searched = 0
         self._last_id = 0
@@ -214,6 +215,7 @@ class ModelProcess:
         except subprocess.TimeoutExpired:
             self.kill()
             return ProcessError("The model's process broke its protocol: it closed its output and went on.")
+        self.has_ended_by_itself = True
         if code < 0:
             number = signal.Signals(-code) if -code in set(signal.Signals) else signal.SIGKILL
             reason = _ENDS.get(number, f"it got the signal {number.name}.")

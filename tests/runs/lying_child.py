@@ -1,0 +1,136 @@
+"""A model's process that misbehaves; the model file's text says how. Started in the place of the real one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.events import Pairs, PairsFound, Progress, Stopped, StopReason, to_line
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--scratch")
+parser.add_argument("--readable", action="append", type=Path)
+parser.add_argument("--parent")
+parser.add_argument("--warm", action="store_true")
+options = parser.parse_args()
+if options.warm:
+    sys.exit(1)
+MODE = options.readable[1].read_text()
+N_COLUMNS = 9
+PROTECTED = 6  # sex
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def pairs(n: int, **changes: Any) -> str:
+    first = np.zeros((n, N_COLUMNS))
+    second = first.copy()
+    second[:, PROTECTED] = 1
+    values = {
+        **{"first": first, "second": second, "score_first": np.zeros(n), "score_second": np.ones(n)},
+        **{"decision_first": np.zeros(n, np.int64), "decision_second": np.ones(n, np.int64)},
+        "evaluation": np.arange(n, dtype=np.int64),
+    }
+    return to_line(PairsFound(Pairs(**{**values, **changes})))
+
+
+def stopped(**changes: Any) -> str:
+    return to_line(
+        Stopped(
+            **{**{"reason": StopReason.FOUND, "evaluations": 2, "seconds": 0.1, "n_tried": 1, "n_found": 1}, **changes}
+        )
+    )
+
+
+def bad_pair(column: int, value: float) -> str:
+    second = np.zeros((1, N_COLUMNS))
+    second[0, column] = value
+    return pairs(1, second=second)
+
+
+def misbehave() -> None:
+    if MODE == "no event":
+        say("hello there")
+    elif MODE == "a list":
+        say("[1, 2]")
+    elif MODE == "deep":
+        say("[" * 100_000)
+    elif MODE == "unknown event":
+        say('{"event": "Surprise"}')
+    elif MODE == "no text":
+        sys.stdout.buffer.write(b"\xff\xfe\n")
+        sys.stdout.flush()
+    elif MODE == "endless line":
+        while True:
+            sys.stdout.write("x" * 1_000_000)
+    elif MODE == "silent":
+        time.sleep(60)
+    elif MODE == "segmentation fault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif MODE == "leaves":
+        sys.exit(7)
+    elif MODE == "closes":
+        os.close(1)
+        time.sleep(60)
+    elif MODE == "differs elsewhere":
+        say(bad_pair(0, 1.0))
+    elif MODE == "not a number":
+        say(bad_pair(PROTECTED, float("nan")))
+    elif MODE == "too few columns":
+        say(pairs(1, first=np.zeros((1, 2)), second=np.zeros((1, 2))))
+    elif MODE == "text as a number":
+        say(to_line(Progress("many", 0.1, 1, 1)))  # type: ignore[arg-type]  # a lie
+    elif MODE == "negative":
+        say(to_line(Progress(-1, 0.1, 1, 1)))
+    elif MODE == "phase of numbers":
+        say(to_line(Progress(1, 0.1, 1, 1, 5)))  # type: ignore[arg-type]  # a lie
+    elif MODE == "impossible share":
+        say(
+            '{"event": "ShareEstimated", "share": 2.0, "low": 0, "high": 1, "n_hits": 1, "n": 1, "distribution": "uniform"}'
+        )
+    elif MODE == "after the end":
+        say(stopped())
+        say(to_line(Progress(1, 0.1, 1, 1)))
+    elif MODE == "failed":
+        say('{"event": "Failed", "message": "The network does not know what to do."}')
+    elif MODE == "unknown error":
+        say('{"reply": 2, "error": "Exception", "message": "<b>no</b>"}')
+    elif MODE == "input error":
+        say('{"reply": 2, "error": "ModelError", "message": "The model refuses row 3."}')
+    elif MODE == "wrong reply":
+        say('{"reply": 99}')
+        time.sleep(60)
+    elif MODE == "talks and dies":
+        say(pairs(3))
+        say(to_line(Progress(6, 0.1, 3, 3, "searching")))
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif MODE == "ignores cancel":
+        say(pairs(2))
+        time.sleep(60)
+
+
+if MODE == "no greeting":
+    say("{}")
+say(json.dumps({"hello": {"memory": True, "files": "yes", "<script>": True}}))
+if MODE == "deaf":
+    time.sleep(60)
+for text in sys.stdin:
+    request = json.loads(text)
+    if request["do"] == "cancel":
+        continue
+    if request["do"] != "open" or MODE.startswith("open: "):
+        MODE = MODE.removeprefix("open: ")
+        misbehave()
+    say(json.dumps({"reply": request["id"]}))

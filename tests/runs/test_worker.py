@@ -1,0 +1,234 @@
+"""The worker against a model's process that breaks down, hangs or lies; and the worker's own mishaps."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from run_cases import ROOT, census_config, wait_for
+
+from fairness_engine.runs import model_process, pairs_file, pairs_writer, sandbox, worker
+from fairness_engine.runs.fold import Fold
+from fairness_engine.runs.model_process import ModelProcess
+from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "workspace")
+
+
+@pytest.fixture(autouse=True)
+def lying_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the misbehaving program in the place of the real one."""
+    environment = sandbox.child_environment
+
+    def with_tests(scratch: Path, numba_cache: Path) -> dict[str, str]:
+        variables = environment(scratch, numba_cache)
+        return {**variables, "PYTHONPATH": f"{variables['PYTHONPATH']}:{ROOT / 'tests' / 'runs'}"}
+
+    monkeypatch.setattr(sandbox, "child_environment", with_tests)
+    monkeypatch.setattr(model_process, "PROGRAM", "lying_child")
+    monkeypatch.setattr(worker, "prepare_compiled", lambda workspace, log: None)
+
+
+def lying_run(store: RunStore, mode: str) -> str:
+    config = census_config(store)
+    object.__setattr__(config, "model_id", store.add_file(mode.encode(), "model.keras", FileRole.MODEL).id)
+    return store.create_run(config)
+
+
+def work(store: RunStore, mode: str) -> RunRecord:
+    run_id = lying_run(store, mode)
+    state = worker.work(store, run_id, lambda: False)
+    run = store.run(run_id)
+    assert run.state is state
+    assert not list((store.workspace / "scratch").glob("*/*"))
+    return run
+
+
+PROTOCOL = "broke its protocol"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("no event", PROTOCOL),
+        ("a list", PROTOCOL),
+        ("deep", PROTOCOL),
+        ("unknown event", "a line that is no event"),
+        ("no text", "a line that is no text"),
+        ("differs elsewhere", "differs in a column that is not protected"),
+        ("not a number", "pairs of the wrong shape"),
+        ("too few columns", "pairs of the wrong shape"),
+        ("text as a number", "a number that cannot be (many)"),
+        ("negative", "a number that cannot be (-1)"),
+        ("phase of numbers", "a phase that is no text"),
+        ("impossible share", "a share that cannot be"),
+        ("after the end", "went on after its last event"),
+        ("segmentation fault", "segmentation fault"),
+        ("leaves", "status 7"),
+        ("closes", "closed its output and went on"),
+        ("failed", "does not know what to do"),
+        ("unknown error", "<b>no</b>"),
+        ("no greeting", "did not start as it should"),
+        ("open: no event", PROTOCOL),
+    ],
+)
+def test_a_model_process_that_misbehaves_ends_its_run_as_crashed(
+    store: RunStore, mode: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_process, "_EXIT_SECONDS", 0.3)
+    run = work(store, mode)
+    assert run.state is RunState.CRASHED
+    assert said in (run.message or "")
+
+
+def test_a_line_without_an_end_is_cut_off(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process, "MAX_LINE_BYTES", 3_000_000)
+    run = work(store, "endless line")
+    assert run.state is RunState.CRASHED
+    assert "a line without an end" in (run.message or "")
+
+
+def test_silence_ends_a_run(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.3)
+    run = work(store, "silent")
+    assert run.state is RunState.CRASHED
+    assert "gave no answer for" in (run.message or "")
+
+
+def test_a_model_that_does_not_open_in_time_ends_a_run(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LOAD_SECONDS", 0.3)
+    run = work(store, "open: silent")
+    assert run.state is RunState.CRASHED
+    assert "gave no answer for" in (run.message or "")
+
+
+def test_a_reply_to_nothing_is_no_end(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.3)
+    assert work(store, "wrong reply").state is RunState.CRASHED
+
+
+def test_what_the_model_refuses_is_a_failed_run(store: RunStore) -> None:
+    run = work(store, "input error")
+    assert (run.state, run.message) == (RunState.FAILED, "The model refuses row 3.")
+
+
+def test_what_was_heard_before_a_crash_is_kept(store: RunStore) -> None:
+    run = work(store, "talks and dies")
+    assert (run.state, run.n_found, run.evaluations) == (RunState.CRASHED, 3, 6)
+    assert len(store.pairs(run.id)) == 3
+    assert len(store.progress(run.id)) == 1
+
+
+def test_only_known_walls_are_believed(store: RunStore) -> None:
+    run = work(store, "talks and dies")
+    assert store.results(run.id)["protections"] == {"memory": True, "files": False}
+
+
+def test_a_model_that_ignores_a_cancel_is_killed(store: RunStore) -> None:
+    run_id = lying_run(store, "ignores cancel")
+    asked: list[float] = []
+
+    def is_told_to_end() -> bool:
+        if not asked and store.n_pairs(run_id) == 2:
+            asked.append(time.monotonic())
+        return bool(asked)
+
+    assert worker.work(store, run_id, is_told_to_end) is RunState.CANCELLED
+    assert time.monotonic() - asked[0] < 1.0
+    assert len(store.pairs(run_id)) == 2
+
+
+def test_a_cancel_while_opening_is_heard(store: RunStore) -> None:
+    run_id = lying_run(store, "open: silent")
+    assert worker.work(store, run_id, lambda: True) is RunState.CANCELLED
+
+
+def test_a_cancel_while_compiling_is_heard(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "prepare_compiled", lambda workspace, log: time.sleep(1))
+    run_id = lying_run(store, "no event")
+    assert worker.work(store, run_id, lambda: True) is RunState.CANCELLED
+
+
+def test_a_process_that_does_not_listen_is_given_up(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(model_process, "_SEND_SECONDS", 0.3)
+    model = tmp_path / "model"
+    model.write_text("deaf")
+    process = ModelProcess(store.workspace, [model, model], None, ends_with_thread=True)
+    process.greet()
+    with pytest.raises(model_process.ProcessError, match="does not listen"):
+        process.ask("open", 5, padding="x" * 10_000_000)
+    process.close()
+    process.close()
+    assert not process.is_alive
+
+
+def test_a_program_that_cannot_be_started_is_said(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process.sys, "executable", "/no/such/python")
+    run = work(store, "no event")
+    assert run.state is RunState.CRASHED
+    assert "could not be started" in (run.message or "")
+
+
+def test_an_error_of_our_own_is_a_crash_with_its_traceback_in_the_log_alone(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Fold, line: str) -> None:
+        raise ZeroDivisionError("a secret detail")
+
+    monkeypatch.setattr(Fold, "take", broken)
+    run = work(store, "failed")
+    assert run.state is RunState.CRASHED
+    assert run.message == "The run ended by an unexpected error (ZeroDivisionError)."
+    assert "a secret detail" in (store.run_folder(run.id) / "run.log").read_text()
+
+
+def test_a_full_disk_fails_the_run_in_a_sentence(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *rest: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pairs_writer, "write_pairs", full)
+    run = work(store, "talks and dies")
+    assert (run.state, run.message) == (
+        RunState.FAILED,
+        "The pairs cannot be written to the workspace: No space left on device.",
+    )
+
+
+def test_the_log_takes_so_much_and_no_more(tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process, "MAX_LOG_BYTES", 10)
+    model, log = tmp_path / "model", tmp_path / "log"
+    model.write_text("deep")  # its parser complains at length
+    process = ModelProcess(store.workspace, [model], log, ends_with_thread=True)
+    wait_for(lambda: not process.is_alive)
+    process.close()
+    assert log.stat().st_size == 10
+
+
+def test_a_run_that_is_not_waiting_is_left_alone(store: RunStore) -> None:
+    run_id = lying_run(store, "no event")
+    store.request_cancel(run_id)
+    assert worker.work(store, run_id, lambda: False) is None
+
+
+def test_scratch_folders_of_the_dead_are_removed(store: RunStore, tmp_path: Path) -> None:
+    left = store.workspace / "scratch" / (model_process.platform.node() or "here") / "999999999-abc"
+    left.mkdir(parents=True)
+    work(store, "leaves")
+    assert not left.exists()
+
+
+def test_damaged_pairs_are_a_sentence(store: RunStore) -> None:
+    run = work(store, "talks and dies")
+    (file,) = store.run_folder(run.id).glob("*.parquet")
+    file.write_bytes(b"PAR1 no PAR1")
+    with pytest.raises(pairs_file.RunError, match="are damaged"):
+        store.pairs(run.id)
+    file.unlink()
+    with pytest.raises(pairs_file.RunError, match="cannot be found"):
+        store.pairs(run.id)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import atexit
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from fairness_engine.budget import Budget
@@ -57,3 +62,34 @@ def estimate_of(store: RunStore, review: Review, **changes: Any) -> RunRecord:
     """An estimate that has ended."""
     settings = {"kind": RunKind.ESTIMATE, "technique": "", "n_samples": 2000, "budget": Budget(100_000)}
     return run_of(store, review, **(settings | changes))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Runs that ended, made once for all tests and copied into each test's workspace."""
+
+    review: Review
+    searches: list[RunRecord]
+    estimate: RunRecord
+    without_pairs: RunRecord
+
+
+@cache
+def _template() -> tuple[Path, Finished]:
+    """A workspace with a comparison of three searches and an estimate, and a second review with a search without pairs."""
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-pages-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = RunStore(folder / "workspace")
+    review = review_of(store)
+    searches = [run_of(store, review, name, comparison="one") for name in ("random", "data-scan", "aequitas")]
+    estimate = estimate_of(store, review)
+    without_pairs = run_of(store, review_of(store, model="census_income_ignores_protected"), "random")
+    store.close()
+    return folder / "workspace", Finished(review, searches, estimate, without_pairs)
+
+
+def finished_runs(workspace: Path) -> Finished:
+    """Fill an empty workspace with runs that ended."""
+    template, finished = _template()
+    shutil.copytree(template, workspace, dirs_exist_ok=True)
+    return finished

@@ -7,13 +7,13 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import run_cases
 import said
 from said import OpenApp
 
 from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
 from fairness_engine.runs import launch
 from fairness_engine.runs.records import FileRole, Review, RunRecord, RunState
 from fairness_engine.runs.store import RunStore
@@ -63,29 +63,24 @@ def test_a_finished_run_shows_what_it_found(open_app: OpenApp, store: RunStore) 
     assert len(app.get("plotly_chart")) == 1
 
 
-def test_the_run_alone_in_the_address_opens_its_review(open_app: OpenApp, store: RunStore) -> None:
-    review = run_cases.review_of(store)
-    run = run_cases.run_of(store, review)
-    app = open_app(RUN, run=run.id)
+def test_the_run_alone_in_the_address_opens_its_review(open_app: OpenApp, workspace: Path) -> None:
+    finished = run_cases.finished_runs(workspace)
+    app = open_app(RUN, run=finished.without_pairs.id)
     assert said.errors_of(app) == []
     assert "Census, spring" in said.text_of(app)
     assert "✓ Finished" in said.text_of(app)
 
 
-def test_a_run_of_another_review_is_not_shown(open_app: OpenApp, store: RunStore) -> None:
-    review, other = run_cases.review_of(store), run_cases.review_of(store)
-    run_cases.run_of(store, review)
-    foreign = run_cases.run_of(store, other)
-    app = open_app(RUN, review=review.id, run=foreign.id)
+def test_a_run_of_another_review_is_not_shown(open_app: OpenApp, workspace: Path) -> None:
+    finished = run_cases.finished_runs(workspace)
+    app = open_app(RUN, review=finished.review.id, run=finished.without_pairs.id)
     assert said.errors_of(app) == []
     assert "This link names a run that is not part of this review." in said.text_of(app)
 
 
-def test_runs_of_a_comparison_stand_side_by_side(open_app: OpenApp, store: RunStore) -> None:
-    review = run_cases.review_of(store)
-    for technique in ("random", "data-scan", "aequitas"):
-        last = run_cases.run_of(store, review, technique, comparison="one")
-    app = open_app(RUN, review=review.id, run=last.id)
+def test_runs_of_a_comparison_stand_side_by_side(open_app: OpenApp, workspace: Path) -> None:
+    finished = run_cases.finished_runs(workspace)
+    app = open_app(RUN, review=finished.review.id, run=finished.searches[-1].id)
     assert said.errors_of(app) == []
     table = app.dataframe[0].value
     assert table["Run"].tolist() == ["Random", "Data scan", "AEQUITAS, fully-directed"]
@@ -93,21 +88,19 @@ def test_runs_of_a_comparison_stand_side_by_side(open_app: OpenApp, store: RunSt
     assert "Group score" in said.text_of(app)
 
 
-def test_none_found_is_said_with_a_bound_and_without_a_promise(open_app: OpenApp, store: RunStore) -> None:
-    review = run_cases.review_of(store, model="census_income_ignores_protected")
-    run = run_cases.run_of(store, review, "random")
+def test_none_found_is_said_with_a_bound_and_without_a_promise(open_app: OpenApp, workspace: Path) -> None:
+    run = run_cases.finished_runs(workspace).without_pairs
     assert run.n_found == 0
-    text = said.text_of(open_app(RUN, review=review.id, run=run.id))
+    text = said.text_of(open_app(RUN, run=run.id))
     assert "None found within the budget" in text
     assert "below 0.12 %" in text, "2 500 individuals: 3 / 2 500"
     assert "This does not show that there are none." in text
 
 
-def test_an_estimate_shows_its_share_and_how_it_settles(open_app: OpenApp, store: RunStore) -> None:
-    review = run_cases.review_of(store)
-    run = run_cases.estimate_of(store, review)
+def test_an_estimate_shows_its_share_and_how_it_settles(open_app: OpenApp, workspace: Path) -> None:
+    run = run_cases.finished_runs(workspace).estimate
     assert run.state is RunState.FINISHED, run.message
-    app = open_app(RUN, review=review.id, run=run.id)
+    app = open_app(RUN, run=run.id)
     assert said.errors_of(app) == []
     (metric,) = app.metric
     assert metric.label == "Share of discriminatory individuals, uniform over the domain"
@@ -162,12 +155,15 @@ def test_a_model_that_cannot_be_opened_is_told_in_a_sentence(open_app: OpenApp, 
     assert "Traceback" not in error
 
 
-def test_the_list_shows_every_run_of_the_review(open_app: OpenApp, store: RunStore) -> None:
-    review = run_cases.review_of(store)
-    first = run_cases.run_of(store, review, "data-scan")
-    run_cases.run_of(store, review, "random", scope=Scope(("sex",)))
-    app = open_app(RUN, review=review.id, run=first.id)
+def test_the_list_shows_every_run_of_the_review(open_app: OpenApp, workspace: Path) -> None:
+    finished = run_cases.finished_runs(workspace)
+    app = open_app(RUN, review=finished.review.id, run=finished.estimate.id)
     assert said.errors_of(app) == []
     table = app.dataframe[-1].value
-    assert table["Run"].tolist() == ["Random", "Data scan"]
-    assert table.iloc[:, 0].tolist() == ["", "◆ shown"]
+    assert table["Run"].tolist() == [
+        "Estimate, uniform over the domain",
+        "AEQUITAS, fully-directed",
+        "Data scan",
+        "Random",
+    ]
+    assert table.iloc[:, 0].tolist() == ["◆ shown", "", "", ""]

@@ -53,7 +53,7 @@ format: setup-dev
 	@$(PY) -m ruff check --fix-only . && $(PY) -m ruff format .
 
 bench: setup-dev browser
-	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+	@for script in $$(grep -l '__main__' benchmarks/*.py); do $(PY) -m "benchmarks.$$(basename "$$script" .py)" || exit 1; done
 
 lock: setup-dev
 	@$(PY) scripts/lock.py $(if $(UPGRADE),--upgrade)

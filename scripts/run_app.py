@@ -18,6 +18,7 @@ ADDRESS = "127.0.0.1"
 FIRST_PORT = 8501
 N_PORTS_TRIED = 100
 MAX_SECONDS_TO_START = 60.0
+SECONDS_BEFORE_COMPILING = 5.0
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
@@ -107,8 +108,17 @@ def announce(address: str, opens_browser: bool) -> None:
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
+        compile_searches()
         return
     print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)
+
+
+def compile_searches() -> None:
+    """Compile the searches' inner loops, once a workspace, in a process of its own: then the first run need not wait."""
+    time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
+    from fairness_engine.runs.model_process import prepare_compiled
+
+    prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None)
 
 
 def preload() -> None:

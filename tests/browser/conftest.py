@@ -29,6 +29,7 @@ def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     server = AppServer(tmp_path_factory.mktemp("app") / "workspace").start()
     yield server
     server.stop()
+    server.end_workers()
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def fresh_server(tmp_path: Path) -> Iterator[AppServer]:
     server = AppServer(tmp_path / "workspace").start()
     yield server
     server.stop()
+    server.end_workers()
 
 
 @pytest.fixture

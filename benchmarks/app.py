@@ -1,0 +1,241 @@
+"""The app: seconds to the first paint, milliseconds of a rerun on every page, alone and with others, memory.
+
+``python -m benchmarks.app``. Everything happens on this machine: the server is started as ``make run`` starts it, a real
+browser opens a demo, and what its pages send is recorded. Reruns are then measured by sessions that send the same
+messages over the same protocol, at most ten at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import websockets
+from playwright.sync_api import Browser, WebSocket, sync_playwright
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
+
+from driver import AppPage, AppServer, launch_browser
+
+from benchmarks.table import keep, markdown
+from fairness_engine.runs.records import RunState
+from fairness_engine.runs.store import RunStore
+from pages.components import steps
+
+N_STARTS = 5
+N_RERUNS = 60
+N_SESSIONS = 50
+N_RERUNS_EACH = 6
+PAUSE_SECONDS = (2.0, 6.0)
+WARM_RERUNS = 3
+MAX_SECONDS_A_RERUN = 30.0
+MAX_SECONDS_A_DEMO = 180.0
+DEMO = "demo_census_income"
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """What a browser sent on one page: the message that opened it, and the one that asks for the same again."""
+
+    title: str
+    opening: BackMsg
+    again: BackMsg
+
+
+def first_paints(browser: Browser) -> list[tuple[float, float]]:
+    """Seconds from the start of the program until the server answers, and until the first page can be read."""
+    measured = []
+    for _ in range(N_STARTS):
+        with tempfile.TemporaryDirectory() as folder:
+            server = AppServer(Path(folder) / "workspace")
+            started = time.perf_counter()
+            server.start()
+            answered = time.perf_counter() - started
+            context = browser.new_context()
+            tab = AppPage(server, context)
+            tab.page.goto(server.url)
+            tab.page.get_by_test_id("stMain").get_by_role("button").first.wait_for()
+            measured.append((answered, time.perf_counter() - started))
+            context.close()
+            server.stop()
+    return measured
+
+
+def wait_for_runs(server: AppServer) -> None:
+    """Wait until the demo's search has ended; it runs in a process of its own."""
+    store = RunStore(server.workspace)
+    deadline = time.monotonic() + MAX_SECONDS_A_DEMO
+    while time.monotonic() < deadline:
+        runs = store.runs()
+        if runs and all(run.state not in (RunState.QUEUED, RunState.RUNNING) for run in runs):
+            print(f"demo: {runs[0].state}, {runs[0].n_found} pairs", flush=True)
+            return
+        time.sleep(0.5)
+    raise SystemExit(f"The demo's run must end within {MAX_SECONDS_A_DEMO:.0f} seconds, but did not.")
+
+
+def record_visits(browser: Browser, server: AppServer) -> list[Visit]:
+    """Open a finished demo in the browser and note what every page sends."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    tab = AppPage(server, context)
+    tab.goto()
+    tab.click_button("Show the result", within=tab.by_key(DEMO))
+    wait_for_runs(server)
+    query = tab.query()
+    visits = []
+    for place in steps.PLACES:
+        sent: list[bytes] = []
+        page = context.new_page()
+        page.on("websocket", lambda socket, sent=sent: _note_sent(socket, sent))
+        tab.page = page
+        page.goto(f"{server.url}/{place.url}?{query}")
+        tab.wait_until_at_rest()
+        messages = [message for message in map(_back_message, sent) if message.WhichOneof("type") == "rerun_script"]
+        whole = [message for message in messages if not message.rerun_script.fragment_id]
+        visits.append(Visit(place.title, whole[0], _again(whole[-1], page.url)))
+        page.close()
+    context.close()
+    return visits
+
+
+def _note_sent(socket: WebSocket, sent: list[bytes]) -> None:
+    socket.on("framesent", lambda payload: sent.append(payload if isinstance(payload, bytes) else payload.encode()))
+
+
+def _back_message(data: bytes) -> BackMsg:
+    message = BackMsg()
+    message.ParseFromString(data)
+    return message
+
+
+def _again(opening: BackMsg, url: str) -> BackMsg:
+    """The same request as a widget would make it once the page is there: with the query that the page has set."""
+    message = BackMsg()
+    message.CopyFrom(opening)
+    message.rerun_script.query_string = url.partition("?")[2]
+    return message
+
+
+async def rerun_times(server: AppServer, visit: Visit, n_reruns: int, pauses: random.Random | None) -> list[float]:
+    """Milliseconds of each rerun of one session, from sending to the message that the script has finished.
+
+    With `pauses`, the session reads before it clicks again, as a person does.
+    """
+    address = server.url.replace("http", "ws") + "/_stcore/stream"
+    async with websockets.connect(address, subprotocols=["streamlit"], max_size=None) as socket:
+        await socket.send(visit.opening.SerializeToString())
+        again = BackMsg()
+        again.CopyFrom(visit.again)
+        again.rerun_script.page_script_hash = await _until_finished(socket)
+        measured = []
+        for number in range(WARM_RERUNS + n_reruns):
+            if pauses is not None:
+                await asyncio.sleep(pauses.uniform(*PAUSE_SECONDS))
+            started = time.perf_counter()
+            await socket.send(again.SerializeToString())
+            await _until_finished(socket)
+            if number >= WARM_RERUNS:
+                measured.append(1000 * (time.perf_counter() - started))
+        return measured
+
+
+async def _until_finished(socket: websockets.ClientConnection) -> str:
+    """Read until the script has ended; returns the page that it ran."""
+    page = ""
+    while True:
+        data = await asyncio.wait_for(socket.recv(), MAX_SECONDS_A_RERUN)
+        message = ForwardMsg()
+        message.ParseFromString(data)
+        kind = message.WhichOneof("type")
+        if kind == "navigation":
+            page = message.navigation.page_script_hash
+        elif kind == "script_finished":
+            return page
+
+
+async def together(server: AppServer, visit: Visit) -> list[float]:
+    """The reruns of many sessions, each of which clicks every few seconds."""
+    sessions = (rerun_times(server, visit, N_RERUNS_EACH, random.Random(seed)) for seed in range(N_SESSIONS))
+    each = await asyncio.gather(*sessions)
+    return [milliseconds for session in each for milliseconds in session]
+
+
+def percentile(values: list[float], share: int) -> float:
+    """The value that `share` percent of the values do not exceed."""
+    return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
+
+
+def memory_mb(server: AppServer) -> float:
+    """Resident memory of the app's process, in MB."""
+    status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def has_tensorflow(server: AppServer) -> bool:
+    """Whether the app's process has mapped a library of TensorFlow."""
+    return "/tensorflow/" in Path(f"/proc/{server.pid}/maps").read_text(encoding="utf-8")
+
+
+def figures(title: str, milliseconds: list[float]) -> tuple[str, ...]:
+    """One line of the table, printed at once."""
+    line = (title, str(len(milliseconds)), *(f"{percentile(milliseconds, share):.1f}" for share in (50, 95, 99)))
+    print(line, flush=True)
+    return line
+
+
+def measure_pages(server: AppServer, visits: list[Visit]) -> list[tuple[str, ...]]:
+    """One line a page with a single session, and the busiest page with many."""
+    alone = {visit: asyncio.run(rerun_times(server, visit, N_RERUNS, None)) for visit in visits}
+    lines = [figures(visit.title, milliseconds) for visit, milliseconds in alone.items()]
+    busiest = max(alone, key=lambda visit: percentile(alone[visit], 95))
+    return [*lines, figures(f"{busiest.title}, {N_SESSIONS} sessions", asyncio.run(together(server, busiest)))]
+
+
+def main() -> None:
+    """Print and keep the tables."""
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = launch_browser(playwright)
+        paints = first_paints(browser)
+        server = AppServer(Path(folder) / "workspace").start()
+        try:
+            visits = record_visits(browser, server)
+            browser.close()
+            pages = measure_pages(server, visits)
+            facts = (f"{memory_mb(server):.0f} MB", "yes" if has_tensorflow(server) else "no")
+        finally:
+            server.stop()
+            server.end_workers()
+    answered, painted = zip(*paints, strict=True)
+    start = (
+        ("server answers, s", f"{statistics.median(answered):.2f}", f"{max(answered):.2f}", "-"),
+        ("first page can be read, s", f"{statistics.median(painted):.2f}", f"{max(painted):.2f}", "<= 4"),
+    )
+    header = ("page", "reruns", "median ms", "p95 ms", "p99 ms")
+    keep(
+        "app",
+        "The app: first paint and reruns",
+        [
+            markdown(("from the start of the program", "median", "worst", "bar"), start),
+            markdown(header, pages),
+            f"App's process afterwards: {facts[0]}; TensorFlow loaded: {facts[1]}.",
+            _NOTE,
+        ],
+    )
+
+
+_NOTE = (
+    f"{N_STARTS} starts, each with an empty workspace. Then the pages of a finished demo: {N_RERUNS} reruns by one session, and on "
+    f"the page with the highest p95 {N_SESSIONS} sessions that each click every {PAUSE_SECONDS[0]:g} to {PAUSE_SECONDS[1]:g} "
+    "seconds. A rerun counts from the request to the message that the page is complete. Bar: p95 <= 50 ms on the busiest page."
+)
+
+if __name__ == "__main__":
+    main()

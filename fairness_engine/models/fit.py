@@ -87,7 +87,8 @@ class FitCard:
         names = {field.name for field in fields(cls)}
         if not isinstance(content, Mapping) or set(content) != names:
             raise ModelError("A fit card must hold its own fields, got others. Assess the model again.")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})
+        values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}
+        return cls(**values)
 
 
 def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitCard:

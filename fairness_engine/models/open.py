@@ -74,7 +74,8 @@ def open_model(
     else:
         assert read.predictor is not None  # a file yields one or the other
         predictor = read.predictor
-        encoder = choose_encoder(schema, predictor.n_inputs, getattr(predictor, "feature_names", None))
+        names, needs_frame = getattr(predictor, "feature_names", None), getattr(predictor, "takes_frame", False)
+        encoder = choose_encoder(schema, predictor.n_inputs, names, needs_frame)
     return bind(
         predictor,
         encoder,
@@ -164,7 +165,8 @@ def _read_keras(path: Path) -> Predictor:
     from fairness_engine.models.keras_file import read_keras
 
     try:
-        return read_keras(path)
+        network: Predictor = read_keras(path)
+        return network
     except UnreadArchitectureError:
         from fairness_engine.models.keras_runtime import KerasRuntime
 

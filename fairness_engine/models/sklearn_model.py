@@ -69,7 +69,7 @@ def takes_frame(estimator: Any) -> bool:
 
 def reads_text(estimator: Any) -> bool:
     """Whether the estimator takes a list of texts instead of a table."""
-    steps = getattr(estimator, "steps", ())
+    steps: list[Any] = list(getattr(estimator, "steps", ()))
     return bool(steps) and type(steps[0][1]).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 
 

@@ -1,0 +1,146 @@
+"""Keras models that are more than a chain of dense layers, evaluated by Keras itself.
+
+The description was judged before (``keras_config.refuse_unsafe``); Keras is imported here only, in the process that may
+hold an uploaded model, and loads with ``safe_mode``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.errors import FitError, ModelError
+from fairness_engine.events import FloatArray
+from fairness_engine.models.archive import read_members
+from fairness_engine.models.hdf5 import open_hdf5
+from fairness_engine.models.keras_file import is_keras_member
+from fairness_engine.models.model import Output
+from fairness_engine.models.ties import settle
+
+_ROWS_AT_ONCE = 8192
+
+
+class KerasRuntime:
+    """A predictor that asks Keras, thousands of rows a call.
+
+    Args:
+        path: a ``.keras`` archive or legacy ``.h5`` file whose description was judged.
+
+    Raises:
+        ModelError: Keras does not accept the file, or it takes something else than rows of a table.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._model = _load(path)
+        inputs = self._model.inputs
+        self.takes_frame = len(inputs) > 1
+        self.feature_names = tuple(value.name for value in inputs) if self.takes_frame else None
+        self._dtypes = [str(value.dtype) for value in inputs]
+        if not self.takes_frame and self._dtypes[0] == "string":
+            raise FitError("The model reads text, but a search needs a model of tables. Use the group views for text.")
+        if any(np.prod([n or 1 for n in value.shape[1:]]) != 1 for value in inputs) and self.takes_frame:
+            raise ModelError(
+                "The model has several inputs of more than one number each. Join them into one and save it again."
+            )
+        self._tail = None if self.takes_frame else tuple(inputs[0].shape[1:])
+        self.n_inputs: int | None = len(inputs) if self._tail is None else _n_inputs(self._tail)
+        if len(self._model.outputs) != 1:
+            raise ModelError(f"The model has {len(self._model.outputs)} outputs; a classifier of one outcome has one.")
+        n_outputs = int(np.prod([n or 1 for n in self._model.outputs[0].shape[1:]]))
+        self.n_scores = 1 if n_outputs == 2 else n_outputs
+        self.output = Output.PROBABILITY if _ends_in_shares(self._model) else Output.LOGIT
+        self._is_difference = n_outputs == 2 and self.output is Output.LOGIT
+        kinds = dict.fromkeys(type(layer).__name__ for layer in self._model.layers)
+        self.kind = f"Keras model ({', '.join(kind for kind in kinds if kind != 'InputLayer')})"
+
+    def predict(self, inputs: Any) -> FloatArray:
+        """Scores ``(n_rows, n_scores)``."""
+        blocks = [self._block(inputs[i : i + _ROWS_AT_ONCE]) for i in range(0, len(inputs), _ROWS_AT_ONCE)]
+        if not blocks:
+            return np.empty((0, self.n_scores))
+        scores = np.concatenate(blocks)
+        if self._is_difference:
+            return scores[:, 1:] - scores[:, :1]
+        return settle(scores) if scores.shape[1] == 2 else scores
+
+    def margins(self, inputs: Any, threshold: float) -> FloatArray:
+        """Scores less the threshold; several classes: the scores."""
+        scores = self.predict(inputs)
+        return scores - threshold if self.n_scores == 1 else scores
+
+    def _block(self, inputs: Any) -> FloatArray:
+        import keras
+
+        n = len(inputs)
+        if self._tail is None:
+            columns = [
+                _column(inputs[name], dtype) for name, dtype in zip(self.feature_names or (), self._dtypes, strict=True)
+            ]
+            values: Any = dict(zip(self.feature_names or (), columns, strict=True))
+        else:
+            tail = [length or (1 if i < len(self._tail) - 1 else -1) for i, length in enumerate(self._tail)]
+            if self._tail[-1] == 1 and None in self._tail[:-1]:
+                tail = [-1, 1]
+            values = np.ascontiguousarray(inputs, dtype=self._dtypes[0]).reshape(n, *tail)
+        result = keras.ops.convert_to_numpy(self._model(values, training=False))
+        return np.asarray(result, dtype=np.float64).reshape(n, -1)
+
+
+def _load(path: Path) -> Any:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    with path.open("rb") as file:
+        is_archive = file.read(2) == b"PK"
+    if is_archive:
+        weights = read_members(path, is_keras_member).get("model.weights.h5")
+        if weights is None:
+            raise ModelError(
+                "The model file must hold 'model.weights.h5' beside its description. Save the model again."
+            )
+        with open_hdf5(weights):
+            pass  # opening it checks it
+    with tempfile.TemporaryDirectory() as folder:
+        named = Path(folder) / ("model.keras" if is_archive else "model.h5")  # Keras tells the formats by the suffix
+        shutil.copyfile(path, named)
+        try:
+            import keras
+
+            return keras.models.load_model(named, compile=False, safe_mode=True)
+        except Exception as error:  # noqa: BLE001 - Keras raises anything on a file it cannot read
+            reason = (str(error).splitlines() or [""])[0][:160]
+            raise ModelError(
+                f"Keras cannot load the model ({type(error).__name__}: {reason}). Save it again with Keras 3 as .keras."
+            ) from None
+
+
+def _n_inputs(tail: tuple[int | None, ...]) -> int | None:
+    """Numbers in a row; ``None`` when the model takes any number of them."""
+    known = [length for length in tail if length is not None]
+    if None in tail and (not known or known[-1] == 1):
+        return None
+    return int(np.prod(known))
+
+
+def _ends_in_shares(model: Any) -> bool:
+    """Whether the last layer gives probabilities; a nested model is asked for its own last layer."""
+    last = model.layers[-1]
+    while hasattr(last, "layers") and last.layers:
+        last = last.layers[-1]
+    name = last.get_config().get("activation")
+    if isinstance(name, dict):
+        name = name.get("config") if isinstance(name.get("config"), str) else name.get("class_name", "").lower()
+    return name in ("sigmoid", "softmax") or type(last).__name__ == "Softmax"
+
+
+def _column(values: Any, dtype: str) -> Any:
+    """One column ``(n_rows, 1)`` in the dtype of its input."""
+    if dtype == "string":
+        import tensorflow as tf
+
+        return tf.constant([[str(value)] for value in values])
+    return values.to_numpy(dtype=dtype).reshape(-1, 1)

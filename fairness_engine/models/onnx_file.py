@@ -1,0 +1,162 @@
+"""ONNX models: chains of dense layers are read statically, all others are evaluated by onnxruntime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.errors import FitError, ModelError
+from fairness_engine.events import FloatArray
+from fairness_engine.models.composite import as_label_scores
+from fairness_engine.models.model import Output, Predictor
+from fairness_engine.models.onnx_graph import Graph, parse_graph, read_chain
+from fairness_engine.models.ties import settle
+
+_DTYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+    "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
+}
+_N_TRIED = 8
+_ROWS_AT_ONCE = 1 << 14
+
+
+def read_onnx(path: Path) -> tuple[Predictor, tuple[str, ...] | None]:
+    """Read an ONNX file.
+
+    Returns:
+        the predictor, and the names of its classes when the file carries them.
+
+    Raises:
+        ModelError: damaged or refused; the message says why.
+    """
+    graph = parse_graph(path.read_bytes())
+    network = read_chain(graph)
+    if network is not None:
+        return network, graph.classes
+    return OnnxRuntime(graph), graph.classes
+
+
+class OnnxRuntime:
+    """A predictor that asks onnxruntime, on one thread.
+
+    Args:
+        graph: checked; one input of rank 2, or one input a column (then the predictor takes a DataFrame).
+
+    Raises:
+        ModelError: onnxruntime does not accept the file, or it takes or gives something else than rows of numbers.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            content = graph.model.SerializeToString()
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types for each fault
+            reason = str(error).splitlines()[0][:160]
+            raise ModelError(f"onnxruntime does not accept the model: {reason}. Export it again.") from None
+        self._inputs = self._session.get_inputs()
+        self._scores = graph.scores
+        self._n_classes = len(graph.classes or ())
+        unknown = [value.type for value in self._inputs if value.type not in _DTYPES]
+        if unknown:
+            raise ModelError(
+                f"The ONNX model takes inputs of type {unknown[0]}, which no table gives. Export it for numbers."
+            )
+        self.takes_frame = len(self._inputs) > 1
+        self.feature_names = tuple(value.name for value in self._inputs) if self.takes_frame else None
+        self.n_inputs: int | None = len(self._inputs) if self.takes_frame else _width(self._inputs[0].shape)
+        batch = self._inputs[0].shape[0] if self._inputs[0].shape else None
+        self._batch = batch if isinstance(batch, int) and batch > 0 else None
+        self.kind = "ONNX model"
+        self._is_label = graph.is_label
+        self.n_scores, self.output = self._try_out()
+
+    def predict(self, inputs: Any) -> FloatArray:
+        """Scores ``(n_rows, n_scores)``."""
+        scores = self._evaluate(inputs)
+        return settle(scores) if scores.shape[1] == 2 else scores
+
+    def margins(self, inputs: Any, threshold: float) -> FloatArray:
+        """Scores less the threshold; several classes: the scores."""
+        scores = self.predict(inputs)
+        return scores - threshold if self.n_scores == 1 else scores
+
+    def _try_out(self) -> tuple[int, Output]:
+        """How many scores the model gives, and of which kind, from a few rows of zeros and ones."""
+        if self.takes_frame:
+            columns = [_blank(value.type) for value in self._inputs]
+            scores = self._call([np.repeat(column, _N_TRIED, axis=0) for column in columns])
+        else:
+            rows = np.zeros((_N_TRIED, self.n_inputs or 1))
+            rows[_N_TRIED // 2 :] = 1.0
+            scores = self._evaluate(rows)
+        n_scores = 1 if scores.shape[1] == 2 else scores.shape[1]
+        if self._is_label:
+            return n_scores, Output.LABEL
+        is_share = bool((scores >= -1e-6).all() and (scores <= 1 + 1e-6).all())
+        return n_scores, Output.PROBABILITY if is_share else Output.LOGIT
+
+    def _evaluate(self, inputs: Any) -> FloatArray:
+        n = len(inputs)
+        if n == 0:
+            return np.empty((0, self.n_scores))
+        size = self._batch or _ROWS_AT_ONCE
+        return np.concatenate([self._block(inputs[start : start + size]) for start in range(0, n, size)])
+
+    def _block(self, inputs: Any) -> FloatArray:
+        """One call; a model of a fixed batch size gets the last rows repeated."""
+        n = len(inputs)
+        if self.takes_frame:
+            columns = [inputs[value.name].to_numpy().reshape(n, 1) for value in self._inputs]
+        else:
+            columns = [np.asarray(inputs)]
+        if self._batch is not None and n < self._batch:
+            columns = [np.concatenate([column, np.repeat(column[-1:], self._batch - n, axis=0)]) for column in columns]
+        return self._call(columns)[:n]
+
+    def _call(self, columns: list[Any]) -> FloatArray:
+        feed = {
+            value.name: column.astype(_DTYPES[value.type], copy=False)
+            for value, column in zip(self._inputs, columns, strict=True)
+        }
+        try:
+            result = np.asarray(self._session.run([self._scores], feed)[0])
+        except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types for each fault
+            reason = str(error).splitlines()[0][:160]
+            raise FitError(
+                f"The ONNX model fails on rows of the data: {reason}. Check that it takes such rows."
+            ) from None
+        if self._is_label:
+            return self._labels(result)
+        if result.dtype.kind != "f" or result.ndim not in (1, 2):
+            raise FitError(f"The ONNX model must return scores, got {result.dtype} of shape {result.shape}.")
+        return result.reshape(len(result), -1).astype(np.float64)
+
+    def _labels(self, result: Any) -> FloatArray:
+        if result.dtype.kind not in "iub":
+            raise FitError("The ONNX model returns labels as text and no scores. Export it with its probabilities.")
+        n_classes = max(2, self._n_classes)
+        return as_label_scores(np.clip(result.ravel().astype(np.int64), 0, n_classes - 1), n_classes)
+
+
+def _width(shape: list[Any]) -> int | None:
+    if len(shape) != 2:
+        raise ModelError(f"The ONNX model takes inputs of shape {shape}, not rows of numbers. Export it for tables.")
+    return shape[1] if isinstance(shape[1], int) else None
+
+
+def _blank(kind: str) -> Any:
+    return np.full((1, 1), "", dtype=object) if kind == "tensor(string)" else np.zeros((1, 1))

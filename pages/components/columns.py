@@ -193,6 +193,16 @@ def columns_with_codes(schema: Schema) -> list[Column]:
     ]
 
 
+def without_words(schema: Schema) -> list[str]:
+    """The label and the protected attributes that still show bare codes to people."""
+    told = {schema.label, *schema.protected}
+    return [
+        column.name
+        for column in columns_with_codes(schema)
+        if column.name in told and column.labels == tuple(str(code) for code in column.codes)
+    ]
+
+
 def with_labels(schema: Schema, name: str, labels: Sequence[object]) -> Schema:
     """The schema with other labels for the codes of one column, in the order of its codes.
 

@@ -154,6 +154,11 @@ def edit_labels(review: Review, table: Table) -> None:
     coded = columns.columns_with_codes(schema)
     if not coded:
         return
+    bare = columns.without_words(schema)
+    if bare:
+        st.info(
+            f"{wording.markdown(wording.listed(bare))}: the file holds codes here. Give them labels below, or drop a schema file."
+        )
     with st.expander("Labels of codes: what people read instead of numbers"):
         names = [column.name for column in coded]
         name = st.selectbox("Column", names, key="label_column")

@@ -44,6 +44,8 @@ STYLE = """
 [class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
   {min-width: 25rem;}
 .st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
+.st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
+  text-underline-offset: 0.2em;}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
 </style>
 """

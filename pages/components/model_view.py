@@ -94,7 +94,9 @@ def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
     accuracy, majority, auc = card.get("accuracy"), card.get("majority_share"), card.get("auc")
     output = card.get("output") or {}
     speed = card.get("rows_per_second")
-    span = "unknown" if output.get("min") is None else f"{output['min']:.3g} to {output['max']:.3g}"
+    ends = [output.get("min"), output.get("max")]
+    digits = ".2f" if output.get("kind") == "probability" else ".3g"
+    span = "unknown" if None in ends else " to ".join(format(end, digits) for end in ends)
     return [
         (
             "Accuracy",
@@ -166,7 +168,7 @@ def show_facts(card: Mapping[str, Any], schema: Schema) -> None:
         same = bool(card["is_deterministic"])
         lines.append(f"{_mark(same)} {'Gives' if same else 'Does not give'} the same answer to the same row")
     st.markdown("**What the model does**")
-    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("  \n".join(lines))
     if used and not any(used.values()):
         st.caption(
             "A model that takes no protected column cannot decide by it directly: a search finds nothing by construction."
@@ -186,20 +188,45 @@ def show_rows(card: Mapping[str, Any]) -> None:
     st.caption(
         "Check that each value stands where the model was trained to expect it. Accuracy alone cannot prove the order."
     )
+    for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
+        place.markdown(f"**Row {number}**: {wording.markdown(row['decision'])}, {_scores_text(row['score'])}")
+    if all(list(row["labels"]) == list(row["received"]) for row in rows):
+        table = side_by_side(rows)
+        st.dataframe(table, hide_index=True, key="sample_rows", height="content", column_config=_widths(table))
+        return
     for number, row in enumerate(rows, start=1):
-        with st.container(border=True, key=f"sample_row_{number}"):
-            st.markdown(
-                f"**Row {number}** · decision: **{wording.markdown(row['decision'])}**, score {float(row['score']):.3f}"
-            )
-            st.dataframe(row_table(row), key=f"sample_table_{number}")
+        st.caption(f"Row {number}")
+        st.dataframe(row_table(row), key=f"sample_row_{number}")
 
 
-def _scores_text(scores: Sequence[float]) -> str:
+def _widths(table: pd.DataFrame) -> dict[str, Any]:
+    narrow = {name for name in table if str(name).endswith("received")}
+    return {
+        name: st.column_config.Column(width=95 if name in narrow else 160 if name == "Input" else 120) for name in table
+    }
+
+
+def side_by_side(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One line an input in the model's order; two columns a row, in words and as received."""
+    import pandas as pd
+
+    names = list(rows[0]["received"])
+    table: dict[str, list[str]] = {"Input": [f"{place}. {name}" for place, name in enumerate(names, start=1)]}
+    for number, row in enumerate(rows, start=1):
+        table[f"Row {number}"] = [str(row["labels"][name]) for name in names]
+        table[f"{number} received"] = [str(row["received"][name]) for name in names]
+    return pd.DataFrame(table)
+
+
+def _scores_text(scores: float | Sequence[float]) -> str:
+    """One score for two classes, one a class for more."""
+    if isinstance(scores, int | float):
+        return f"score {scores:.3f}"
     return f"score{'s' if len(scores) > 1 else ''} " + ", ".join(f"{score:.3f}" for score in scores)
 
 
 def row_table(row: Mapping[str, Any]) -> pd.DataFrame:
-    """Two lines: the row in words, and the model's inputs."""
+    """Two lines: the row in words, and the model's inputs, where these are other columns."""
     import pandas as pd
 
     labels, received = row["labels"], row["received"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import RunError
+from fairness_engine.search.registry import TECHNIQUES
 from pages.components import state, steps, wording
 from pages.components.layout import guarded
 
@@ -72,7 +73,9 @@ def last_run(runs: list[RunRecord]) -> str:
     newest = max(runs, key=lambda run: run.created)
     if newest.config.kind == "estimate":
         return f"estimate, {newest.state.value}"
-    return f"{newest.config.technique}, {wording.count(newest.n_found)} found, {newest.state.value}"
+    technique = TECHNIQUES.get(newest.config.technique)
+    title = technique.title if technique else newest.config.technique
+    return f"{title}, {wording.count(newest.n_found)} found, {newest.state.value}"
 
 
 @guarded

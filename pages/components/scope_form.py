@@ -22,6 +22,7 @@ Values = tuple[float, ...]
 
 EVERY, EVEN, OWN = "Every value", "Evenly spaced values", "My own values"
 _N_EVEN = 5
+_N_LISTED = 4
 _MAX_VARIANTS = 1000
 _FEW_VARIANTS = 100
 
@@ -126,10 +127,10 @@ def _range_text(column: Column) -> str:
 def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | None, float]:
     """Decision threshold (``None``: the model's own) and score gap."""
     output, models_own = fit.get("output") or {}, fit.get("threshold")
-    left, middle, right = st.columns(3, vertical_alignment="top")
+    left, middle, right = st.columns(3, vertical_alignment="bottom")
     has_threshold = output.get("kind") != "label" and fit.get("n_classes", 2) == 2
     own = left.toggle(
-        "Use the model's own decision threshold" + ("" if models_own is None else f" ({models_own:g})"),
+        "Model's own threshold" + ("" if models_own is None else f" ({models_own:g})"),
         value=scope is None or scope.threshold is None,
         key="own_threshold",
         disabled=not has_threshold,
@@ -210,6 +211,13 @@ def _is_missing(value: Any) -> bool:
 
 
 # --- size ---------------------------------------------------------------------------------------
+
+
+def variants_in_words(domain: Domain) -> str:
+    """The first few combinations of protected values that are compared."""
+    labels = domain.variant_labels()
+    more = f" and {wording.count(len(labels) - _N_LISTED)} more" if len(labels) > _N_LISTED else ""
+    return "; ".join(labels[:_N_LISTED]) + more
 
 
 def space_in_words(domain: Domain) -> str:

@@ -92,6 +92,7 @@ def chart_layout(title: str, x_title: str, y_title: str, height: int = 320) -> d
         "xaxis": {"title": {"text": x_title}, **axis},
         "yaxis": {"title": {"text": y_title}, **axis},
         "legend": {"orientation": "h", "y": -0.25},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": faint(), "activecolor": ink()},
     }
 
 

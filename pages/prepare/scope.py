@@ -20,6 +20,7 @@ protected = st.multiselect(
     default=[name for name in (saved.protected if saved else scope_form.first_choice(schema)) if name in names],
     placeholder="Choose at least one",
     help=wording.explain("protected attribute") + " With several, all their combinations are compared.",
+    label_visibility="collapsed",
     key="protected",
 )
 if not protected:
@@ -62,7 +63,7 @@ st.subheader("Size", anchor=False)
 left, right = st.columns([1, 3])
 left.metric("Variants of each row", wording.count(domain.n_variants), help=wording.explain("variant"), border=True)
 right.markdown(scope_form.space_in_words(domain))
-right.caption(f"Compared with one another: {wording.markdown(wording.listed(domain.variant_labels()))}.")
+right.caption(f"Compared with one another: {wording.markdown(scope_form.variants_in_words(domain))}.")
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on", type="primary", key="save_scope"):

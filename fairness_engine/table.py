@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,7 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     table = Table(frame, name, encoding, delimiter, ".", hashlib.sha256(data).hexdigest(), (), first_line, lines)
     decimal, unclear = _find_decimal(table, body)
     said = ([doubt] if doubt else []) + problems + unclear
-    cells = table._cells if decimal == "." else {}
-    return Table(frame, name, encoding, delimiter, decimal, table.source_hash, tuple(said), first_line, lines, cells)
+    return replace(table, decimal=decimal, problems=tuple(said), _cells=_with_decimal(table._cells, decimal))
 
 
 def _read_bytes(path: Path, name: str) -> bytes:
@@ -223,6 +222,12 @@ def _find_decimal(table: Table, body: bytes) -> tuple[str, list[str]]:
     if b"," not in body or (table.delimiter == "," and b'"' not in body):
         return ".", []
     return find_decimal((column, table.cells(column).texts) for column in table.columns)
+
+
+def _with_decimal(known: dict[str, Cells], decimal: str) -> dict[str, Cells]:
+    if decimal == ".":
+        return known
+    return {name: replace(cells, numbers=parse_numbers(cells.texts, decimal)) for name, cells in known.items()}
 
 
 def export_text(value: object) -> object:

@@ -66,25 +66,25 @@ def test_every_data_set_says_what_it_is() -> None:
 def fetched() -> tuple[pd.DataFrame, pd.Series]:
     data = pd.DataFrame(
         {
-            "age": [30, 41, 18],
-            "job": pd.Categorical(["a", None, "b"]),
-            "housing": ["yes", "no", "no"],
-            "subscribed": [1, 2, 1],
+            "age": [30, 41, 18, 30],
+            "job": pd.Categorical(["a", None, "b", "a"]),
+            "housing": ["yes", "no", "no", "no"],
+            "subscribed": [1, 2, 1, 2],
         }
     )
-    return data, pd.Series(pd.Categorical(["1", "2", "1"]), index=[5, 6, 7], name="Class")
+    return data, pd.Series(pd.Categorical(["1", "2", "1", "2"]), index=[5, 6, 7, 8], name="Class")
 
 
 def test_the_outcome_comes_in_words_and_last() -> None:
     table = as_table(*fetched(), REAL_DATA_SETS["bank_marketing"])
     assert table.columns.tolist() == ["age", "job", "housing", "subscribed"]
-    assert table["subscribed"].tolist() == ["no", "yes", "no"]
+    assert table["subscribed"].tolist() == ["no", "yes", "no", "yes"]
 
 
 def test_an_outcome_that_is_not_known_is_refused() -> None:
     data, _ = fetched()
     with pytest.raises(DataError, match="must be one of 1, 2, got '3'"):
-        as_table(data, pd.Series(["1", "3", "2"]), REAL_DATA_SETS["bank_marketing"])
+        as_table(data, pd.Series(["1", "3", "2", "1"]), REAL_DATA_SETS["bank_marketing"])
 
 
 class FakeSource:
@@ -121,14 +121,14 @@ def test_a_fetched_data_set_is_kept_and_read(tmp_path: Path, monkeypatch: pytest
     schema = infer_schema(table)
     assert (schema.label, schema.favourable) == ("subscribed", "yes")
     dataset = make_dataset(table, schema)
-    assert (len(dataset.rows), dataset.n_dropped) == (2, 1)
+    assert (len(dataset.rows), dataset.n_dropped) == (3, 1)
 
 
 def test_a_changed_source_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Changed(FakeSource):
         def fetch_bank_marketing(self, *, cache: bool, data_home: str, as_frame: bool) -> FakeSource:
             super().fetch_bank_marketing(cache=cache, data_home=data_home, as_frame=as_frame)
-            self.target = pd.Series(["1", "2", "maybe"])
+            self.target = pd.Series(["1", "2", "maybe", "1"])
             return self
 
     online(monkeypatch, Changed(), urllib.error.HTTPError("https://x", 405, "no HEAD", None, None))  # type: ignore[arg-type]

@@ -22,6 +22,9 @@ MISSING_IN_NUMBERS = frozenset(
 """What stands for an empty cell in a column of numbers, in lower case. In a column of labels only ``?`` does: ``None`` or
 ``NA`` may well be a category."""
 
+_MAX_JUDGED = 20_000
+"""Distinct texts of a column that are looked at for its decimal sign."""
+
 _PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$"
 _SURELY_GROUPED = r"^[+-]?[1-9]\d{0,2}(,\d{3}){2,}(\.\d*)?$|^[+-]?[1-9]\d{0,2}(,\d{3})+\.\d*$"
@@ -78,10 +81,13 @@ def find_decimal(columns: Iterable[tuple[str, Texts]]) -> tuple[str, list[str]]:
     by_comma: list[str] = []
     by_point: list[str] = []
     unclear: list[tuple[str, str]] = []
-    for name, texts in columns:
-        cells = pa.array([text for text in texts if text.lower() not in MISSING_IN_NUMBERS], pa.large_string())
-        if not len(cells) or not _matches(cells, _NUMBER_LIKE).all():
+    for name, all_texts in columns:
+        texts = all_texts[:_MAX_JUDGED]
+        cells = pa.array(texts, pa.large_string())
+        is_like = _matches(cells, _NUMBER_LIKE)
+        if not is_like.any() or any(text.lower() not in MISSING_IN_NUMBERS for text in texts[~is_like]):
             continue
+        cells = cells.filter(pa.array(is_like))
         has_comma = _matches(cells, _DECIMAL_COMMA).any()
         has_point = _matches(cells, _DECIMAL_POINT).any()
         if has_comma != has_point:

@@ -15,6 +15,7 @@ from pages.components.decisions import Decisions
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
 from pages.components.questions import Answer
+from pages.components.reruns import rerun_fragment
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -125,7 +126,7 @@ def _simplify(run: RunRecord, pair: Pairs, plain: dict[tuple[str, int], Pairs], 
     except EvenhandError as error:
         layout.say(error)
         return
-    st.rerun(scope="fragment")
+    rerun_fragment()
 
 
 # --- the two people -----------------------------------------------------------------------------

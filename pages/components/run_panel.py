@@ -14,6 +14,7 @@ from pages.components import charts, layout, run_words, state, steps, wording
 from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.pair_card import Couple, couple_sentence, person_at
+from pages.components.reruns import rerun_fragment
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -110,7 +111,7 @@ def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
     if st.button(label, key="stop", icon=":material/stop_circle:", disabled=is_asked):
         for record in active:
             store.request_cancel(record.id)
-        st.rerun(scope="fragment")
+        rerun_fragment()
 
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:

@@ -114,6 +114,7 @@ def test_stop_keeps_what_was_found(open_app: OpenApp, store: RunStore) -> None:
     app = open_app(RUN, review=review.id, run=run.id)
     assert "▶ Running" in said.text_of(app)
     app.button(key="stop").click().run()
+    assert said.errors_of(app) == []
     stopped = wait_for(store, run.id, lambda run: run.state.is_final)
     assert stopped.state is RunState.CANCELLED
     app.run()

@@ -1,0 +1,199 @@
+"""The Pairs page with real runs and the real model's process: table, filters, card, edit, simplify, pin, save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import run_cases
+import said
+from run_cases import Finished
+from said import OpenApp
+from streamlit.testing.v1 import AppTest
+
+from fairness_engine.command_line.pairs_csv import write_pairs_csv
+from fairness_engine.domain import Domain
+from fairness_engine.runs.store import RunStore
+from pages.components import state
+
+PAIRS = "pages/explore/pairs.py"
+
+
+@pytest.fixture
+def finished(workspace: Path) -> Iterator[Finished]:
+    """A workspace with runs that ended; the model's process is stopped afterwards."""
+    yield run_cases.finished_runs(workspace)
+    state.evaluator().close()
+
+
+def open_pairs(open_app: OpenApp, finished: Finished, **query: str) -> AppTest:
+    """The page on the run that found most."""
+    return open_app(PAIRS, **{"review": finished.review.id, "run": finished.searches[-1].id, **query})
+
+
+def card_of(app: AppTest) -> str:
+    """The HTML of the pair card and of the flip matrix."""
+    return "".join(str(element.proto.body) for element in app.main.get("html"))
+
+
+def test_without_a_search_the_page_says_what_to_do(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app(PAIRS, review=run_cases.review_of(store).id)
+    assert said.errors_of(app) == []
+    assert "This needs a run. Plan one first." in said.text_of(app)
+
+
+def test_a_search_without_pairs_says_how_to_read_it(open_app: OpenApp, finished: Finished) -> None:
+    app = open_app(PAIRS, run=finished.without_pairs.id)
+    assert said.errors_of(app) == []
+    assert "None found within the budget" in said.text_of(app)
+    assert said.links_of(app) == ["Plan another search", "Change the scope"]
+
+
+def test_the_table_lists_the_pairs_and_the_first_is_open(open_app: OpenApp, finished: Finished) -> None:
+    app = open_pairs(open_app, finished)
+    assert said.errors_of(app) == []
+    n = finished.searches[-1].n_found
+    assert len(app.dataframe[0].value) == n
+    assert f"{n} pairs found." in said.text_of(app).replace("\u202f", "")
+    assert app.subheader[0].value == "Pair 1"
+    html = card_of(app)
+    assert "Person A" in html
+    assert "≠" in html
+    assert "○ &lt;=50K" in html
+
+
+def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, finished: Finished) -> None:
+    assert open_pairs(open_app, finished, pair="3").subheader[0].value == "Pair 3"
+    for wrong in ("0", "-1", "99999999999999999999999", "abc", "²"):
+        app = open_pairs(open_app, finished, pair=wrong)
+        assert said.errors_of(app) == [], wrong
+        assert app.subheader[0].value == "Pair 1", wrong
+
+
+def test_the_flip_matrix_holds_what_the_model_says_of_every_variant(
+    open_app: OpenApp, finished: Finished, workspace: Path
+) -> None:
+    app = open_pairs(open_app, finished)
+    frame = app.dataframe[-1].value
+    assert len(frame) == 8
+    run = finished.searches[-1]
+    pair = RunStore(workspace).pairs(run.id, limit=1)
+    marked = frame[frame["Person "] != ""].sort_values("Person ")
+    assert marked["Score "].tolist() == pytest.approx([pair.score_first[0], pair.score_second[0]], abs=1e-9)
+    assert marked["Decision "].tolist() == ["○ <=50K", "● >50K"]
+
+
+def test_filters_narrow_the_table_and_are_kept_on_the_way_to_other_pages(open_app: OpenApp, finished: Finished) -> None:
+    app = open_pairs(open_app, finished)
+    n = len(app.dataframe[0].value)
+    word = str(app.dataframe[0].value["occupation"].iloc[0])
+    app.text_input[0].set_value(word.upper()).run()
+    assert said.errors_of(app) == []
+    narrowed = app.dataframe[0].value
+    assert 0 < len(narrowed) < n
+    assert set(narrowed["occupation"]) == {word}
+    assert "match the filters" in said.text_of(app)
+    app.switch_page("pages/run/live.py").run()
+    app.switch_page(PAIRS).run()
+    assert len(app.dataframe[0].value) == len(narrowed)
+    app.button(key="clear_filters").click().run()
+    assert len(app.dataframe[0].value) == n
+
+
+def test_filters_that_leave_nothing_say_so(open_app: OpenApp, finished: Finished) -> None:
+    app = open_pairs(open_app, finished)
+    app.text_input[0].set_value("no such word").run()
+    assert said.errors_of(app) == []
+    assert "No pair matches the filters." in said.text_of(app)
+
+
+def test_a_changed_value_shows_the_new_decision_at_once(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    app = open_pairs(open_app, finished)
+    run = finished.searches[-1]
+    pair = RunStore(workspace).pairs(run.id, limit=1)
+    domain = Domain(run.config.schema, run.config.scope)
+    index = domain.schema.index("hours_per_week")
+    target = next(box for box in app.selectbox if box.label == "Change a value")
+    target.set_value(next(option for option in _targets(domain) if option.column == index)).run()
+    assert pair.first[0, index] != 40
+    field = next(box for box in app.number_input if box.label == "New value of hours\\_per\\_week")
+    field.set_value(40).run()
+    assert said.errors_of(app) == []
+    rows = np.concatenate([pair.first, pair.second])
+    rows[:, index] = 40
+    config = run.config
+    key = (config.data_id, config.model_id, config.schema, config.scope)
+    scores, decisions = state.evaluator().scores(*key, rows)
+    html = card_of(app)
+    assert html.count("✎ 40") == 2
+    for score in scores[:, 0]:
+        assert f"score {score:.3f}" in html
+    gone = decisions[0] == decisions[1]
+    assert ("the pair is no longer discriminatory" in said.text_of(app)) == gone
+    app.button(key="undo_edits").click().run()
+    assert "✎" not in card_of(app)
+
+
+def _targets(domain: Domain) -> list:
+    from pages.components.pair_edit import targets
+
+    return targets(domain)
+
+
+def test_simplify_shows_a_plainer_pair_that_still_holds(open_app: OpenApp, finished: Finished) -> None:
+    app = open_pairs(open_app, finished)
+    app.button(key="simplify").click().run()
+    assert said.errors_of(app) == []
+    text = said.text_of(app)
+    assert "moved to a more ordinary value; the pair still holds" in text or "in its plainest form already" in text
+    assert "the decision turns from" in text
+
+
+def test_a_pin_keeps_its_note(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    run = finished.searches[-1]
+    app = open_pairs(open_app, finished, pair="2")
+    app.text_area[0].set_value("For the <b>board</b>")
+    app.button(key="pin_save").click().run()
+    assert said.errors_of(app) == []
+    (pin,) = RunStore(workspace).pins(finished.review.id)
+    assert (pin.run_id, pin.pair_index, pin.note) == (run.id, 1, "For the <b>board</b>")
+    app.toggle(key="only_pinned").set_value(True).run()
+    assert app.dataframe[0].value["Pair"].tolist() == [2]
+    app.button(key="pin_remove").click().run()
+    assert RunStore(workspace).pins(finished.review.id) == []
+
+
+def test_the_saved_file_is_the_command_lines(finished: Finished, workspace: Path, tmp_path: Path) -> None:
+    from pages.components.pair_export import pairs_csv
+
+    store, run = RunStore(workspace), finished.searches[-1]
+    write_pairs_csv(tmp_path / "pairs.csv", store, run.id, run.config.schema)
+    pairs = store.pairs(run.id)
+    made = pairs_csv(Domain(run.config.schema, run.config.scope), pairs, np.arange(len(pairs)))
+    assert made == (tmp_path / "pairs.csv").read_bytes()
+
+
+def test_a_model_that_is_gone_leaves_the_card_readable(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    store = RunStore(workspace)
+    store.file(finished.searches[-1].config.model_id).path.unlink()
+    app = open_pairs(open_app, finished)
+    assert len(said.errors_of(app)) == 1
+    assert "Person A" in card_of(app)
+
+
+def test_the_app_process_holds_no_model_library(open_app: OpenApp, finished: Finished) -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys\n"
+        "from pages.components import charts, pair_browser, pair_downloads, pair_export, pair_panel, planning\n"
+        "from pages.components import plan_form, run_list, run_panel\n"
+        "import fairness_engine.runs.launch, fairness_engine.runs.evaluator\n"
+        "heavy = {'tensorflow', 'keras', 'numba', 'sklearn', 'h5py', 'onnxruntime', 'skops'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components import demos, layout, review_list, state, steps
+from pages.components import demos, layout, real_data_form, review_list, state, steps
 
 layout.heading(
     "Start", "Find people whom a model decides differently although they differ in nothing but a protected attribute."
@@ -33,3 +33,6 @@ with right:
 
 st.subheader("Teaching demos", anchor=False)
 demos.show_demos()
+
+with st.expander("Real data sets, fetched when you ask for one"):
+    real_data_form.ask_real_data()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import said
 import streamlit as st
@@ -84,3 +86,51 @@ def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page:
     app = open_app(f"pages/prepare/{page}.py")
     assert said.errors_of(app) == []
     assert said.links_of(app) == ["Go to Start"]
+
+
+def test_a_demo_is_one_click_to_a_run_on_planted_data(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.button(key="demo_open_credit").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Run"
+    (review,) = store.reviews()
+    assert review.scope is not None
+    assert review.fit is not None
+    (run,) = store.runs(review.id)
+    assert run.config.technique == "aequitas"
+    assert app.query_params == {"review": review.id, "run": run.id}
+    store.request_cancel(run.id)
+
+
+def test_offline_a_real_data_set_is_refused_in_a_sentence(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("urllib.request.urlopen", refuse)
+    app = open_app()
+    app.button(key="real_data_fetch").click().run()
+    (error,) = said.errors_of(app)
+    assert "Connect to the internet" in error
+    assert store.reviews() == []
+
+
+def test_a_real_data_set_becomes_a_review_that_is_described(
+    open_app: OpenApp, store: RunStore, workspace: Path
+) -> None:
+    folder = workspace / "real_data"
+    folder.mkdir(parents=True)
+    lines = [
+        f"{20 + i % 40},{('White', 'Black')[i % 2]},{('Male', 'Female')[i % 3 % 2]},{('<=50K', '>50K')[i % 4 // 3]}"
+        for i in range(200)
+    ]
+    (folder / "adult.csv").write_text("\n".join(["age,race,sex,income", *lines]))
+    app = open_app()
+    app.button(key="real_data_fetch").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Data"
+    (review,) = store.reviews()
+    assert review.schema is not None
+    assert (review.schema.label, review.schema.favourable) == ("income", ">50K")
+    assert review.schema.protected == ("sex", "race", "age")

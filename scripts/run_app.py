@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import socket
 import sys
@@ -122,8 +123,9 @@ def compile_searches() -> None:
 
 
 def preload() -> None:
-    """Import what the first page needs while nobody waits for it yet."""
-    import plotly.graph_objects  # noqa: F401  (imported for its effect: it takes most of a second)
+    """Import what the first page needs while the browser is still opening: most of it is pandas and the run store."""
+    for module in ("pandas", "plotly.graph_objects", "fairness_engine.runs.store"):
+        importlib.import_module(module)
 
 
 def serve(port: int) -> None:
@@ -139,6 +141,7 @@ def serve(port: int) -> None:
     PagesManager.uses_pages_directory = False
     options = {"server_port": port, "server_address": ADDRESS, "server_headless": True}
     bootstrap.load_config_options(flag_options=options)
+    sys.path.insert(0, str(ROOT))
     threading.Thread(target=preload, daemon=True).start()
     bootstrap.run(script, False, [], options)
 

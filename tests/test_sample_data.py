@@ -157,8 +157,8 @@ def test_sex_leaves_no_trace_in_credit() -> None:
     [
         ("census_income", "sex", "occupation"),
         ("census_income", "sex", "hours_per_week"),
-        ("census_income", "race", "education"),
-        ("credit", "age", "employment"),
+        ("census_income", "race", "education_years"),
+        ("credit", "age", "employment_years"),
         ("marketing", "age", "balance_thousands"),
         ("recidivism", "race", "earlier_offences"),
     ],

@@ -38,9 +38,9 @@ PERSONS = (
 )
 ACTS: dict[str, tuple[str, ...]] = {
     "food": ("shared a recipe for lentil soup", "wrote about baking bread", "praised the new bakery"),
-    "travel": ("asked about the night train", "described a walk by the lake", "posted a map of the harbour"),
     "sport": ("reported on the chess club", "explained the swimming results", "counted the goals of the season"),
     "town": ("commented on the new library", "listed the repairs of the bridge", "mentioned the street market"),
+    "travel": ("asked about the night train", "described a walk by the lake", "posted a map of the harbour"),
 }
 TONES: dict[str, tuple[int, tuple[str, ...]]] = {
     "friendly": (

@@ -14,14 +14,14 @@ from sample_data.causal.draw import bell, choose, happens, table
 from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
-STATUS = category("checking_account", "none", "overdrawn", "up to 200", "over 200")
+STATUS = category("checking_account", "high", "low", "negative", "no account")
 DURATION = whole("duration_months", 6, 60)
-HISTORY = category("credit_history", "late payments", "no loans yet", "paid on time", "all loans repaid")
-PURPOSE = category("purpose", "car", "furniture", "education", "business", "repairs")
-AMOUNT = Column("amount", Kind.REAL, minimum=500.0, maximum=15000.0, step=500.0)
-SAVINGS = category("savings", "none", "under 500", "500 to 1000", "over 1000")
-EMPLOYMENT = category("employment", "unemployed", "under 1 year", "1 to 4 years", "4 to 7 years", "over 7 years")
-HOUSING = category("housing", "rent", "own", "with family")
+HISTORY = category("credit_history", "all repaid", "late payments", "no loans yet", "paid on time")
+PURPOSE = category("purpose", "business", "car", "education", "furniture", "repairs")
+AMOUNT = Column("amount", Kind.REAL, minimum=1000.0, maximum=15000.0, step=1000.0)
+SAVINGS = category("savings", "high", "low", "medium", "none")
+EMPLOYMENT = whole("employment_years", 0, 10)
+HOUSING = category("housing", "own", "rent", "with family")
 AGE = whole("age", 19, 75)
 SEX = category("sex", "female", "male")
 COLUMNS = (STATUS, DURATION, HISTORY, PURPOSE, AMOUNT, SAVINGS, EMPLOYMENT, HOUSING, AGE, SEX)
@@ -29,22 +29,18 @@ COLUMNS = (STATUS, DURATION, HISTORY, PURPOSE, AMOUNT, SAVINGS, EMPLOYMENT, HOUS
 CHANCE_MALE = 0.55
 MEAN_AGE, AGE_SPREAD = 36.0, 13.0
 STAGE_FROM = (26, 40)
-EMPLOYMENT_BY_STAGE = [
-    [0.16, 0.38, 0.38, 0.08, 0.00],
-    [0.06, 0.14, 0.34, 0.26, 0.20],
-    [0.06, 0.06, 0.18, 0.20, 0.50],
-]
-HOUSING_BY_STAGE = [[0.46, 0.12, 0.42], [0.34, 0.58, 0.08], [0.22, 0.72, 0.06]]
+MEAN_EMPLOYMENT, EMPLOYMENT_SPREAD = [1.2, 4.2, 7.0], 2.6
+HOUSING_BY_STAGE = [[0.12, 0.46, 0.42], [0.58, 0.34, 0.08], [0.72, 0.22, 0.06]]
 STATUS_BY_SAVINGS = [
-    [0.36, 0.38, 0.20, 0.06],
-    [0.26, 0.28, 0.30, 0.16],
-    [0.18, 0.18, 0.34, 0.30],
-    [0.12, 0.12, 0.30, 0.46],
+    [0.46, 0.30, 0.12, 0.12],
+    [0.16, 0.30, 0.28, 0.26],
+    [0.30, 0.34, 0.18, 0.18],
+    [0.06, 0.20, 0.38, 0.36],
 ]
-SAVINGS_SHARES = [[0.38, 0.30, 0.18, 0.14]]
-HISTORY_SHARES = [[0.16, 0.24, 0.36, 0.24]]
-PURPOSE_SHARES = [[0.34, 0.22, 0.12, 0.18, 0.14]]
-MEAN_AMOUNT = [7500.0, 3000.0, 4500.0, 8500.0, 4000.0]
+SAVINGS_SHARES = [[0.14, 0.30, 0.18, 0.38]]
+HISTORY_SHARES = [[0.24, 0.16, 0.24, 0.36]]
+PURPOSE_SHARES = [[0.18, 0.34, 0.12, 0.22, 0.14]]
+MEAN_AMOUNT = [8500.0, 7500.0, 4500.0, 3000.0, 4000.0]
 AMOUNT_SPREAD = 2600.0
 MEAN_DURATION, MONTHS_PER_1000, DURATION_SPREAD = 16.0, 2.6, 9.0
 
@@ -57,20 +53,20 @@ AGE_RULE = Effect(
 
 RULE = PointRule(
     Schema(
-        (*COLUMNS, category("decision", "refused", "granted")),
+        (*COLUMNS, category("decision", "denied", "granted")),
         label="decision",
         favourable="granted",
         protected=("age", "sex"),
     ),
     {
-        "checking_account": (2, 0, 5, 8),
+        "checking_account": (8, 5, 0, 2),
         "duration_months": ladder(DURATION, {6: 6, 13: 4, 25: 2, 37: 0}),
-        "credit_history": (0, 3, 6, 8),
-        "purpose": (2, 3, 1, 2, 3),
-        "amount": ladder(AMOUNT, {500: 8, 3000: 6, 6000: 3, 10000: 0}),
-        "savings": (0, 2, 4, 6),
-        "employment": (0, 2, 4, 6, 7),
-        "housing": (1, 3, 0),
+        "credit_history": (8, 0, 3, 6),
+        "purpose": (2, 2, 1, 3, 3),
+        "amount": ladder(AMOUNT, {1000: 8, 3000: 6, 6000: 3, 10000: 0}),
+        "savings": (6, 2, 4, 0),
+        "employment_years": ladder(EMPLOYMENT, {0: 0, 1: 2, 3: 4, 6: 6, 9: 7}),
+        "housing": (3, 1, 0),
     },
     cut=23,
     effects=(AGE_RULE,),
@@ -85,8 +81,8 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
     stage = (age >= STAGE_FROM[0]).astype(np.int64) + (age >= STAGE_FROM[1])
     savings = choose(rng, table(SAVINGS_SHARES, same))
     purpose = choose(rng, table(PURPOSE_SHARES, same))
-    thousands = bell(rng, np.array(MEAN_AMOUNT)[purpose] / 500, AMOUNT_SPREAD / 500, 1, 30)
-    amount = 500.0 * thousands
+    thousands = bell(rng, np.array(MEAN_AMOUNT)[purpose] / 1000, AMOUNT_SPREAD / 1000, 1, 15)
+    amount = 1000.0 * thousands
     duration = bell(rng, MEAN_DURATION + MONTHS_PER_1000 * amount / 1000, DURATION_SPREAD, DURATION.low, DURATION.high)
     return as_rows(
         COLUMNS,
@@ -97,7 +93,7 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
             "purpose": purpose,
             "amount": amount,
             "savings": savings,
-            "employment": choose(rng, table(EMPLOYMENT_BY_STAGE, stage)),
+            "employment_years": bell(rng, np.array(MEAN_EMPLOYMENT)[stage], EMPLOYMENT_SPREAD, 0, EMPLOYMENT.high),
             "housing": choose(rng, table(HOUSING_BY_STAGE, stage)),
             "age": age,
             "sex": sex,
@@ -114,21 +110,21 @@ CREDIT = CausalModel(
     equations=(
         "sex is drawn independently, and causes nothing",
         "age, savings, credit_history and purpose are drawn independently",
-        "employment <- age",
+        "employment_years <- age",
         "housing <- age",
         "checking_account <- savings",
         "amount <- purpose",
         "duration_months <- amount",
-        "decision <- points of checking_account, duration_months, credit_history, purpose, amount, savings, employment, "
-        "housing; and the planted age rule",
+        "decision <- points of checking_account, duration_months, credit_history, purpose, amount, savings, "
+        "employment_years, housing; and the planted age rule",
     ),
     noise=1.0,
-    n_rows=3000,
+    n_rows=4000,
     seed=20240302,
     protected=("age", "sex"),
     protected_sets=(("age",), ("sex",), ("age", "sex")),
     proxies=("Age acts on employment and housing, and through them on the decision.",),
     no_effect=("sex",),
-    known="Applicants under 26 who ask for more than 30 months are refused where older ones are not; "
+    known="Applicants under 26 who ask for more than 30 months are denied where older ones are not; "
     "sex changes no decision of the planted rule.",
 )

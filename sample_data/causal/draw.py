@@ -29,7 +29,7 @@ def happens(rng: np.random.Generator, chance: FloatArray) -> NDArray[np.bool_]:
 def bell(rng: np.random.Generator, mean: FloatArray, spread: float, low: float, high: float) -> FloatArray:
     """Whole numbers around a mean, within closed limits: the sum of three uniforms has this standard deviation."""
     noise = 2.0 * spread * (rng.random((len(mean), 3)).sum(axis=1) - 1.5)
-    return np.clip(np.rint(mean + noise), low, high)
+    return np.clip(np.rint(mean + noise), low, high) + 0.0  # no negative zero
 
 
 def decided(rng: np.random.Generator, totals: IntArray, cut: int, noise: float) -> IntArray:

@@ -17,13 +17,13 @@ from sample_data.causal.rule import Effect, PointRule, ladder
 AGE = whole("age", 18, 80)
 SEX = category("sex", "female", "male")
 ORIGIN = category("born_in", "Africa", "America", "Asia", "Europe")
-JOB = category("job", "student", "worker", "services", "technician", "management", "retired")
+JOB = category("job", "management", "retired", "services", "student", "technician", "worker")
 EDUCATION = category("education", "primary", "secondary", "tertiary")
-MARITAL = category("marital", "single", "married", "divorced")
+MARITAL = category("marital", "divorced", "married", "single")
 BALANCE = whole("balance_thousands", 0, 30)
 HOUSING = category("housing_loan", "no", "yes")
 CONTACTS = whole("earlier_contacts", 0, 6)
-OUTCOME = category("last_campaign", "none", "failure", "success")
+OUTCOME = category("last_campaign", "failure", "none", "success")
 CHANNEL = category("channel", "landline", "mobile")
 COLUMNS = (AGE, SEX, ORIGIN, JOB, EDUCATION, MARITAL, BALANCE, HOUSING, CONTACTS, OUTCOME, CHANNEL)
 
@@ -32,23 +32,23 @@ CHANCE_MALE = 0.5
 MEAN_AGE, AGE_SPREAD = 46.0, 14.0
 STAGE_FROM = (26, 62)
 JOB_BY_STAGE = [
-    [0.42, 0.22, 0.20, 0.12, 0.04, 0.00],
-    [0.01, 0.27, 0.24, 0.24, 0.23, 0.01],
-    [0.00, 0.10, 0.08, 0.06, 0.10, 0.66],
+    [0.04, 0.00, 0.20, 0.42, 0.12, 0.22],
+    [0.23, 0.01, 0.24, 0.01, 0.24, 0.27],
+    [0.10, 0.66, 0.08, 0.00, 0.06, 0.10],
 ]
 EDUCATION_BY_JOB = [
-    [0.02, 0.58, 0.40],
-    [0.42, 0.52, 0.06],
-    [0.24, 0.62, 0.14],
-    [0.06, 0.56, 0.38],
     [0.02, 0.22, 0.76],
     [0.34, 0.46, 0.20],
+    [0.24, 0.62, 0.14],
+    [0.02, 0.58, 0.40],
+    [0.06, 0.56, 0.38],
+    [0.42, 0.52, 0.06],
 ]
-MARITAL_BY_STAGE = [[0.84, 0.15, 0.01], [0.24, 0.62, 0.14], [0.12, 0.70, 0.18]]
+MARITAL_BY_STAGE = [[0.01, 0.15, 0.84], [0.14, 0.62, 0.24], [0.18, 0.70, 0.12]]
 MEAN_BALANCE, BALANCE_PER_YEAR, BALANCE_MANAGEMENT, BALANCE_SPREAD = 3.0, 0.16, 4.0, 5.5
 CHANCE_HOUSING = 0.46
 MEAN_CONTACTS, CONTACTS_SPREAD = 1.6, 1.7
-OUTCOME_SHARES = [[1.0, 0.0, 0.0], [0.12, 0.55, 0.33]]
+OUTCOME_SHARES = [[0.0, 1.0, 0.0], [0.55, 0.12, 0.33]]
 CHANCE_MOBILE = 0.7
 
 SUBTLE_GROUP = Effect(
@@ -66,13 +66,13 @@ RULE = PointRule(
         protected=("age", "sex", "born_in"),
     ),
     {
-        "job": (1, 3, 4, 6, 9, 5),
+        "job": (9, 5, 4, 1, 6, 3),
         "education": (0, 3, 7),
-        "marital": (2, 3, 1),
+        "marital": (1, 3, 2),
         "balance_thousands": ladder(BALANCE, {0: 0, 3: 4, 8: 8, 15: 11, 22: 13}),
         "housing_loan": (4, 0),
         "earlier_contacts": ladder(CONTACTS, {0: 0, 1: 2, 3: 4}),
-        "last_campaign": (2, 0, 9),
+        "last_campaign": (0, 2, 9),
         "channel": (0, 2),
     },
     cut=25,
@@ -88,7 +88,9 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
     origin = choose(rng, table(ORIGIN_SHARES, same))
     stage = (age >= STAGE_FROM[0]).astype(np.int64) + (age >= STAGE_FROM[1])
     job = choose(rng, table(JOB_BY_STAGE, stage))
-    mean_balance = MEAN_BALANCE + BALANCE_PER_YEAR * (age - AGE.low) + BALANCE_MANAGEMENT * (job == 4)
+    mean_balance = (
+        MEAN_BALANCE + BALANCE_PER_YEAR * (age - AGE.low) + BALANCE_MANAGEMENT * (job == JOB.labels.index("management"))
+    )
     contacts = bell(rng, np.full(n, MEAN_CONTACTS), CONTACTS_SPREAD, CONTACTS.low, CONTACTS.high)
     return as_rows(
         COLUMNS,

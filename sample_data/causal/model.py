@@ -55,7 +55,12 @@ class CausalModel:
 
 
 def category(name: str, *labels: str) -> Column:
-    """A column whose cells hold the labels themselves."""
+    """A column whose cells hold the labels themselves, in alphabetical order.
+
+    That is the order in which a schema inferred from the table has them too, so that models on codes fit both.
+    """
+    if sorted(labels) != list(labels):
+        raise ValueError(f"The labels of '{name}' must be in alphabetical order, got {labels}.")
     return Column(name, Kind.CATEGORICAL, codes=labels, labels=labels)
 
 

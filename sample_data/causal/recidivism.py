@@ -1,4 +1,4 @@
-"""Recidivism: whose risk of a new offence is called high.
+"""Recidivism: whose risk of a new offence is called raised.
 
 Planted: an intersection. African-American men get 5 points; neither their race nor their sex adds points alone. Age under
 25 adds 3 points openly. Race also acts through the number of earlier offences. The space is small enough to be enumerated.
@@ -15,24 +15,24 @@ from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
 
 SEX = category("sex", "Female", "Male")
-AGE_GROUP = category("age_group", "under 25", "25 to 45", "over 45")
+AGE_GROUP = category("age_group", "25 to 45", "over 45", "under 25")
 RACE = category("race", "African-American", "Caucasian", "Hispanic", "Other")
 PRIORS = whole("earlier_offences", 0, 15)
 JUVENILE = whole("juvenile_offences", 0, 5)
-DEGREE = category("charge_degree", "misdemeanour", "felony")
-CHARGE = category("charge", "traffic", "drugs", "property", "public order", "violence")
+DEGREE = category("charge_degree", "felony", "misdemeanour")
+CHARGE = category("charge", "drugs", "property", "public order", "traffic", "violence")
 DAYS = whole("days_in_custody", 0, 30)
 COLUMNS = (SEX, AGE_GROUP, RACE, PRIORS, JUVENILE, DEGREE, CHARGE, DAYS)
 
 CHANCE_MALE = 0.68
 RACE_SHARES = [[0.38, 0.34, 0.18, 0.10]]
-AGE_SHARES = [[0.26, 0.54, 0.20]]
-MEAN_PRIORS = [1.5, 3.5, 4.0]
+AGE_SHARES = [[0.54, 0.20, 0.26]]
+MEAN_PRIORS = [3.5, 4.0, 1.5]
 PRIORS_AFRICAN_AMERICAN, PRIORS_SPREAD = 1.2, 3.2
-MEAN_JUVENILE = [0.9, 0.2, 0.0]
+MEAN_JUVENILE = [0.2, 0.0, 0.9]
 JUVENILE_SPREAD = 0.9
 CHANCE_FELONY, CHANCE_FELONY_PER_OFFENCE = 0.25, 0.03
-CHARGE_BY_DEGREE = [[0.30, 0.18, 0.20, 0.24, 0.08], [0.08, 0.28, 0.28, 0.08, 0.28]]
+CHARGE_BY_DEGREE = [[0.28, 0.28, 0.08, 0.08, 0.28], [0.18, 0.20, 0.24, 0.30, 0.08]]
 MEAN_DAYS, DAYS_FELONY, DAYS_PER_OFFENCE, DAYS_SPREAD = 3.0, 8.0, 0.8, 6.0
 
 INTERSECTION = Effect(
@@ -44,12 +44,12 @@ INTERSECTION = Effect(
 YOUTH = Effect("youth", "People under 25 get 3 more points of risk, openly.", {"age_group": ("under 25",)}, 3)
 
 RULE = PointRule(
-    Schema((*COLUMNS, category("risk", "low", "high")), label="risk", favourable="low", protected=("race", "sex")),
+    Schema((*COLUMNS, category("risk", "low", "raised")), label="risk", favourable="low", protected=("race", "sex")),
     {
         "earlier_offences": ladder(PRIORS, {0: 0, 1: 3, 3: 6, 6: 9, 10: 12}),
         "juvenile_offences": ladder(JUVENILE, {0: 0, 1: 3, 3: 6}),
-        "charge_degree": (0, 3),
-        "charge": (0, 2, 3, 1, 4),
+        "charge_degree": (3, 0),
+        "charge": (2, 3, 1, 0, 4),
         "days_in_custody": ladder(DAYS, {0: 0, 4: 2, 15: 4}),
     },
     cut=16,
@@ -65,8 +65,9 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
     age = choose(rng, table(AGE_SHARES, same))
     mean_priors = np.array(MEAN_PRIORS)[age] + PRIORS_AFRICAN_AMERICAN * (race == 0)
     priors = bell(rng, mean_priors, PRIORS_SPREAD, PRIORS.low, PRIORS.high)
-    degree = happens(rng, CHANCE_FELONY + CHANCE_FELONY_PER_OFFENCE * priors).astype(np.int64)
-    mean_days = MEAN_DAYS + DAYS_FELONY * degree + DAYS_PER_OFFENCE * priors
+    is_felony = happens(rng, CHANCE_FELONY + CHANCE_FELONY_PER_OFFENCE * priors)
+    degree = np.where(is_felony, 0, 1)
+    mean_days = MEAN_DAYS + DAYS_FELONY * is_felony + DAYS_PER_OFFENCE * priors
     return as_rows(
         COLUMNS,
         {
@@ -85,7 +86,7 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
 RECIDIVISM = CausalModel(
     name="recidivism",
     title="Recidivism",
-    description="Whose risk of a new offence is called high, with planted extra points for African-American men.",
+    description="Whose risk of a new offence is called raised, with planted extra points for African-American men.",
     rule=RULE,
     draw=draw,
     equations=(
@@ -105,5 +106,5 @@ RECIDIVISM = CausalModel(
     protected_sets=(("sex",), ("race",), ("race", "sex"), ("age_group",), ("race", "sex", "age_group")),
     proxies=("Race acts on the number of earlier offences, and through it on the risk.",),
     no_effect=(),
-    known="African-American men are called high risk where women of that race and all other men are not.",
+    known="African-American men are said to be at raised risk where women of that race and all other men are not.",
 )

@@ -31,9 +31,14 @@ class KerasRuntime:
     Args:
         path: a ``.keras`` archive or legacy ``.h5`` file whose description was judged.
 
+    Attributes:
+        rounding: scores change by less than this with the number of rows in a call.
+
     Raises:
         ModelError: Keras does not accept the file, or it takes something else than rows of a table.
     """
+
+    rounding = 1e-6
 
     def __init__(self, path: Path) -> None:
         self._model = _load(path)
@@ -143,4 +148,6 @@ def _column(values: Any, dtype: str) -> Any:
         import tensorflow as tf
 
         return tf.constant([[str(value)] for value in values])
-    return values.to_numpy(dtype=dtype).reshape(-1, 1)
+    from keras import ops
+
+    return ops.convert_to_tensor(values.to_numpy(dtype=dtype).reshape(-1, 1))

@@ -170,10 +170,10 @@ def measure_rounding(model: Model, rows: FloatArray) -> float:
     """How far the margins' fast arithmetic may be off, from its differences to the exact one over ``rows``.
 
     Returns:
-        0 for a predictor with one arithmetic; else eight times the largest difference, at least 1e-6.
+        what a predictor with one arithmetic says itself, 0 when it says nothing; else eight times the largest difference, at least 1e-6.
     """
     if not hasattr(model.predictor, "exact_margins"):
-        return 0.0
+        return float(getattr(model.predictor, "rounding", 0.0))
     exact = model.exact_margins(rows)
     difference = np.abs(model.margins(rows) - exact)
     finite = difference[np.isfinite(difference)]

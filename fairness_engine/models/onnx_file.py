@@ -51,9 +51,14 @@ class OnnxRuntime:
     Args:
         graph: checked; one input of rank 2, or one input a column (then the predictor takes a DataFrame).
 
+    Attributes:
+        rounding: scores change by less than this with the number of rows in a call.
+
     Raises:
         ModelError: onnxruntime does not accept the file, or it takes or gives something else than rows of numbers.
     """
+
+    rounding = 1e-6
 
     def __init__(self, graph: Graph) -> None:
         import onnxruntime

@@ -27,7 +27,7 @@ def read_pickle(path: Path, unsafe_formats: bool) -> tuple[Any, tuple[str, ...]]
     """
     if not unsafe_formats:
         raise ModelError(REFUSAL)
-    import joblib
+    import joblib  # type: ignore[import-untyped]  # joblib ships no types
 
     try:
         with warnings.catch_warnings(record=True) as caught:

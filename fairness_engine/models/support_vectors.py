@@ -69,18 +69,17 @@ class SupportVectors:
         inputs = inputs - self._centre
         products: FloatArray = inputs @ self._vectors
         estimator = self._estimator
-        result: FloatArray
         if estimator.kernel == "rbf":
             products *= -2
             products += self._squares
             products += (inputs**2).sum(axis=1)[:, None]
             products *= -self._gamma
-            result = np.exp(products, out=products)
-            return result
-        if estimator.kernel == "linear":
-            return products
-        products *= self._gamma
-        products += estimator.coef0
-        if estimator.kernel == "sigmoid":
-            return np.tanh(products, out=products)
-        return np.power(products, estimator.degree, out=products)
+            np.exp(products, out=products)
+        elif estimator.kernel != "linear":
+            products *= self._gamma
+            products += estimator.coef0
+            if estimator.kernel == "sigmoid":
+                np.tanh(products, out=products)
+            else:
+                np.power(products, estimator.degree, out=products)
+        return products

@@ -63,3 +63,8 @@ def test_nothing_private_or_large_is_in_the_repository(root: Path) -> None:
     assert [
         name for name in names if name.startswith(("workspace/", "shared/")) or name.endswith((".pkl", ".joblib"))
     ] == []
+
+
+def test_no_two_files_of_the_tests_share_a_name(root: Path) -> None:
+    names = [path.name for path in (root / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == [], "the tests' folders are no packages"

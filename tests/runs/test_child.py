@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_cases import DATA, MODEL, SCHEMA, SCOPE, census_config
+from worker_cases import DATA, MODEL, SCHEMA, SCOPE, census_config
 
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
 from fairness_engine.events import Event, Pairs, PairsFound, Progress, Stopped, from_line, pack_array

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import census_config, children_of, wait_for
+from worker_cases import census_config, children_of, wait_for
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError, ProcessError, RunError

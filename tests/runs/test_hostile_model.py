@@ -7,7 +7,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from run_cases import census_config
+from worker_cases import census_config
 
 from fairness_engine.runs import landlock, launch
 from fairness_engine.runs.config import UNSAFE_FORMATS_VARIABLE

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
+from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from run_cases import ROOT, census_config, wait_for
+from worker_cases import ROOT, census_config, wait_for
 
 from fairness_engine.runs import model_process, pairs_file, pairs_writer, sandbox, worker
 from fairness_engine.runs.fold import Fold

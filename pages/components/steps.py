@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,8 +54,7 @@ RUN = Place("Run", "pages/run/live.py", "run", "Run", True, "This needs a run. S
 PAIRS = Place("Pairs", "pages/explore/pairs.py", "pairs", "Explore", True)
 TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
 
-_ALL = (START, DATA, MODEL, SCOPE, PLAN, RUN, PAIRS, TECHNIQUES)
-PLACES = tuple(place for place in _ALL if (Path(__file__).parents[2] / place.path).exists())
+PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, PAIRS, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None,

@@ -69,6 +69,6 @@ is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on", type="primary", key="save_scope"):
     asked = model_fit.with_use_of(replace(review, schema=schema), protected)
     state.store().save_review(replace(asked, scope=scope))
-    state.go_to(steps.PLAN if steps.PLAN in steps.PLACES else steps.SCOPE)
+    state.go_to(steps.PLAN)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

@@ -88,6 +88,13 @@ class DenseChain:
         last = self._layers.pop()
         self._layers.append(Layer(last.weights, last.biases, activation, slope))
 
+    @property
+    def has_inner_softmax(self) -> bool:
+        """A softmax before the last layer: no ``DenseNetwork`` can be made."""
+        return any(layer.activation is Activation.SOFTMAX for layer in self._layers[:-1]) or bool(
+            self._layers and self._layers[-1].activation is Activation.SOFTMAX and self._scaling is not None
+        )
+
     def finish(self, feature_names: tuple[str, ...] | None = None, kind: str = "dense network") -> DenseNetwork:
         """The network.
 

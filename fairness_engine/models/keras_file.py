@@ -139,6 +139,8 @@ def _build(chain: list[LayerConfig], weights: _Weights) -> DenseNetwork:
     network = DenseChain()
     for layer in chain:
         _STEPS[layer.class_name](network, layer, weights)
+    if network.has_inner_softmax:
+        raise UnreadArchitectureError("The model has a softmax before its last layer.")
     return network.finish()
 
 

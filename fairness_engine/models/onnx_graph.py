@@ -168,7 +168,7 @@ def read_chain(graph: Graph) -> DenseNetwork | None:
     for node, name in nodes:
         if not _add(chain, node, name, constants):
             return None
-    return chain.finish()
+    return None if chain.has_inner_softmax else chain.finish()
 
 
 def _walk_back(graph: Graph, constants: Mapping[str, Any], start: str) -> list[tuple[Any, str]] | None:

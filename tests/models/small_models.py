@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ N_FEATURES = 4
 
 def numbers_schema(n_columns: int = N_FEATURES, **changes: object) -> Schema:
     """Columns a, b, ... of whole numbers 0..9; the first is protected."""
-    columns = tuple(Column("abcdefghijklmnopqrstuvwxyz"[i], Kind.INTEGER, minimum=0, maximum=9) for i in range(n_columns))
+    columns = tuple(
+        Column("abcdefghijklmnopqrstuvwxyz"[i], Kind.INTEGER, minimum=0, maximum=9) for i in range(n_columns)
+    )
     return Schema(columns=columns, protected=("a",), **changes)  # type: ignore[arg-type]
 
 
@@ -43,14 +46,20 @@ def random_network(widths: tuple[int, ...], last: Activation = Activation.SIGMOI
             rng.normal(size=n_out),
             last if i == len(widths) - 2 else Activation.RELU,
         )
-        for i, (n_in, n_out) in enumerate(zip(widths[:-1], widths[1:], strict=True))
+        for i, (n_in, n_out) in enumerate(pairwise(widths))
     ]
     return DenseNetwork(layers)
 
 
 def dense_config(units: int, n_inputs: int | None, activation: str, name: str) -> dict[str, object]:
     """A Dense layer as Keras 2 wrote it."""
-    config: dict[str, object] = {"name": name, "units": units, "activation": activation, "use_bias": True, "dtype": "float32"}
+    config: dict[str, object] = {
+        "name": name,
+        "units": units,
+        "activation": activation,
+        "use_bias": True,
+        "dtype": "float32",
+    }
     if n_inputs is not None:
         config["batch_input_shape"] = [None, n_inputs]
     return {"class_name": "Dense", "config": config}
@@ -70,7 +79,9 @@ def write_legacy_h5(path: Path, network: DenseNetwork, layers: list[dict[str, ob
         for i, layer in enumerate(network.layers)
     ]
     with h5py.File(path, "w") as file:
-        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"name": "s", "layers": described}})
+        file.attrs["model_config"] = json.dumps(
+            {"class_name": "Sequential", "config": {"name": "s", "layers": described}}
+        )
         weights = file.create_group("model_weights")
         weights.attrs["layer_names"] = np.array(names, dtype="S20")
         for name, layer in zip(names, network.layers, strict=True):

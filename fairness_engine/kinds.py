@@ -16,6 +16,7 @@ MAX_CLASSES = 50
 
 _MISSING_CATEGORY = "?"
 _EXACT_INTEGERS = 2.0**53
+"""Above it a float cannot tell neighbouring whole numbers apart."""
 _MIN_RUN = 10
 _ALWAYS_FEW = 20
 
@@ -88,11 +89,6 @@ def number_column(name: str, kind: Kind, numbers: FloatArray) -> Column:
     return Column(name, kind, minimum=float(numbers.min()), maximum=float(numbers.max()))
 
 
-def are_whole(numbers: FloatArray) -> bool:
-    """True when all numbers are whole, and small enough for a float to tell them apart."""
-    return bool((numbers == np.floor(numbers)).all() and np.abs(numbers).max() <= _EXACT_INTEGERS)
-
-
 def infer_column(name: str, cells: Cells, *, is_id: bool, is_split: bool) -> Column:
     """The kind and domain of a column, by its cells.
 
@@ -116,14 +112,15 @@ def _infer_number(name: str, cells: Cells, *, is_id: bool) -> Column:
     distinct = np.unique(numbers)
     if len(distinct) == 1:
         return Column(name, Kind.IGNORED)
-    if not are_whole(distinct):
-        return number_column(name, Kind.REAL, distinct)
-    if len(distinct) == 2:
+    is_whole = bool((distinct == np.floor(distinct)).all())
+    if len(distinct) == 2 and is_whole:
         return _categorical(name, _number_codes(distinct))
-    is_unique = len(distinct) == len(cells.texts) == len(cells.index)
-    if is_unique and (is_id or (len(distinct) >= _MIN_RUN and (np.diff(numbers) > 0).all())):
+    is_unique = len(cells.texts) == len(cells.index)
+    is_run = len(distinct) >= _MIN_RUN and bool((np.diff(numbers) > 0).all())
+    is_exact = np.abs(distinct).max() <= _EXACT_INTEGERS
+    if is_whole and is_unique and (is_id or is_run or not is_exact):
         return Column(name, Kind.IGNORED)
-    return number_column(name, Kind.INTEGER, distinct)
+    return number_column(name, Kind.INTEGER if is_whole and is_exact else Kind.REAL, distinct)
 
 
 def _infer_text(name: str, cells: Cells, *, is_split: bool) -> Column:

@@ -10,6 +10,8 @@ from fairness_engine.kinds import MAX_CLASSES, codes_of
 from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Table
 
+_ROWS_PER_VALUE = 5
+
 
 def find_outcome(table: Table, schema: Schema) -> Column | None:
     """The label's column as categories: the schema's own, or made from the data.
@@ -86,7 +88,7 @@ def say_leaks(schema: Schema, rows: FloatArray, labels: IntArray) -> list[str]:
         rows: rows of the engine ``(n_rows, n_columns)``.
         labels: their classes ``(n_rows,)``.
     """
-    if len(rows) < 10 or len(np.unique(labels)) < 2:
+    if len(np.unique(labels)) < 2:
         return []
     return [
         f"Column '{column.name}' alone tells the label '{schema.label}' in every row: it may be the label under another name. "
@@ -97,7 +99,7 @@ def say_leaks(schema: Schema, rows: FloatArray, labels: IntArray) -> list[str]:
 
 
 def _tells(values: FloatArray, labels: IntArray) -> bool:
-    """True when every value comes with one class only.
+    """True when every value comes with one class only, and values are common enough for that to mean something.
 
     Args:
         values: ``(n_rows,)``, at least 0.
@@ -105,4 +107,4 @@ def _tells(values: FloatArray, labels: IntArray) -> bool:
     """
     n_classes = int(labels.max()) + 1
     found = np.unique(np.round(values).astype(np.int64) * n_classes + labels)
-    return len(np.unique(found // n_classes)) == len(found) > 1
+    return len(np.unique(found // n_classes)) == len(found) > 1 and len(values) >= _ROWS_PER_VALUE * len(found)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
@@ -26,6 +27,7 @@ from fairness_engine.reading.number_text import Texts, find_decimal, parse_numbe
 
 _SAMPLE_ROWS = 1_000
 _SAMPLE_COLUMNS = 200
+_MAX_NAME = 300
 _TEXT = pd.StringDtype("pyarrow")
 
 
@@ -35,13 +37,13 @@ class Cells:
 
     Args:
         texts: the distinct texts in order of appearance ``(n_distinct,)``.
-        index: position in ``texts`` ``(n_rows,)``; -1 where the cell is empty.
+        index: position in ``texts`` ``(n_rows,)``, 32 bits wide; -1 where the cell is empty.
         numbers: the number in each text ``(n_distinct,)``; NaN where there is none, infinite where too large.
         counts: how many rows hold each text ``(n_distinct,)``.
     """
 
     texts: Texts
-    index: IntArray
+    index: NDArray[np.int32]
     numbers: FloatArray
     counts: IntArray
 
@@ -111,7 +113,7 @@ def _factorize(column: Any, decimal: str) -> Cells:
     index, distinct = pd.factorize(column)
     texts = np.asarray(distinct, dtype=object)
     counts = np.bincount(index[index >= 0], minlength=len(texts))
-    return Cells(texts, index.astype(np.int64), parse_numbers(texts, decimal), counts.astype(np.int64))
+    return Cells(texts, index.astype(np.int32), parse_numbers(texts, decimal), counts.astype(np.int64))
 
 
 def read_table(source: Path | bytes, name: str | None = None) -> Table:
@@ -162,6 +164,11 @@ def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
         columns.append(column or f"column {position}")
         if not column:
             problems.append(f"Column {position} has no name in the header; it is called 'column {position}' here.")
+    longest = max(columns, key=len)
+    if len(longest) > _MAX_NAME:
+        raise DataError(
+            f"Column names must have at most {_MAX_NAME} letters, got '{longest[:40]}...' with {len(longest)}. Shorten it."
+        )
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice and _is_number(twice[0]):
         raise _missing_header(name, header)

@@ -54,6 +54,7 @@ def column_of(values: Sequence[object], name: str = "x") -> Column:
         ([f"w{i // 2}" for i in range(100)], Kind.TEXT),
         (list(range(100, 160)), Kind.IGNORED),
         ([5, 3, 8, 1, 9, 200], Kind.INTEGER),
+        ([f"90071992547409{i}17" for i in (50, 30, 41, 99, 12, 77)], Kind.IGNORED),
     ],
 )
 def test_kinds(values: list[object], kind: Kind) -> None:

@@ -57,6 +57,7 @@ def zipped() -> bytes:
         (b"\xff\xfea", "damaged"),
         (b"a,b,a\n1,2,3\n", "'a' in columns 1 and 3"),
         (b"a, a \n1,2\n", "'a' in columns 1 and 2"),
+        (b"a," + b"n" * 301 + b"\n1,2\n", "at most 300 letters"),
         (b"1,2,3\n4,5,6\n", "looks like a row of data"),
         (b"0,0,x\n4,5,y\n6,0,x\n", "looks like a row of data"),
         (b"39,State-gov,Male\n50,Private,Male\n38,State-gov,Female\n", "looks like a row of data"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -10,6 +12,7 @@ from fairness_engine.events import IntArray
 from fairness_engine.reading.csv_text import MAX_ROWS, check_quotes_end, records, too_many_rows
 
 _BLOCK_BYTES = 4_000_000
+_BATCH_ROWS = 20_000
 
 
 def read_columns(rows: bytes, delimiter: str, n_columns: int, first_line: int) -> tuple[pa.Table, IntArray | None]:
@@ -61,10 +64,14 @@ def _read_fast(rows: bytes, delimiter: str, n_columns: int, *, has_quotes: bool)
 
 def _read_exactly(rows: bytes, delimiter: str, n_columns: int, first_line: int) -> tuple[pa.Table, IntArray]:
     """The reader for what the fast one cannot take: spaces before quotes, and whatever must be refused with its line."""
-    cells: list[list[str]] = []
+    names = [str(position) for position in range(n_columns)]
+    batches: list[pa.RecordBatch] = []
     lines: list[int] = []
-    for line, record in records(rows, delimiter, n_columns, first_line):
-        lines.append(line)
-        cells.append(record)
-    columns = [pa.array([record[i] for record in cells], pa.string()) for i in range(n_columns)]
-    return pa.table(columns, names=[str(i) for i in range(n_columns)]), np.array(lines, dtype=np.int64)
+    found = records(rows, delimiter, n_columns, first_line)
+    # In batches, because a million rows of Python strings take gigabytes.
+    while batch := list(itertools.islice(found, _BATCH_ROWS)):
+        lines += [line for line, _ in batch]
+        columns = zip(*(record for _, record in batch), strict=True)
+        batches.append(pa.record_batch([pa.array(cells, pa.string()) for cells in columns], names=names))
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return pa.Table.from_batches(batches, schema), np.array(lines, dtype=np.int64)

@@ -14,7 +14,7 @@ from fairness_engine.command_line.display import ProgressDisplay, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
 from fairness_engine.command_line.pairs_csv import write_pairs_csv
 from fairness_engine.command_line.request import Assessed, assess, read_scope
-from fairness_engine.errors import ModelError, SettingError
+from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.launch import run_in_foreground
 from fairness_engine.runs.store import RunRecord, RunState
@@ -115,13 +115,19 @@ def _config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **ow
 
 
 def _run(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> RunRecord:
-    """Run to the end; an interrupt cancels and keeps what was found."""
+    """Run to the end; an interrupt cancels and keeps what was found.
+
+    Raises:
+        RunError: data and model cannot be used; the sentence is the run's.
+    """
     store = assessed.store
     run_id = store.create_run(config)
     with _interrupts() as interrupts:
         run = run_in_foreground(store, run_id, ProgressDisplay(is_quiet=options.quiet), lambda: bool(interrupts))
-    if run.message and run.state in (RunState.CRASHED, RunState.FAILED):
-        say(run.message)
+    if run.state is RunState.FAILED:
+        raise RunError(run.message or "The run failed; its log may say why.")
+    if run.state is RunState.CRASHED:
+        say(run.message or "The run crashed; its log may say why.")
     return run
 
 

@@ -141,7 +141,7 @@ def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int,
     for reason, where in checks.items():
         for i in np.flatnonzero(where).tolist():
             wrong.setdefault(i, reason)
-    return wrong
+    return dict(sorted(wrong.items()))
 
 
 def _differ(scores: FloatArray, stored: FloatArray) -> IntArray:

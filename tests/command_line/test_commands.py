@@ -1,0 +1,356 @@
+"""The commands, run as a person would, on the sample data."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairness_engine.__main__ import main
+from fairness_engine.command_line.outcome import COMMON_KEYS
+from fairness_engine.events import Progress
+from fairness_engine.runs.config import RunConfig
+from fairness_engine.runs.store import RunState, RunStore
+from fairness_engine.schema import Schema
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "sample_data" / "census_income.csv"
+SCHEMA = ROOT / "sample_data" / "census_income.schema.json"
+MODEL = ROOT / "sample_models" / "census_income_network.keras"
+INPUTS = ["--data", str(DATA), "--schema", str(SCHEMA), "--model", str(MODEL)]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+class Commands:
+    """Runs commands in this process and keeps what they printed."""
+
+    def __init__(self, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.workspace = workspace
+        self.capsys = capsys
+        self.err = self.out = ""
+
+    def __call__(self, *arguments: str) -> int:
+        status = main([*arguments, "--workspace", str(self.workspace)])
+        self.out, self.err = self.capsys.readouterr()
+        return status
+
+    def json(self, *arguments: str, status: int = 0) -> dict[str, Any]:
+        assert self(*arguments, "--json", "-") == status, self.err
+        assert self.out.count("\n") == 1
+        content: dict[str, Any] = json.loads(self.out)
+        return content
+
+
+@pytest.fixture
+def command(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(workspace, capsys)
+
+
+def test_search_prints_one_json_object_and_writes_its_pairs(command: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    budget = ("--max-evaluations", "3e4", "--seed", "4", "--protected", "sex", "--pairs", str(file))
+    result = command.json("search", *INPUTS, *budget, "--technique", "aequitas", "--starts", "500", "--steps", "20")
+    assert set(COMMON_KEYS) <= set(result)
+    assert (result["technique"], result["seed"]) == ("aequitas", 4)
+    assert (result["settings"]["n_starts"], result["settings"]["n_steps"]) == (500, 20)
+    assert result["stop_reason"] == "evaluation budget spent"
+    assert result["success_rate"] == result["n_found"] / result["n_tried"] > 0
+    assert result["evaluations_per_second"] > 0
+    assert result["curve"][-1] == [result["evaluations"], pytest.approx(result["seconds"], abs=0.5), result["n_found"]]
+    assert "found" in command.err
+    check_pairs_file(file, result["n_found"])
+
+
+def check_pairs_file(file: Path, n_pairs: int) -> None:
+    schema = Schema.read(SCHEMA)
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert list(rows[0]) == ["pair", "side", *schema.names, "score", "decision"]
+    assert len(rows) == 2 * n_pairs
+    for number, (a, b) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
+        assert (a["pair"], a["side"], b["pair"], b["side"]) == (str(number), "a", str(number), "b")
+        assert a["decision"] != b["decision"]
+        assert (float(a["score"]) > 0.5) == (a["decision"] == "1")
+        assert {name for name in schema.names if a[name] != b[name]} == {"sex"}
+        for column in schema.inputs:
+            assert a[column.name] in {str(code) for code in column.codes} or column.minimum <= float(a[column.name])  # type: ignore[operator]  # a number
+
+
+def test_the_same_seed_gives_the_same_file(command: Commands, tmp_path: Path) -> None:
+    options = ("--protected", "sex,race", "--technique", "random", "--max-evaluations", "20000", "--quiet")
+    files = [tmp_path / f"{i}.csv" for i in range(3)]
+    for file, seed in zip(files, ("1", "1", "2"), strict=True):
+        assert command("search", *INPUTS, *options, "--seed", seed, "--pairs", str(file)) == 0
+        assert command.err == ""
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+def test_estimate_and_its_gate(command: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "share.json"
+    options = ("--samples", "2000", "--distribution", "perturbed", "--json", str(file))
+    assert command("estimate", *INPUTS, *options, "--fail-if", "estimate.high > 0.000001") == 1
+    assert "Gate failed: estimate.high > 0.000001." in command.err
+    result = json.loads(file.read_text())
+    assert (result["n"], result["distribution"]) == (2000, "perturbed")
+    assert 0 <= result["low"] <= result["share"] <= result["high"]
+    assert "of the perturbed rows are discriminatory" in command.out
+    assert command("estimate", *INPUTS, "--samples", "500", "--max-seconds", "60", "--fail-if", "high > 0.99") == 0
+
+
+def test_inspect_says_what_is_there(command: Commands) -> None:
+    result = command.json("inspect", *INPUTS)
+    assert (result["rows"], result["columns"], result["rows_used"]) == (5000, 10, 5000)
+    assert set(result["model"]) == {"format", "kind", "n_inputs", "layers"}
+    fit = result["fit"]
+    assert fit["uses_protected"] == {"sex": True, "race": True}
+    assert fit["is_deterministic"] is True
+    assert fit["majority_share"] <= fit["accuracy"] <= 1
+    assert 0.5 < fit["auc"] <= 1
+    assert set(fit["output"]) >= {"min", "max", "kind"}
+    assert command("inspect", *INPUTS, "--fail-if", "fit.accuracy < 0.5") == 0
+    assert "5,000 rows, 10 columns" in command.out
+
+
+def test_inspect_needs_neither_model_nor_schema(command: Commands) -> None:
+    result = command.json("inspect", "--data", str(DATA))
+    assert (result["model"], result["fit"]) == (None, None)
+    kinds = {summary["name"]: summary["kind"] for summary in result["column_summaries"]}
+    assert (kinds["age"], kinds["sex"]) == ("integer", "categorical")
+
+
+def test_a_scope_can_be_narrowed(command: Commands, workspace: Path) -> None:
+    narrow = (
+        "--limit",
+        "age=30:40",
+        "--fixed",
+        "workclass",
+        "--threshold",
+        "0.4",
+        "--gap",
+        "0.05",
+        "--start-rows",
+        "50",
+    )
+    result = command.json(
+        "search", *INPUTS, *narrow, "--protected", "sex", "--max-evaluations", "8000", "--technique", "data-scan"
+    )
+    store = RunStore(workspace)
+    scope = store.run(result["run_id"]).config.scope
+    assert (scope.limits, scope.fixed, scope.threshold, scope.score_gap) == (
+        {"age": (30.0, 40.0)},
+        ("workclass",),
+        0.4,
+        0.05,
+    )
+    pairs = store.pairs(result["run_id"])
+    assert ((pairs.first[:, 0] >= 30) & (pairs.first[:, 0] <= 40)).all()
+    assert result["n_tried"] <= 50
+    store.close()
+
+
+def test_a_protected_number_takes_values(command: Commands) -> None:
+    options = ("--protected", "age", "--values", "age=20,40,60", "--max-evaluations", "3000", "--technique", "random")
+    assert command.json("search", *INPUTS, *options)["n_tried"] == 1000
+
+
+def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Commands) -> None:
+    run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "9000")["run_id"]
+    assert run_id in [run["run_id"] for run in command.json("runs", "list")["runs"]]
+    assert command("runs", "list") == 0
+    assert run_id in command.out
+    shown = command.json("runs", "show", run_id[:10])
+    assert (shown["run_id"], shown["config"]["technique"]) == (run_id, "aequitas")
+    verified = command.json("runs", "verify", run_id)
+    assert verified["n_confirmed"] == verified["n_pairs"] == shown["n_found"] > 0
+    assert verified["mismatches"] == []
+    assert command("runs", "cancel", run_id) == 0
+    assert "is finished" in command.out
+    assert command("runs", "show", "nothing") == 2
+    assert "no run 'nothing'" in command.err
+
+
+def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path) -> None:
+    run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "9000", "--seed", "9")["run_id"]
+    store = RunStore(workspace)
+    config = store.run(run_id).config
+    (file,) = store.run_folder(run_id).glob("*.parquet")
+    pairs = store.pairs(run_id)
+    from fairness_engine.runs.pairs_file import write_pairs
+
+    pairs.second[0] = pairs.first[0]
+    pairs.score_first[1] += 0.01
+    pairs.decision_first[2] = 1 - pairs.decision_first[2]
+    pairs.first[3, 0] = pairs.second[3, 0] = 1000.0
+    write_pairs(file, pairs, config)
+    result = command.json("runs", "verify", run_id, status=1)
+    assert result["n_mismatches"] == len(result["mismatches"]) == 4
+    assert [wrong["pair"] for wrong in result["mismatches"]] == [1, 2, 3, 4]
+    reasons = [wrong["reason"] for wrong in result["mismatches"]]
+    assert "alike" in reasons[0]
+    assert "score differs" in reasons[1]
+    assert "decision differs" in reasons[2]
+    assert "outside the domain" in reasons[3]
+    assert command("runs", "verify", run_id) == 1
+    assert "pair 1: the model now treats both persons alike" in command.out
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "required: COMMAND"),
+        (["dance"], "invalid choice: 'dance'"),
+        (["search", "--data", "x.csv"], "required: --model"),
+        (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense"),
+        (["search", *INPUTS, "--technique", "sg"], "must be one of random, data-scan, aequitas"),
+        (["search", *INPUTS, "--set", "n_steps"], "must be like n_steps=500"),
+        (["search", *INPUTS, "--set", "speed=3"], "has no setting 'speed'"),
+        (["search", *INPUTS, "--set", "n_steps=many"], "'n_steps' must be a whole number"),
+        (["search", *INPUTS, "--technique", "random", "--steps", "3"], "needs a technique with the setting 'n_steps'"),
+        (["search", *INPUTS, "--max-evaluations", "0"], "must be at least 1"),
+        (["search", *INPUTS, "--max-evaluations", "1.5"], "must be a whole number"),
+        (["search", *INPUTS, "--max-seconds", "-1"], "must be greater than 0"),
+        (["search", *INPUTS, "--max-seconds", "nan"], "must be a finite number"),
+        (["search", *INPUTS, "--protected", "gender"], "'gender' must be a column"),
+        (["search", *INPUTS, "--protected", ""], "Name the protected attributes with --protected"),
+        (["search", *INPUTS, "--limit", "age=3"], "must be like age=20:60"),
+        (["search", *INPUTS, "--limit", "age=1:500"], "limits of 'age' must lie within"),
+        (["search", *INPUTS, "--fail-if", "n_fuond > 3"], "must name something in the JSON of 'search'"),
+        (["search", *INPUTS, "--fail-if", "import os"], "needs comparisons"),
+        (["search", "--data", "none.csv", "--model", str(MODEL)], "there is none at none.csv"),
+        (["search", "--data", str(DATA), "--model", "none.keras"], "there is none at none.keras"),
+        (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
+        (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
+        (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),
+        (["inspect", *INPUTS, "--json", "/no/such/folder/x.json"], "--json must name a file that can be written"),
+        (["runs", "verify"], "required: ID"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(command: Commands, arguments: list[str], said: str) -> None:
+    status = main(arguments) if not arguments or arguments == ["dance"] else command(*arguments)
+    out, err = command.capsys.readouterr() if not command.err else (command.out, command.err)
+    assert status == 2
+    assert said in err
+    assert "Traceback" not in err
+    lines = [line for line in err.splitlines() if ": " not in line[:25]]
+    assert len(lines) <= 2
+    assert out == ""
+
+
+def test_a_command_in_a_pipe_keeps_standard_output_clean(workspace: Path) -> None:
+    command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, "--protected", "sex", "--max-found", "5"]
+    done = subprocess.run(
+        [*command, "--workspace", str(workspace), "--json", "-"], capture_output=True, cwd=ROOT, timeout=120, check=True
+    )
+    assert json.loads(done.stdout)["n_found"] == 5
+    assert done.stderr
+
+
+def start_endless(workspace: Path) -> subprocess.Popen[bytes]:
+    budget = ["--protected", "sex", "--max-evaluations", "1000000000000", "--workspace", str(workspace), "--json", "-"]
+    command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, *budget]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True
+    )
+
+
+def wait_for_found(store: RunStore) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for run in store.runs_in(RunState.RUNNING):
+            if store.n_pairs(run.id):
+                return run.id
+        time.sleep(0.02)
+    raise AssertionError("nothing was found")
+
+
+def test_an_interrupt_is_status_130_and_keeps_what_was_found(tmp_path: Path) -> None:
+    process = start_endless(tmp_path)
+    store = RunStore(tmp_path)
+    run_id = wait_for_found(store)
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    result = json.loads(out)
+    assert (result["state"], result["run_id"]) == ("cancelled", run_id)
+    assert store.n_pairs(run_id) == result["n_found"] > 0
+
+
+def test_a_killed_worker_is_status_3_and_keeps_what_was_found(tmp_path: Path) -> None:
+    process = start_endless(tmp_path)
+    store = RunStore(tmp_path)
+    run_id = wait_for_found(store)
+    os.kill(store.run(run_id).worker_pid or 0, signal.SIGKILL)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 3
+    assert json.loads(out)["state"] == "crashed"
+    assert store.n_pairs(run_id) > 0
+
+
+def test_a_run_is_cancelled_from_another_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    process = start_endless(tmp_path)
+    run_id = wait_for_found(RunStore(tmp_path))
+    assert main(["runs", "cancel", run_id, "--workspace", str(tmp_path)]) == 0
+    assert "is cancelled" in capsys.readouterr().out
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+
+
+def test_a_shortened_id_must_be_of_one_run(command: Commands, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "w")
+    from fairness_engine.command_line.stored_runs import find_run
+    from fairness_engine.domain import Scope
+    from fairness_engine.errors import RunError
+
+    config = RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), technique="random")  # type: ignore[arg-type]  # read
+    ids = [store.create_run(config) for _ in range(20)]
+    twice = next(run_id[0] for run_id in ids if sum(other[0] == run_id[0] for other in ids) > 1)
+    with pytest.raises(RunError, match="Several runs begin with"):
+        find_run(store, twice)
+
+
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> None:
+    import io
+
+    from fairness_engine.budget import Budget
+    from fairness_engine.command_line.display import ProgressDisplay
+    from fairness_engine.domain import Scope
+
+    store = RunStore(tmp_path)
+    values = {"technique": "random", "budget": Budget(max_evaluations=1000)}
+    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))  # type: ignore[arg-type]  # read
+    store.claim(run_id, "here", 1, "t")
+    working = store.run(run_id)
+    store.add_progress(run_id, Progress(500, 1.0, 250, 3, "walking"))
+    half = store.run(run_id)
+    store.finish(run_id, RunState.FINISHED)
+    done = store.run(run_id)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, expected in (
+        (Terminal(), ["starting", "[###############...............]  50% 500 evaluations, 250 tried, 3 found", "100%"]),
+        (io.StringIO(), [f"{run_id}: starting", f"{run_id}: 500 evaluations, 250 tried, 3 found, 1.0 s, finished"]),
+    ):
+        display = ProgressDisplay(is_quiet=False, stream=stream)
+        for run in (working, working, half, done, done):
+            display(run)
+        for text in expected:
+            assert text in stream.getvalue()
+    quiet = io.StringIO()
+    ProgressDisplay(is_quiet=True, stream=quiet)(done)
+    assert quiet.getvalue() == ""

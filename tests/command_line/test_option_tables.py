@@ -1,0 +1,71 @@
+"""The documentation of the command line names every option, and none that is not there."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairness_engine.command_line.arguments import make_parser
+from fairness_engine.command_line.inspection import INSPECT_KEYS
+from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
+from fairness_engine.command_line.searches import ESTIMATE_KEYS, SEARCH_KEYS
+from fairness_engine.command_line.stored_runs import RUNS_KEYS
+from fairness_engine.search.registry import TECHNIQUES
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+SHARED_SECTION = "## Options of `inspect`, `search` and `estimate`"
+
+
+def section(title: str) -> str:
+    return PAGE.split(title + "\n", 1)[1].split("\n## ", 1)[0]
+
+
+def table_options(title: str) -> set[str]:
+    """Options in the first column of a section's table."""
+    return set(re.findall(r"^\| `(--[a-z-]+)", section(title), flags=re.MULTILINE))
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (choices,) = (a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(choices.choices)
+
+
+def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from options_of(inner)
+        yield from (option for option in action.option_strings if option.startswith("--"))
+
+
+@pytest.mark.parametrize("command", ["inspect", "search", "estimate"])
+def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
+    documented = table_options(SHARED_SECTION)
+    if command != "inspect":
+        documented |= table_options(f"## Options of `{command}`")
+    assert documented == set(options_of(commands()[command]))
+
+
+def test_runs_is_documented() -> None:
+    text = section("## `runs`")
+    (actions,) = (a for a in commands()["runs"]._actions if isinstance(a, argparse._SubParsersAction))
+    assert {name for name in re.findall(r"^\| `(\w+)", text, flags=re.MULTILINE)} == set(actions.choices)
+    for option in set(options_of(commands()["runs"])) - {"--help"}:
+        assert f"`{option}`" in text
+
+
+def test_every_name_of_the_json_is_documented() -> None:
+    text = section("## The JSON")
+    for name in (*COMMON_KEYS, *INSPECT_KEYS, *SEARCH_KEYS, *ESTIMATE_KEYS, *RUNS_KEYS):
+        assert f"`{name}`" in text, name
+
+
+def test_every_technique_and_every_status_is_documented() -> None:
+    for name in TECHNIQUES:
+        assert f"`{name}`" in section("## Options of `search`")
+    for status in ExitStatus:
+        assert re.search(rf"^\| {status.value} \|", PAGE, flags=re.MULTILINE)

@@ -81,7 +81,7 @@ class Aequitas:
         maximum=1.0,
     )
     floor: float = setting(
-        0.01,
+        0.1,
         "Smallest probability of an attribute, as a share of an even one.",
         label="Attribute floor",
         minimum=0.0,

@@ -195,7 +195,7 @@ def _compile_linear(estimator: Any) -> Predictor | None:
     name = type(estimator).__name__
     if not isinstance(estimator.coef_, np.ndarray):
         return None  # made sparse
-    weights = np.asarray(estimator.coef_, dtype=np.float64).T
+    weights = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64)).T
     n_outputs = weights.shape[1]
     biases = np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), (n_outputs,)).copy()
     is_logistic = name in ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")

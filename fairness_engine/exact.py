@@ -66,11 +66,11 @@ def run_exact(
     n_in_block = max(1, _BLOCK_ROWS // domain.n_variants)
     started = last_report = time.perf_counter()
     n = n_found = evaluations = 0
-    reason = StopReason.EXHAUSTED
+    reason = None
     while n < n_individuals:
         now = time.perf_counter()
-        if is_cancelled() or now - started >= max_seconds:
-            reason = StopReason.CANCELLED if is_cancelled() else StopReason.SECONDS
+        reason = _why_stop(is_cancelled, now - started, max_seconds)
+        if reason is not None:
             break
         rows = individuals(domain, n, min(n + n_in_block, n_individuals))
         verdicts, n_evaluated = decide_individuals(model, domain, rows)
@@ -83,7 +83,13 @@ def run_exact(
     if n == n_individuals:
         share = n_found / n_individuals
         yield ShareEstimated(share, share, share, n_found, n_individuals, EXACT)
-    yield Stopped(reason, evaluations, seconds, n, n_found)
+    yield Stopped(reason or StopReason.EXHAUSTED, evaluations, seconds, n, n_found)
+
+
+def _why_stop(is_cancelled: Callable[[], bool], seconds: float, max_seconds: float) -> StopReason | None:
+    if is_cancelled():
+        return StopReason.CANCELLED
+    return StopReason.SECONDS if seconds >= max_seconds else None
 
 
 def _check(domain: Domain, max_seconds: float) -> None:

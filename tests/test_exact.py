@@ -114,6 +114,17 @@ def test_a_count_out_of_time_gives_no_share() -> None:
     assert progress.n_tried == stopped.n_tried < domain.n_individuals
 
 
+def test_progress_is_said_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairness_engine.exact._REPORT_SECONDS", 0.0)
+    domain = Domain(wide_schema(), Scope(("sex",)))
+    events = list(run_exact(function_model(lambda rows: rows[:, 2] * (rows[:, 0] > 900)), domain))
+    progress = [event for event in events if isinstance(event, Progress)]
+    assert len(progress) > 10
+    assert [p.n_tried for p in progress] == sorted(p.n_tried for p in progress)
+    assert progress[-1].n_found == 100_000
+    assert progress[-1].evaluations == 2_000_000
+
+
 def wide_schema(n: int = 1000) -> Schema:
     columns = (Column("a", Kind.INTEGER, minimum=1, maximum=n), Column("b", Kind.INTEGER, minimum=1, maximum=n))
     return Schema((*columns, Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M"))))

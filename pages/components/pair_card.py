@@ -70,6 +70,14 @@ def couple_sentence(couple: Couple) -> str:
     return f"When only {changed}, {moved} and the decision stays “{before}”."
 
 
+def person_sentence(couple: Couple, most: int = 4) -> str:
+    """What the two have in common, the first few attributes, not escaped: ``Both: age 37, job nurse and 5 more values.``"""
+    columns = [(couple.domain.schema.inputs[i], float(couple.first.row[i])) for i in couple.domain.free.tolist()]
+    names = [f"{column.name} {column.text(value)}" for column, value in columns]
+    more = f" and {len(names) - most} more values" if len(names) > most else ""
+    return f"Both: {', '.join(names[:most])}{more}." if names else ""
+
+
 def couple_html(
     couple: Couple, different: str = theme.DISCRIMINATORY.light, edited: str = theme.SELECTION.light
 ) -> str:

@@ -164,6 +164,6 @@ def estimate_form() -> tuple[list[Distribution], int]:
     if not chosen:
         return [], 20_000
     n_samples = st.number_input(
-        "People drawn for each estimate", 100, 100_000_000, 20_000, key="n_samples", persist_state="session"
+        "People drawn for each estimate", 100, 100_000_000, 20_000, key="n_samples", width=240, persist_state="session"
     )
     return [Distribution(name) for name in chosen], int(n_samples or 20_000)

@@ -13,14 +13,22 @@ from fairness_engine.estimate import interval
 from pages.components import charts, layout, run_words, state, steps, wording
 from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
-from pages.components.pair_card import Couple, couple_sentence, person_at
+from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.components.reruns import rerun_fragment
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
     from fairness_engine.runs.store import RunStore
 
+STYLE = """
+<style>
+.st-key-tiles [data-testid="stMetricValue"] {font-size: clamp(1.2rem, 1.9vw, 2.1rem);}
+</style>
+"""
+"""Seven digits fit into a tile of a narrow window."""
 _N_LATEST = 5
+_SECONDS_TO_JUDGE = 2.0
+"""After this long the pace of a run says when it will end, however little is done."""
 
 
 def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
@@ -58,7 +66,7 @@ def what_is_left(record: RunRecord) -> Left:
         shares.append(record.seconds / config.budget.max_seconds)
         texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
     done = min(1.0, max(shares))
-    if done > 0.02:
+    if done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE):
         texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
     return Left(done, ", ".join(texts))
 
@@ -69,6 +77,21 @@ def success_rate(record: RunRecord) -> str:
         return wording.DASH
     low, high = interval(record.n_found, record.n_tried)
     return wording.share(record.n_found / record.n_tried, low, high)
+
+
+def tile(title: str, text: str, explanation: str) -> None:
+    """A figure with its name; an interval in brackets stands under it in small."""
+    figure, bracket, small = text.partition(" (")
+    st.metric(
+        title,
+        figure,
+        delta=f"{small.rstrip(')')} % (95 %)" if bracket else None,
+        delta_color="off",
+        delta_arrow="off",
+        help=f"{explanation} The range under it is the 95 % interval." if bracket else explanation,
+        border=True,
+        height="stretch",
+    )
 
 
 def speed(record: RunRecord) -> str:
@@ -116,12 +139,16 @@ def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     _standing(record)
-    found, rate, pace, last = st.columns(4)
-    found.metric("Pairs found", wording.count(record.n_found), help=wording.explain("individual"), border=True)
-    rate.metric("Success rate", success_rate(record), help=run_words.rate_note(record), border=True)
-    pace.metric("Rows evaluated a second", speed(record), help=wording.explain("evaluation"), border=True)
-    evaluated = f"{wording.count(record.evaluations)}"
-    last.metric("Rows evaluated", evaluated, help=f"In {wording.duration(record.seconds)}.", border=True)
+    tiles = (
+        ("Pairs found", wording.count(record.n_found), wording.explain("individual")),
+        ("Success rate", success_rate(record), run_words.rate_note(record)),
+        ("Rows a second", speed(record), wording.explain("evaluation")),
+        ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
+    )
+    with st.container(key="tiles"):
+        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
+            with place:
+                tile(*content)
     _draw_curve(store, [record])
     _draw_latest(store, review, record)
 
@@ -171,7 +198,7 @@ def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
     names = decisions_of(review)
     for sentence in latest_sentences(store, record, names, n):
         st.markdown(f"- {wording.markdown(sentence)}")
-    state.link_to(steps.PAIRS, f"See all {wording.counted(n, 'pair')}")
+    state.link_to(steps.PAIRS, "See the pairs")
 
 
 def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pairs: int) -> list[str]:
@@ -192,7 +219,7 @@ def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pai
         )
         for i in reversed(range(len(pairs)))
     ]
-    return [couple_sentence(couple) for couple in couples]
+    return [f"{couple_sentence(couple)} {person_sentence(couple)}" for couple in couples]
 
 
 def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
@@ -240,12 +267,8 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
         return
     what = run_words.DISTRIBUTIONS[record.config.distribution.value]
     text = wording.share(share["share"], share["low"], share["high"])
-    st.metric(
-        f"Share of discriminatory individuals, {what}",
-        text,
-        help=f"95 % interval from {wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them hits.",
-        border=True,
-    )
+    drawn = f"{wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them discriminatory."
+    tile(f"Share of discriminatory individuals, {what}", text, drawn)
     points = results.get("share_curve") or []
     if len(points) > 1:
         key = f"settling_{record.id}"

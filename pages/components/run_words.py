@@ -65,7 +65,9 @@ def activity(record: RunRecord) -> str:
     """What an active run is doing."""
     if record.state.value == "queued":
         return "Waits for a place: only a few runs work at once. It starts by itself."
-    return (record.phase or "working").capitalize()
+    if record.phase in ("", "starting"):
+        return "Opening the data and the model"
+    return record.phase.capitalize()
 
 
 def ending(record: RunRecord) -> str:
@@ -75,7 +77,10 @@ def ending(record: RunRecord) -> str:
         return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
-    return f"{_ENDS.get(record.stop_reason, '')} {kept if record.state.value == 'cancelled' else ''}".strip()
+    end = _ENDS.get(record.stop_reason, "") if record.stop_reason else ""
+    if record.config.kind == "estimate" and record.state.value == "finished":
+        end = f"All {wording.counted(record.n_tried, 'draw')} are made."
+    return f"{end} {kept if record.state.value == 'cancelled' else ''}".strip()
 
 
 def _crash(record: RunRecord) -> str:

@@ -11,6 +11,7 @@ def main() -> None:
     run_list.adopt_review()
     review = state.require(steps.RUN)
     runs = state.store().runs(review.id)
+    st.html(run_panel.STYLE)
     if not runs:
         st.info(steps.PLAN.invitation)
         state.link_to(steps.PLAN, "Go to Plan")
@@ -20,9 +21,17 @@ def main() -> None:
         st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
     else:
         is_active = any(run.is_active for run in group)
-        panel = st.fragment(layout.guarded(run_panel.draw), run_every=1.0 if is_active else None)
-        panel(review, [run.id for run in group])
-        run_list.actions(review, group)
+        st.fragment(layout.guarded(follow), run_every=1.0 if is_active else None)(review, [run.id for run in group])
+        return
+    run_list.draw(review, runs, group)
+
+
+def follow(review, run_ids) -> None:
+    """The runs as they stand, drawn again every second while one is at work."""
+    run_panel.draw(review, run_ids)
+    runs = state.store().runs(review.id)
+    group = [run for run in runs if run.id in run_ids]
+    run_list.actions(review, group)
     run_list.draw(review, runs, group)
 
 

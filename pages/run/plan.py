@@ -7,7 +7,10 @@ from pages.components import layout, plan_form, planning, state, steps, wording
 
 def main() -> None:
     """Draw the form and, on Start, launch its runs and go to the Run page."""
-    layout.heading(steps.PLAN.title, "How to search, and how much work to spend. Several runs share one budget each.")
+    layout.heading(
+        steps.PLAN.title,
+        "How to search, and how much work to spend. Several searches may run side by side, each on the same budget.",
+    )
     review = state.require(steps.PLAN)
     st.subheader("Techniques", anchor=False)
     searches = plan_form.technique_form(planning.choices(review))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.reading.csv_columns import read_columns
-from fairness_engine.reading.csv_text import find_delimiter, skip_separator_line, split_header
+from fairness_engine.reading.csv_text import find_delimiter, refuse_space_delimited, skip_separator_line, split_header
 from fairness_engine.reading.file_bytes import decode, refuse_other_formats, refuse_size
 from fairness_engine.reading.number_text import Texts, find_decimal, parse_numbers
 
@@ -134,6 +134,8 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     n_skipped = 0 if delimiter is None else 1
     delimiter = delimiter or find_delimiter(body)
     header, end, n_lines = split_header(body, delimiter, name)
+    if len(header) == 1:
+        refuse_space_delimited(body, name)
     columns, problems = _column_names(header, name)
     rows, first_line = body[end:], n_skipped + n_lines + 1
     if not rows.strip(b"\r\n"):

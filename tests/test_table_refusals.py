@@ -58,6 +58,8 @@ def zipped() -> bytes:
         (b"a,b,a\n1,2,3\n", "'a' in columns 1 and 3"),
         (b"a, a \n1,2\n", "'a' in columns 1 and 2"),
         (b"a," + b"n" * 301 + b"\n1,2\n", "at most 300 letters"),
+        (b"A11 6 A34\nA12 48 A32\nA14 12 A34\n", "seem to by spaces (3 words"),
+        (b"Report of May\n\na,b\n1,2\n3,4\n", "holds one cell and line 3 holds 2. Remove the lines above"),
         (b"1,2,3\n4,5,6\n", "looks like a row of data"),
         (b"0,0,x\n4,5,y\n6,0,x\n", "looks like a row of data"),
         (b"39,State-gov,Male\n50,Private,Male\n38,State-gov,Female\n", "looks like a row of data"),
@@ -129,3 +131,8 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 def test_stray_quotes_are_letters() -> None:
     table = read_table(b'a,b\n5" pipe,x\n6" pipe,y\n7" pipe,z\n', "f.csv")
     assert table.frame["a"].tolist() == ['5" pipe', '6" pipe', '7" pipe']
+
+
+def test_texts_in_one_column_are_not_taken_for_a_table_with_spaces() -> None:
+    table = read_table(b"a good comment\nwhat a day it was\nnever again\n", "f.csv")
+    assert table.columns == ("a good comment",)

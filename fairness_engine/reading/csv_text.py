@@ -54,6 +54,21 @@ def _cells_per_record(sample: str, delimiter: str, *, is_cut: bool) -> list[int]
     return counts[:-1] if is_cut and len(counts) > 1 else counts
 
 
+def refuse_space_delimited(body: bytes, name: str) -> None:
+    """Refuse a table whose cells stand apart by spaces only: three or more words in every line, as many in each.
+
+    Raises:
+        DataError: it is one.
+    """
+    lines = body[:_SAMPLE_BYTES].decode("utf-8", errors="ignore").splitlines()[:20]
+    counts = {len(line.split()) for line in lines if line.strip()}
+    if len(lines) > 1 and len(counts) == 1 and min(counts) >= 3:
+        raise DataError(
+            f"The cells of '{name}' must stand apart by a comma, semicolon, tab or '|', but seem to by spaces ({min(counts)} words "
+            "in every line). Save the table as CSV."
+        )
+
+
 def split_header(body: bytes, delimiter: str, name: str) -> tuple[list[str], int, int]:
     """The names of the columns, stripped.
 
@@ -145,6 +160,11 @@ def _ragged(
     line: int, record: list[str], n_columns: int, *, is_first: bool, is_open: bool, reader: Iterator[list[str]]
 ) -> DataError:
     n_cells = len(record)
+    if n_columns == 1:
+        return DataError(
+            f"The first line must name all columns, but holds one cell and line {line} holds {n_cells}. "
+            "Remove the lines above the names, or put a cell that holds the delimiter in quotes."
+        )
     rest = [len(row) for row, _ in zip(reader, range(200), strict=False) if row] if is_first and not is_open else None
     if rest is not None and all(count == n_cells for count in rest):
         remedy = "Remove the delimiter at the end of the rows" if not record[-1].strip() else "Name every column"

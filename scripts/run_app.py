@@ -117,7 +117,7 @@ def announce(address: str, opens_browser: bool) -> None:
 def compile_searches() -> None:
     """Compile the searches' inner loops, once a workspace, in a process of its own: then the first run need not wait."""
     time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
-    from fairness_engine.runs.model_process import prepare_compiled
+    from fairness_engine.runs.compiled import prepare_compiled
 
     prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None)
 

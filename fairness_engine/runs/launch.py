@@ -135,19 +135,19 @@ def run_in_foreground(
         _start(store, run_id)
     before: RunRecord | None = None
     has_asked = False
-    while True:
+    while before is None or not before.state.is_final:
         mark_crashed(store)
         run = store.run(run_id)
         if before is None or _shown(run) != _shown(before):
             on_change(run)
-        if run.state.is_final:
-            _reap(store, run_id)
-            return run
+        before = run
         if is_cancelled() and not has_asked:
             store.request_cancel(run_id)
             has_asked = True
-        before = run
-        time.sleep(_FOREGROUND_POLL_SECONDS)
+        if not run.state.is_final:
+            time.sleep(_FOREGROUND_POLL_SECONDS)
+    _reap(store, run_id)
+    return before
 
 
 def _shown(run: RunRecord) -> tuple[object, ...]:

@@ -19,9 +19,10 @@ from typing import IO, Any
 
 from fairness_engine.errors import ProcessError
 from fairness_engine.runs import sandbox
+from fairness_engine.runs.compiled import CHILD_PROGRAM, compiled_folder, copy_compiled
 from fairness_engine.runs.protocol import MAX_LINE_BYTES, raise_failure, read_object
 
-PROGRAM = "fairness_engine.runs.child"
+PROGRAM = CHILD_PROGRAM
 _CHUNK_BYTES = 1 << 20
 _EXIT_SECONDS = 2.0
 _SEND_SECONDS = 30.0
@@ -62,7 +63,7 @@ class ModelProcess:
         self._searched = 0
         self._last_id = 0
         numba_cache = self._scratch / "numba"
-        _copy_compiled(compiled_folder(workspace), numba_cache)
+        copy_compiled(compiled_folder(workspace), numba_cache)
         command = [sys.executable, "-P", "-m", PROGRAM, "--scratch", str(self._scratch)]
         command += [text for path in readable for text in ("--readable", str(path))]
         command += ["--parent", str(os.getpid())] if ends_with_thread else []
@@ -222,44 +223,6 @@ class ModelProcess:
         else:
             reason = f"it left with status {code}; the log may say why."
         return ProcessError(f"The model's process ended before its work was done: {reason}")
-
-
-# --- the folders around a child -----------------------------------------------------------
-
-
-def compiled_folder(workspace: Path) -> Path:
-    """Where the searches' compiled loops are kept between runs; only trusted programs write there."""
-    from fairness_engine import __file__ as package
-
-    kernels = Path(package).with_name("kernels.py").stat()
-    version = f"{sys.implementation.cache_tag}-{kernels.st_mtime_ns:x}-{kernels.st_size:x}"
-    return workspace / "compiled" / version
-
-
-def prepare_compiled(workspace: Path, log: Path | None) -> None:
-    """Compile the searches' loops once a version and workspace (some 10 s); a second call costs nothing.
-
-    A failure is left to the run, which would compile for itself.
-    """
-    folder = compiled_folder(workspace)
-    stamp = folder / "done"
-    if stamp.exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", PROGRAM, "--warm"]
-    with (log or Path(os.devnull)).open("ab") as errors, contextlib.suppress(subprocess.SubprocessError, OSError):
-        environment = sandbox.child_environment(folder, folder)
-        subprocess.run(  # noqa: S603 - our own program
-            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stderr=errors, check=True, timeout=300
-        )
-        stamp.touch()
-
-
-def _copy_compiled(source: Path, target: Path) -> None:
-    """A copy of its own for the child: numba insists on a folder it can write, and none may write the shared one."""
-    target.mkdir(mode=0o700)
-    with contextlib.suppress(OSError):
-        shutil.copytree(source, target, dirs_exist_ok=True)
 
 
 def _make_scratch(workspace: Path) -> Path:

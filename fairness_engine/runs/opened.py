@@ -13,7 +13,7 @@ import numpy as np
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import FitError, ProcessError
 from fairness_engine.events import Event, FloatArray, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
@@ -48,17 +48,34 @@ class Opened:
         """
         if self.scope is None:
             raise ProcessError("This question needs a scope, and the model was opened without one.")
-        return Domain(self.dataset.schema, self.scope)
+        schema = self.dataset.schema
+        return Domain(schema, self.scope, self.model.taken(schema.names))
 
     def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """The events of a run, searching or estimating."""
+        """The events of a run, searching or estimating.
+
+        Raises:
+            FitError: the model takes none of the protected attributes.
+        """
         from fairness_engine import kernels
+
+        self._refuse_blind_model()
 
         kernels.warm_up()
         if config.kind is RunKind.ESTIMATE:
             yield from self._estimate(config, is_cancelled)
         else:
             yield from self._search(config, is_cancelled)
+
+    def _refuse_blind_model(self) -> None:
+        """A model that takes no protected attribute decides all variants alike; to search it would only look like work."""
+        taken = self.model.taken(self.dataset.schema.names)
+        protected = self.domain.scope.protected
+        if not taken.intersection(protected):
+            raise FitError(
+                f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it decides all "
+                "variants alike by construction, and a search would find nothing. Compare groups instead."
+            )
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.search.registry import technique_named

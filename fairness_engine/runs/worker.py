@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 from fairness_engine.errors import EvenhandError, ProcessError
 from fairness_engine.events import StopReason
 from fairness_engine.runs.alive import birth, host_name
+from fairness_engine.runs.compiled import prepare_compiled
 from fairness_engine.runs.config import unsafe_formats_allowed
 from fairness_engine.runs.fold import Fold
-from fairness_engine.runs.model_process import ModelProcess, prepare_compiled
+from fairness_engine.runs.model_process import ModelProcess
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 

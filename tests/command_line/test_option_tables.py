@@ -53,7 +53,7 @@ def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
 def test_runs_is_documented() -> None:
     text = section("## `runs`")
     (actions,) = (a for a in commands()["runs"]._actions if isinstance(a, argparse._SubParsersAction))
-    assert {name for name in re.findall(r"^\| `(\w+)", text, flags=re.MULTILINE)} == set(actions.choices)
+    assert set(re.findall(r"^\| `(\w+)", text, flags=re.MULTILINE)) == set(actions.choices)
     for option in set(options_of(commands()["runs"])) - {"--help"}:
         assert f"`{option}`" in text
 

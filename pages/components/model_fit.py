@@ -15,6 +15,7 @@ from pages.components import data_files, state
 
 if TYPE_CHECKING:
     from fairness_engine.runs.store import Review
+    from fairness_engine.schema import Schema
 
 INPUT_NAMES = {
     ModelInput.AUTO: "Found out from the model",
@@ -87,13 +88,15 @@ def confirm(review: Review, card: dict[str, Any]) -> Review:
     return state.store().save_review(replace(review, fit=card))
 
 
-def with_use_of(review: Review, protected: Sequence[str]) -> Review:
-    """The review with a fit card that says of all these attributes whether the model takes them.
+def with_answers(review: Review, schema: Schema, protected: Sequence[str]) -> Review:
+    """The review under a schema, with a fit card that holds for it and speaks of all these attributes.
+
+    The model's process is asked again only when the card that was confirmed does not say enough.
 
     Raises:
         EvenhandError: the model's process ended.
     """
-    if review.schema is None or data_files.knows_use_of(review, protected):
-        return review
-    asked = replace(review, schema=review.schema.with_protected(protected), fit=None)
-    return replace(review, fit=fit_of(asked))
+    changed = data_files.with_schema(review, schema)
+    if changed.fit is not None and data_files.knows_use_of(changed, protected):
+        return changed
+    return replace(changed, fit=fit_of(replace(changed, schema=schema.with_protected(protected), fit=None)))

@@ -67,8 +67,7 @@ right.caption(f"Compared with one another: {wording.markdown(scope_form.variants
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on", type="primary", key="save_scope"):
-    asked = model_fit.with_use_of(replace(review, schema=schema), protected)
-    state.store().save_review(replace(asked, scope=scope))
+    state.store().save_review(replace(model_fit.with_answers(review, schema, protected), scope=scope))
     state.go_to(steps.PLAN)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import AppPage, AppServer, launch_browser
+from driver import AppPage, AppServer, OpenPage, launch_browser
 from playwright.sync_api import Browser, sync_playwright
-
-OpenPage = Callable[..., AppPage]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode, urlparse
 
@@ -324,3 +325,7 @@ class AppPage:
         if height != size["height"]:
             self.page.set_viewport_size({"width": size["width"], "height": height})
             self.wait_until_at_rest()
+
+
+OpenPage = Callable[..., AppPage]
+"""What the fixture `open_page` gives."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,17 @@ def test_the_server_listens_on_this_machine_only(app_server: AppServer) -> None:
         if line.split()[3] == "0A" and int(line.split()[1].rsplit(":", 1)[1], 16) == app_server.port
     ]
     assert listening == [f"0100007F:{app_server.port:04X}"]
+
+
+@pytest.mark.parametrize(("host", "is_served"), [("127.0.0.1", True), ("localhost", True), ("evil.example", False)])
+def test_a_foreign_name_that_points_here_gets_no_session(app_server: AppServer, host: str, is_served: bool) -> None:
+    """DNS rebinding: a page of another site cannot reach the app under a name of its own."""
+    key = "dGhlIHNhbXBsZSBub25jZQ=="
+    request = (
+        f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}:{app_server.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: streamlit\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", app_server.port), timeout=10) as connection:
+        connection.sendall(request.encode())
+        status = connection.recv(64).split()[1]
+    assert status == (b"101" if is_served else b"403")

@@ -36,7 +36,9 @@ def change_kind(table: Table, schema: Schema, name: str, kind: Kind) -> Schema:
 def _number_column(table: Table, name: str, kind: Kind) -> Column:
     cells = table.cells(name)
     is_number = np.isfinite(cells.numbers)
-    fraction = is_number & (cells.numbers % 1 != 0) if kind is Kind.INTEGER else np.zeros_like(is_number)
+    fraction = (
+        is_number & (cells.numbers != np.floor(cells.numbers)) if kind is Kind.INTEGER else np.zeros_like(is_number)
+    )
     wrong = is_slip(cells) | np.isinf(cells.numbers)
     n_wrong, n_right = int(cells.counts[wrong].sum()), int(cells.counts[is_number].sum())
     if fraction.any() or n_wrong > n_right or n_right == 0:

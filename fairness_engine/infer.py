@@ -10,54 +10,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairness_engine.kinds import MAX_CLASSES, category_column, infer_column
+from fairness_engine.kinds import MAX_CLASSES, category_column, infer_column, plain_column
 from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Table
 
-_LABEL_NAMES = frozenset(
-    [
-        "label",
-        "target",
-        "class",
-        "outcome",
-        "decision",
-        "y",
-        "income",
-        "credit_risk",
-        "approved",
-        "hired",
-        "admitted",
-        "two_year_recid",
-        "default",
-        "result",
-        "credit",
-        "accepted",
-        "loan_status",
-        "pass_bar",
-    ]
-)
 _SURE_LABEL_NAMES = ("label", "target", "outcome", "decision", "y", "income", "two_year_recid")
+_LABEL_NAMES = (
+    *_SURE_LABEL_NAMES,
+    *("class", "result", "approved", "accepted", "hired", "admitted", "credit", "credit_risk", "default"),
+    *("loan_status", "pass_bar"),
+)
 _GOOD = (
-    ">50k",
-    *[
-        "yes",
-        "good",
-        "approved",
-        "approve",
-        "accepted",
-        "accept",
-        "granted",
-        "hired",
-        "admitted",
-        "passed",
+    *(">50k", "yes", "good", "approved", "approve", "accepted", "accept", "granted", "hired", "admitted", "passed"),
+    *(
         "pass",
         "paid",
         "nontoxic",
         "kept",
         "low",
         "absent",
-    ],
-    *("fully paid", "healthy", "positive", "true", "y", "high", "1"),
+        "fully paid",
+        "healthy",
+        "positive",
+        "true",
+        "y",
+        "high",
+        "1",
+    ),
 )
 _GOOD_WHEN_LABEL_IS_BAD = ("no", "absent", "low", "none", "false", "good", "nontoxic", "negative", "n", "0")
 _BAD_LABEL = re.compile(
@@ -83,7 +62,7 @@ def infer_schema(table: Table) -> Schema:
 
     The kinds: whole numbers are *integer* (with two values only: *categorical*), other numbers *real*, a limited number of
     texts *categorical*, free text *text*; constants, row numbers, names of the parts of a data set and columns that are empty
-    in half of the rows are *ignored*. Ranges are the data's.
+    in half of the rows are *ignored*, unless nothing else is left. Ranges are the data's.
 
     Raises:
         SchemaError: no column is left that a model could take.
@@ -97,6 +76,11 @@ def infer_schema(table: Table) -> Schema:
         )
         for name in table.columns
     )
+    if not any(column.is_input for column in columns):
+        columns = tuple(
+            plain_column(column.name, table.cells(column.name)) if column.kind is Kind.IGNORED else column
+            for column in columns
+        )
     label = _guess_label(table, columns)
     if label is None:
         return Schema(columns)

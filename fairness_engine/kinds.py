@@ -107,6 +107,16 @@ def infer_column(name: str, cells: Cells, *, is_id: bool, is_split: bool) -> Col
     return _infer_text(name, cells, is_split=is_split)
 
 
+def plain_column(name: str, cells: Cells) -> Column:
+    """A column as an input whatever speaks against it: for a table in which nothing else is one."""
+    if is_numeric(cells):
+        numbers = cells.numbers[np.isfinite(cells.numbers)]
+        is_whole = bool((numbers == np.floor(numbers)).all()) and np.abs(numbers).max() <= _EXACT_INTEGERS
+        return number_column(name, Kind.INTEGER if is_whole else Kind.REAL, numbers)
+    codes = codes_of(cells)
+    return _categorical(name, codes) if 1 <= len(codes) <= MAX_CATEGORIES else Column(name, Kind.IGNORED)
+
+
 def _infer_number(name: str, cells: Cells, *, is_id: bool) -> Column:
     numbers = cells.numbers[np.isfinite(cells.numbers)]
     distinct = np.unique(numbers)

@@ -139,9 +139,14 @@ def test_protected_suggestions_in_order() -> None:
     assert suggest_protected(Schema(columns)) == expected
 
 
+def test_a_table_of_ignored_columns_keeps_them() -> None:
+    columns = infer_schema(table_of(a=["x", "x"], b=[7, 7], c=[0.5, 0.5])).columns
+    assert [column.kind for column in columns] == [Kind.CATEGORICAL, Kind.INTEGER, Kind.REAL]
+
+
 def test_nothing_to_describe_is_a_sentence() -> None:
     with pytest.raises(SchemaError, match="at least one column"):
-        infer_schema(table_of(a=["x", "x"], b=["y", "y"]))
+        infer_schema(read_table(b"a,b\n?,\n,?\n", "f.csv"))
 
 
 def test_guess_without_a_known_word_is_the_last() -> None:

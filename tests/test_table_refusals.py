@@ -55,6 +55,7 @@ def zipped() -> bytes:
         (b'[{"a": 1}]', "JSON"),
         (b"a,b\n1,2\n3,\0\n", "line 3 holds a NUL"),
         (b"\xff\xfea", "damaged"),
+        (b"\0", "line 1 holds a NUL"),
         (b"a,b,a\n1,2,3\n", "'a' in columns 1 and 3"),
         (b"a, a \n1,2\n", "'a' in columns 1 and 2"),
         (b"a," + b"n" * 301 + b"\n1,2\n", "at most 300 letters"),

@@ -110,12 +110,13 @@ def _find_encoding(data: bytes) -> tuple[str, int, str | None]:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return encoding, len(mark), None
-    sample = np.frombuffer(data[: 4096 - len(data) % 2], dtype=np.uint8)
-    at_even, at_odd = (sample[start::2] == 0 for start in (0, 1))
-    if at_odd.size and at_odd.mean() > 0.4 and at_even.mean() < 0.05:
-        return "utf-16-le", 0, None
-    if at_even.size and at_even.mean() > 0.4 and at_odd.mean() < 0.05:
-        return "utf-16-be", 0, None
+    sample = np.frombuffer(data[: min(4096, len(data) // 2 * 2)], dtype=np.uint8) == 0
+    if sample.size:
+        at_even, at_odd = (float(sample[start::2].mean()) for start in (0, 1))
+        if at_odd > 0.4 and at_even < 0.05:
+            return "utf-16-le", 0, None
+        if at_even > 0.4 and at_odd < 0.05:
+            return "utf-16-be", 0, None
     return _find_byte_encoding(data)
 
 

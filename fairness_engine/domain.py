@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,8 +88,10 @@ class Domain:
     Attributes:
         low, high: closed range of every column ``(n_columns,)``.
         unit: length of one move ``(n_columns,)``: 1, the column's step, or 1/100 of a continuous range.
-        protected, free: indices of the protected columns and of the others.
+        protected: indices of the protected columns.
+        free: indices of the columns that tell individuals apart: the others, as far as the model takes them.
         movable: indices of the columns that a technique may vary (free and not fixed).
+        fixed: indices of the columns that uniform rows take from rows of the data, jointly.
         variant_values: every combination of protected values ``(n_variants, n_protected)``.
 
     Raises:
@@ -97,7 +99,14 @@ class Domain:
         SettingError: limits outside the domain, too many variants, or nothing left to vary.
     """
 
-    def __init__(self, schema: Schema, scope: Scope) -> None:
+    def __init__(self, schema: Schema, scope: Scope, taken: Collection[str] | None = None) -> None:
+        """Turn a schema and a scope into arrays.
+
+        Args:
+            schema, scope: what was asked.
+            taken: names of the columns that the model takes, ``None`` for all. Two people who differ in other columns only
+                are the same individual to the model: counted apart, one discovery could be multiplied at will.
+        """
         self.schema = schema.with_protected(scope.protected)
         self.scope = scope
         columns = schema.inputs
@@ -112,9 +121,11 @@ class Domain:
         fixed = {schema.index(name) for name in scope.fixed}
         for name in (*scope.limits, *scope.bins):
             schema.index(name)
-        self.free = np.setdiff1d(np.arange(self.n_columns), self.protected)
+        others = [i for i in range(self.n_columns) if i not in self.protected]
+        idle = {i for i in others if taken is not None and columns[i].name not in taken}
+        self.free = np.array([i for i in others if i not in idle], dtype=np.int64)
         self.movable = np.array([i for i in self.free if i not in fixed and span[i] > 0], dtype=np.int64)
-        self.fixed = np.array(sorted(fixed), dtype=np.int64)
+        self.fixed = np.array(sorted(fixed | idle), dtype=np.int64)
         self.variant_values = self._variant_values()
 
     def _variant_values(self) -> FloatArray:

@@ -35,7 +35,7 @@ def n_rows_to_count(domain: Domain) -> float:
 
 def can_count(domain: Domain) -> bool:
     """True when the space is small enough to be counted, and nothing in it is fixed to the data's values."""
-    return n_rows_to_count(domain) <= MAX_ROWS and not len(domain.fixed)
+    return n_rows_to_count(domain) <= MAX_ROWS and not domain.scope.fixed
 
 
 def run_exact(
@@ -102,7 +102,7 @@ def _check(domain: Domain, max_seconds: float) -> None:
             f"An exact count needs a space of at most {MAX_ROWS:,.0f} rows, but this one is {size}. "
             "Narrow the limits of some attributes, or estimate the share from a sample."
         )
-    if len(domain.fixed):
+    if domain.scope.fixed:
         names = ", ".join(domain.scope.fixed)
         raise SettingError(
             f"An exact count goes through every value of every attribute, but {names} must not vary. "

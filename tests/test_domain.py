@@ -144,3 +144,15 @@ def test_rows_off_the_lattice_or_out_of_range_are_not_in_the_domain() -> None:
     rows = np.array([[0, 0, 20, 0, 0.25], [0, 0, 20.5, 0, 0.25], [0, 0, 20, 0, 0.3], [0, 3, 20, 0, 0]], dtype=float)
     assert domain.contains(rows).tolist() == [True, False, False, False]
     assert domain.contains(domain.clip(np.array([[0, 9, 99, -5, 2.0]]))).all()
+
+
+def test_columns_that_the_model_does_not_take_tell_nobody_apart() -> None:
+    domain = Domain(small_schema(), Scope(("sex",)), taken={"sex", "age", "hours"})
+    assert domain.n_individuals == 10 * 10
+    assert domain.movable.tolist() == [2, 3]
+    data_rows = domain.sample(50, np.random.default_rng(0))
+    rows = domain.sample(500, np.random.default_rng(1), data_rows)
+    assert {tuple(r) for r in rows[:, [1, 4]]} <= {tuple(r) for r in data_rows[:, [1, 4]]}
+    other = rows.copy()
+    other[:, [1, 4]] = 0
+    assert (domain.keys(rows) == domain.keys(other)).all()

@@ -8,7 +8,7 @@ into decisions. Everything above this package talks to ``Model`` alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -99,6 +99,11 @@ class Model:
     def is_binary(self) -> bool:
         """True when one score decides between two classes."""
         return self.predictor.n_scores == 1
+
+    def taken(self, columns: Sequence[str]) -> frozenset[str]:
+        """Which columns of a schema the model takes; all, where its inputs are not called as columns are."""
+        named = frozenset(columns) & frozenset(self.encoder.names)
+        return named or frozenset(columns)
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Scores of rows of the engine, ``(n_rows, n_scores)``."""

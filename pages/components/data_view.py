@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.store import Review
 
 _N_PREVIEW = 20
+_MAX_PREVIEW_COLUMNS = 60
 _N_PROBLEMS = 6
 _TYPE_HELP = "Categorical: one of a list. Integer: whole numbers. Real: any number. Text: words that a table model does not take."
 _ROLE_HELP = (
@@ -117,6 +118,8 @@ def edit_columns(review: Review, table: Table) -> None:
         key=f"columns_{review.id}_{turn}",
         height=min(640, 38 + 35 * len(base)),
     )
+    if edited.equals(st.session_state.get(f"{base_key}_saved", base)):
+        return
     try:
         changed = columns.read_columns(table, schema, edited)
         if changed != schema:
@@ -125,6 +128,7 @@ def edit_columns(review: Review, table: Table) -> None:
         layout.say(error)
         st.caption("Not saved. Correct the cell above, or set it back.")
         return
+    st.session_state[f"{base_key}_saved"] = edited
     if changed != schema:
         if not edited[["Role", "Type"]].equals(base[["Role", "Type"]]):
             _redraw_columns()
@@ -208,14 +212,15 @@ def show_preview(dataset: Dataset) -> None:
     """The first rows in people's words."""
     import pandas as pd
 
-    rows = dataset.rows[:_N_PREVIEW]
-    shown = {
-        column.name: [column.text(value) for value in rows[:, position]]
-        for position, column in enumerate(dataset.schema.inputs)
-    }
+    rows, inputs = dataset.rows[:_N_PREVIEW], dataset.schema.inputs[:_MAX_PREVIEW_COLUMNS]
+    shown = {column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)}
     if dataset.labels is not None and dataset.schema.label:
         shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
     st.dataframe(pd.DataFrame(shown), hide_index=True, key="preview")
+    if len(inputs) < len(dataset.schema.inputs):
+        st.caption(
+            f"The first {len(inputs)} of {wording.count(len(dataset.schema.inputs))} columns that the model takes."
+        )
 
 
 def offer_schema(review: Review) -> None:

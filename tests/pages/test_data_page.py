@@ -104,12 +104,20 @@ def test_a_correction_keeps_a_scope_only_while_it_holds(store: RunStore, review:
     file = store.add_file(CSV, "people.csv", FileRole.DATA)
     table = read_table(CSV, "people.csv")
     schema = infer_schema(table)
-    held = replace(review, data_id=file.id, schema=schema, scope=Scope(("sex",)), fit={"accuracy": 0.9})
+    held = replace(
+        review,
+        data_id=file.id,
+        schema=schema,
+        scope=Scope(("sex",)),
+        fit={"uses_protected": {"sex": True, "age": True}},
+    )
     frame = columns_table(table, schema)
     frame.loc[frame["Column"] == "age", "Role"] = "Protected"
     kept = with_schema(held, read_columns(table, schema, frame))
     assert kept.scope == held.scope
     assert kept.fit == held.fit, "a role does not change what the model receives"
+    untold = replace(held, fit={"uses_protected": {"sex": True}})
+    assert with_schema(untold, read_columns(table, schema, frame)).fit is None, "the card does not speak of age"
     frame.loc[frame["Column"] == "sex", "Role"] = "Ignored"
     dropped = with_schema(held, read_columns(table, schema, frame))
     assert dropped.scope is None

@@ -89,6 +89,11 @@ class DenseChain:
         self._layers.append(Layer(last.weights, last.biases, activation, slope))
 
     @property
+    def is_empty(self) -> bool:
+        """Nothing was added yet."""
+        return not self._layers and self._scaling is None
+
+    @property
     def has_inner_softmax(self) -> bool:
         """A softmax before the last layer: no ``DenseNetwork`` can be made."""
         return any(layer.activation is Activation.SOFTMAX for layer in self._layers[:-1]) or bool(

@@ -164,11 +164,13 @@ def read_chain(graph: Graph) -> DenseNetwork | None:
     if nodes is None:
         return None
     dims = inputs[0].type.tensor_type.shape.dim
-    chain = DenseChain(dims[1].dim_value or None if len(dims) == 2 else None)
+    if len(dims) not in (0, 2):
+        return None
+    chain = DenseChain(dims[1].dim_value or None if dims else None)
     for node, name in nodes:
         if not _add(chain, node, name, constants):
             return None
-    return None if chain.has_inner_softmax else chain.finish()
+    return None if chain.is_empty or chain.has_inner_softmax else chain.finish()
 
 
 def _walk_back(graph: Graph, constants: Mapping[str, Any], start: str) -> list[tuple[Any, str]] | None:

@@ -103,6 +103,33 @@ def test_before_the_model_is_confirmed_the_page_leads_there(open_app: OpenApp, s
     assert said.links_of(app) == ["Go to Model"]
 
 
+def test_an_attribute_that_the_card_is_silent_about_is_asked_of_the_model(
+    open_app: OpenApp, store: RunStore, review: Review, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = {**FIT, "uses_protected": {"sex": True, "age": True, "job": False}}
+    asked = []
+
+    class Answering:
+        def to_json(self) -> dict[str, object]:
+            return card
+
+    class Evaluator:
+        def fit_card(self, data_id: str, model_id: str, schema: Schema) -> Answering:
+            asked.append(schema.protected)
+            return Answering()
+
+    monkeypatch.setattr("pages.components.state.evaluator", Evaluator)
+    app = open_app(SCOPE, review=review.id)
+    app.multiselect(key="protected").set_value(["job"]).run()
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    assert asked == [("job",)]
+    saved = store.review(review.id)
+    assert saved.fit == card
+    assert saved.schema is not None
+    assert saved.schema.protected == ("sex", "age"), "what the Data page says is not overwritten"
+
+
 # --- the parts ----------------------------------------------------------------------------------
 
 AGE = Column("age", Kind.INTEGER, minimum=17, maximum=90)

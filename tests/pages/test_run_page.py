@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import run_cases
 import said
 from said import OpenApp
 
+import run_cases
 from fairness_engine.budget import Budget
 from fairness_engine.runs import launch
 from fairness_engine.runs.records import FileRole, Review, RunRecord, RunState

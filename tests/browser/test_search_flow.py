@@ -1,0 +1,179 @@
+"""From the plan to a pair in a real browser: live run, stop, a killed worker, links, a second tab, card, edit, CSV."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from driver import AppPage, AppServer
+from playwright.sync_api import expect
+
+import run_cases
+from conftest import OpenPage
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain
+from fairness_engine.runs import launch
+from fairness_engine.runs.records import RunRecord
+from fairness_engine.runs.store import RunStore
+
+MAX_SECONDS = 60.0
+
+
+def wait_for(store: RunStore, run_id: str, is_so: Callable[[RunRecord], bool]) -> RunRecord:
+    """The run once something holds."""
+    deadline = time.monotonic() + MAX_SECONDS
+    while not is_so(run := store.run(run_id)):
+        assert time.monotonic() < deadline, f"still {run.state}, {run.n_found} found"
+        time.sleep(0.05)
+    return run
+
+
+def run_in_address(tab: AppPage) -> str:
+    found = re.search(r"run=([0-9a-f]+)", tab.query())
+    assert found is not None, tab.query()
+    return found.group(1)
+
+
+@pytest.fixture(scope="module")
+def store(app_server: AppServer) -> RunStore:
+    """The store of the module's server, with runs that ended."""
+    run_cases.finished_runs(app_server.workspace)
+    return RunStore(app_server.workspace)
+
+
+def start_endless(app: AppPage, store: RunStore) -> RunRecord:
+    """Plan a search that would take for ever, start it, and wait until it has found pairs."""
+    app.goto("plan", review=run_cases.review_of(store).id)
+    app.choose("Budget of each search", "Custom")
+    app.fill("Most rows evaluated", "9000000000000")
+    app.click_button("Start", settle=False)
+    app.expect_text("▶ Running")
+    run_id = run_in_address(app)
+    return wait_for(store, run_id, lambda run: run.n_found > 0)
+
+
+def test_a_link_as_the_first_request_opens_the_run(fresh_server: AppServer, open_page: OpenPage) -> None:
+    finished = run_cases.finished_runs(fresh_server.workspace)
+    tab = open_page(fresh_server)
+    tab.goto("run", review=finished.review.id, run=finished.estimate.id)
+    tab.expect_text("Share of discriminatory individuals")
+    tab.expect_no_exception()
+    assert "Page not found" not in tab.page.content()
+
+
+def test_a_link_as_the_first_request_opens_the_pair(fresh_server: AppServer, open_page: OpenPage) -> None:
+    finished = run_cases.finished_runs(fresh_server.workspace)
+    tab = open_page(fresh_server)
+    tab.goto("pairs", run=finished.searches[-1].id, pair="3")
+    tab.expect_text("Pair 3")
+    tab.expect_text("Person A")
+    tab.expect_no_exception()
+
+
+def test_a_search_runs_live_is_found_again_and_stops(app: AppPage, open_page: OpenPage, store: RunStore) -> None:
+    run = start_endless(app, store)
+    app.expect_text("Latest pairs")
+    app.expect_text("the decision turns from")
+    before = app.by_key("tiles").inner_text()
+    expect(app.by_key("tiles")).not_to_have_text(before, timeout=15_000)  # it moves by itself
+    app.page.reload()
+    app.expect_text("▶ Running")
+    other = open_page(app.server)
+    other.goto("run", run=run.id, settle=False)
+    other.expect_text("▶ Running")
+    other.expect_text("Latest pairs")
+    app.click_button("Stop and keep what was found", settle=False)
+    app.expect_text("■ Stopped")
+    other.expect_text("■ Stopped")
+    ended = store.run(run.id)
+    assert ended.state == "cancelled"
+    assert store.n_pairs(run.id) >= ended.n_found > 0
+    app.wait_until_at_rest()
+    app.expect_text("Run again")
+    app.expect_no_exception()
+    other.expect_no_exception()
+
+
+def test_a_killed_worker_is_told_and_its_pairs_are_there(app: AppPage, store: RunStore) -> None:
+    run = start_endless(app, store)
+    assert run.worker_pid is not None
+    os.kill(run.worker_pid, signal.SIGKILL)
+    app.expect_text("The process that worked on this run ended before the run did.")
+    app.expect_text("✕ Crashed")
+    app.wait_until_at_rest()
+    app.click_link("See the pairs")
+    app.expect_text("Person A")
+    app.expect_no_exception()
+    app.goto("run", run=run.id)
+    app.click_button("Run again", settle=False)
+    app.expect_text("▶ Running")
+    again = run_in_address(app)
+    assert again != run.id
+    wait_for(store, again, lambda run: run.n_found > 0)
+    app.click_button("Stop and keep what was found", settle=False)
+    app.expect_text("■ Stopped")
+
+
+def test_a_run_goes_on_while_the_server_is_killed(fresh_server: AppServer, open_page: OpenPage) -> None:
+    store = RunStore(fresh_server.workspace)
+    review = run_cases.review_of(store)
+    tab = open_page(fresh_server)
+    tab.goto("plan", review=review.id)
+    run_id = store.create_run(run_cases.config_of(review, "random", budget=Budget(9 * 10**12)), review.id)
+    launch.launch(store, run_id)
+    tab.goto("run", run=run_id, settle=False)
+    tab.expect_text("▶ Running")
+    before = wait_for(store, run_id, lambda run: run.n_found > 0)
+    fresh_server.kill()
+    fresh_server.restart()
+    tab.goto("run", run=run_id, settle=False)
+    tab.expect_text("▶ Running")
+    assert wait_for(store, run_id, lambda run: run.evaluations > before.evaluations).is_active
+    tab.click_button("Stop and keep what was found", settle=False)
+    tab.expect_text("■ Stopped")
+
+
+def test_a_pair_is_chosen_changed_and_made_plain(app: AppPage, store: RunStore) -> None:
+    run = next(run for run in store.runs() if run.config.technique == "aequitas" and run.state == "finished")
+    app.goto("pairs", review=str(run.review_id), run=run.id)
+    table = app.page.get_by_test_id("stDataFrame").first.locator(".dvn-scroller").first
+    table.click(position={"x": 16, "y": 35 + 35 * 4 + 17})
+    app.expect_text("Pair 5")
+    app.wait_until_at_rest()
+    assert "pair=5" in app.query()
+    domain = Domain(run.config.schema, run.config.scope)
+    row = store.pairs(run.id, limit=1, offset=4).first[0]
+    age = int(row[domain.schema.index("age")])
+    app.choose("Change a value", "hours_per_week")
+    app.choose("Change a value", "age")
+    app.fill("New value of age", str(age + 1 if age < 80 else age - 1))
+    expect(app.by_key("pair_left")).to_contain_text("✎")
+    app.click_button("Undo 1 change")
+    expect(app.by_key("pair_left")).not_to_contain_text("✎")
+    app.click_button("Simplify")
+    app.expect_text(re.compile("the pair still holds|in its plainest form already"))
+    expect(app.by_key("pair_right")).to_contain_text("The same person with every value of sex and race")
+    app.expect_no_exception()
+    app.screenshot("pairs-simplified")
+
+
+def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
+    run = next(run for run in store.runs() if run.config.technique == "data-scan")
+    app.goto("pairs", review=str(run.review_id), run=run.id)
+    app.click_button("Save as CSV")
+    path = app.download(f"All {run.n_found} pairs", within=app.page.locator("body"))
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        lines = list(csv.reader(file))
+    assert lines[0][:2] == ["pair", "side"]
+    assert len(lines) == 1 + 2 * run.n_found
+    first, second = lines[1], lines[2]
+    protected = {lines[0].index("sex"), lines[0].index("race")}
+    assert {i for i in range(2, len(first) - 2) if first[i] != second[i]} <= protected
+    assert first[-1] != second[-1]
+    app.expect_no_exception()

@@ -99,4 +99,5 @@ def with_answers(review: Review, schema: Schema, protected: Sequence[str]) -> Re
     changed = data_files.with_schema(review, schema)
     if changed.fit is not None and data_files.knows_use_of(changed, protected):
         return changed
-    return replace(changed, fit=fit_of(replace(changed, schema=schema.with_protected(protected), fit=None)))
+    asked = schema.with_protected(dict.fromkeys((*schema.protected, *protected)))
+    return replace(changed, fit=fit_of(replace(changed, schema=asked, fit=None)))

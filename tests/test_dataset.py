@@ -23,6 +23,7 @@ from fairness_engine.dataset import (
     suggest_protected,
     widen_to_data,
 )
+from fairness_engine.describe import range_text
 from fairness_engine.errors import DataError, SchemaError
 from fairness_engine.outcome import favourable_class
 from fairness_engine.schema import Column, Kind, Schema
@@ -269,6 +270,7 @@ def test_describe_what_ignored_columns_hold() -> None:
 def test_describe_a_step() -> None:
     schema = Schema((Column("a", Kind.REAL, minimum=0, maximum=1, step=0.01),))
     assert describe_columns(read_table(b"a,b\n1,2\n", "f.csv"), schema)[0].range_text == "0 to 1, step 0.01"
+    assert range_text(Column("note", Kind.TEXT)) == ""
 
 
 def test_group_sizes() -> None:

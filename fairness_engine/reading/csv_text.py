@@ -43,14 +43,11 @@ def find_delimiter(body: bytes) -> str:
 
 def _cells_per_record(sample: str, delimiter: str, *, is_cut: bool) -> list[int]:
     counts = []
-    try:
-        for record in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=True):
-            if record:
-                counts.append(len(record))
-            if len(counts) > _SAMPLE_RECORDS:
-                break
-    except csv.Error:
-        return []
+    for record in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, skipinitialspace=True):
+        if record:
+            counts.append(len(record))
+        if len(counts) > _SAMPLE_RECORDS:
+            break
     return counts[:-1] if is_cut and len(counts) > 1 else counts
 
 

@@ -94,7 +94,18 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
         schema = inferred.with_protected(suggest_protected(inferred))
     else:
         dataset_of(replace(changed, schema=schema))
+        schema = with_label_described(table_of(changed), schema)
     return state.store().save_review(replace(with_schema(changed, schema), fit=None))
+
+
+def with_label_described(table: Table, schema: Schema) -> Schema:
+    """The schema with its label among the columns, so that its outcomes can be given words."""
+    from fairness_engine.dataset import change_label
+
+    if schema.label is None or any(column.name == schema.label for column in schema.columns):
+        return schema
+    described = change_label(table, schema, schema.label)
+    return replace(described, favourable=schema.favourable)
 
 
 def change_schema(review: Review, schema: Schema) -> Review:

@@ -47,7 +47,8 @@ def ask_files(review: Review) -> None:
         with st.spinner("Reading the file …"):
             data_files.keep_data(review, table_file.getvalue(), table_file.name, schema)
     elif schema is not None:
-        data_files.change_schema(review, schema)
+        described = data_files.with_label_described(data_files.table_of(review), schema)
+        data_files.change_schema(review, described)
     st.session_state["data_turn"] = turn + 1
     _redraw_columns()
     st.rerun()

@@ -34,6 +34,7 @@ STYLE = """
 .evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
 .evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
+[data-testid="stMetricValue"], [data-testid="stMetricValue"] * {font-size: 1.6rem; white-space: normal;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
   {min-width: 15.5rem;}

@@ -14,8 +14,8 @@ from fairness_engine.dataset import infer_schema, read_table
 from fairness_engine.domain import Scope
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Schema
-from pages.components.columns import columns_table, read_columns
-from pages.components.data_files import read_schema, schema_file, with_schema
+from pages.components.columns import columns_table, columns_with_codes, read_columns
+from pages.components.data_files import read_schema, schema_file, with_label_described, with_schema
 
 DATA = "pages/prepare/data.py"
 CSV = (
@@ -89,6 +89,16 @@ def test_a_schema_file_is_taken_and_a_wrong_one_refused(open_app: OpenApp, store
     app.run()
     assert "kynd" in said.errors_of(app)[0]
     assert store.review(review.id).schema == wanted
+
+
+def test_a_label_that_the_schema_file_only_names_can_get_words() -> None:
+    table = read_table(b"x,y\n1,0\n2,1\n3,1\n4,0\n", "t.csv")
+    schema = Schema(infer_schema(table).inputs, label="y", favourable=1)
+    described = with_label_described(table, schema)
+    assert described.inputs == schema.inputs
+    assert (described.label, described.favourable) == ("y", 1)
+    assert [column.name for column in columns_with_codes(described)] == ["y"]
+    assert with_label_described(table, described) == described
 
 
 def test_a_favourable_outcome_is_saved_as_the_file_holds_it(open_app: OpenApp, store: RunStore, review: Review) -> None:

@@ -56,7 +56,23 @@ def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
 
 
 def decisions_of(review: Review) -> Decisions:
-    """What the classes of a review's model are called, from its fit card or the label's column."""
+    """What the classes of a review's model are called, from its fit card and the label's column."""
     fit = review.fit or {}
-    names = fit.get("classes") or list(fit.get("class_shares") or {})
-    return Decisions(tuple(str(name) for name in names), fit.get("favourable", 1))
+    favourable = fit.get("favourable", 1)
+    names = [str(name) for name in fit.get("classes") or fit.get("class_shares") or ()]
+    label = next((c for c in review.schema.columns if c.name == review.schema.label), None) if review.schema else None
+    if label is not None and label.codes:
+        by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
+        names = [by_code.get(name, name) for name in names]
+    if names and all(_is_code(name) for name in names):
+        names = [f"{'favourable' if i == favourable else 'unfavourable'} ({name})" for i, name in enumerate(names)]
+    return Decisions(tuple(names), favourable)
+
+
+def _is_code(name: str) -> bool:
+    """A bare number says nothing to a reader."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

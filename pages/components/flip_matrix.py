@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
 
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.schema import Column
 from pages.components import theme
 from pages.components.decisions import Decisions, score_digits, score_text
 
 _MAX_WIDE_CELLS = 14
-"""Above this many columns a cell shows its symbol only; the number is in its hint and in the table."""
+"""Above this many columns a matrix shows symbols only; the number is in a cell's hint and in the table."""
+_MAX_STRIP_CELLS = 24
+_MAX_STRIPS = 3
+_MAX_RUNS = 12
 _MAX_TINT = 42
 _HEAD = "font-weight:500;max-width:6.5em;overflow-wrap:anywhere;line-height:1.2;vertical-align:bottom"
 _CELL = "text-align:center;border-radius:4px;font-variant-numeric:tabular-nums;white-space:nowrap;"
@@ -120,10 +125,13 @@ def _matrix(flips: Flips, selected: str) -> str:
     down_values, across_values = [np.unique(flips.domain.variant_values[:, i]).tolist() for i in range(2)]
     shape = (len(down_values), len(across_values))
     is_wide = max(shape) <= _MAX_WIDE_CELLS
+    if not is_wide and min(shape) <= _MAX_STRIPS:
+        return _strips(flips, selected)
     cells = np.array(_cells(flips, selected, with_number=is_wide), dtype=object).reshape(shape)
     if shape[0] > shape[1]:
         cells, down, across, down_values, across_values = cells.T, across, down, across_values, down_values
-    head = "".join(f'<th style="{_HEAD}">{escape(_short(across.text(value), is_wide))}</th>' for value in across_values)
+    style = _HEAD if is_wide else "font-weight:400;font-size:.72em;white-space:nowrap"
+    head = "".join(f'<th style="{style}">{escape(across.text(value))}</th>' for value in across_values)
     body = "".join(
         f'<tr><th style="text-align:right;font-weight:500">{escape(down.text(value))}</th>'
         + "".join(f"<td>{cell}</td>" for cell in line)
@@ -136,20 +144,54 @@ def _matrix(flips: Flips, selected: str) -> str:
     )
 
 
-def _short(text: str, is_wide: bool) -> str:
-    return text if is_wide or len(text) <= 3 else text[:3] + "…"
-
-
 def _strip(flips: Flips, selected: str) -> str:
     """One protected attribute: a cell a value, wrapped where the line is full."""
     column = flips.domain.schema.inputs[int(flips.domain.protected[0])]
-    labels = [column.text(value) for value in flips.domain.variant_values[:, 0].tolist()]
-    cells = _cells(flips, selected, with_number=True)
+    values = flips.domain.variant_values[:, 0].tolist()
+    is_short = len(values) <= _MAX_STRIP_CELLS
+    cells = _cells(flips, selected, with_number=is_short)
+    return _row_of_cells(flips, column, values, cells, np.arange(len(values)), is_short=is_short)
+
+
+def _strips(flips: Flips, selected: str) -> str:
+    """Two protected attributes of which one has many values: a strip for each value of the other."""
+    down, across = sorted(range(2), key=lambda i: len(np.unique(flips.domain.variant_values[:, i])))
+    columns = [flips.domain.schema.inputs[i] for i in flips.domain.protected.tolist()]
+    cells = _cells(flips, selected, with_number=False)
+    parts = []
+    for value in np.unique(flips.domain.variant_values[:, down]).tolist():
+        at = np.flatnonzero(flips.domain.variant_values[:, down] == value)
+        name = f"{columns[down].name} {columns[down].text(value)}, by {columns[across].name}"
+        values = flips.domain.variant_values[at, across].tolist()
+        strip = _row_of_cells(flips, columns[across], values, [cells[i] for i in at], at, is_short=False)
+        parts.append(f'<div style="margin:10px 0 4px 0;font-weight:500">{escape(name)}</div>{strip}')
+    return "".join(parts)
+
+
+def _row_of_cells(
+    flips: Flips, column: Column, values: list[float], cells: list[str], at: IntArray, *, is_short: bool
+) -> str:
+    """Cells with their values above; small cells, and where the decision turns in words, when there are many."""
+    width, size = ("3.6em", "0.9em") if is_short else ("1.9em", "0.72em")
     items = "".join(
-        f'<div style="min-width:3.6em"><div style="text-align:center;opacity:.75">{escape(label)}</div>{cell}</div>'
-        for label, cell in zip(labels, cells, strict=True)
+        f'<div style="min-width:{width}"><div style="text-align:center;opacity:.75;font-size:{size}">'
+        f"{escape(column.text(value))}</div>{cell}</div>"
+        for value, cell in zip(values, cells, strict=True)
     )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:6px;font-size:0.9rem">{items}</div>'
+    gap = "6px" if is_short else "2px"
+    turns = "" if is_short or column.codes else _turns(flips, column, values, flips.decisions[at].tolist())
+    return f'{turns}<div style="display:flex;flex-wrap:wrap;gap:{gap};font-size:0.9rem">{items}</div>'
+
+
+def _turns(flips: Flips, column: Column, values: list[float], decisions: list[int]) -> str:
+    """Which values get which decision, in runs: ``○ 10-22 · ● 23-82 · ○ 83-100``."""
+    runs = []
+    for decision, members in groupby(range(len(values)), key=lambda i: decisions[i]):
+        ends = list(members)
+        low, high = column.text(values[ends[0]]), column.text(values[ends[-1]])
+        runs.append(f"{flips.names.symbol(decision)} {low if low == high else f'{low}-{high}'}")
+    shown = " · ".join(runs[:_MAX_RUNS]) + (f" and {len(runs) - _MAX_RUNS} more" if len(runs) > _MAX_RUNS else "")
+    return f'<div style="margin-bottom:6px">{escape(column.name)}: {escape(shown)}</div>'
 
 
 def _list(flips: Flips, selected: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pair_cases
 import pytest
 
 from fairness_engine.domain import Domain, Scope
-from pages.components.decisions import Decisions, score_digits, score_text
+from fairness_engine.runs.store import RunStore
+from fairness_engine.schema import Column, Kind
+from pages.components.decisions import Decisions, decisions_of, score_digits, score_text
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
 from pages.components.pair_edit import BOTH, Target, apply_edits, target_name, targets
@@ -98,7 +102,7 @@ def test_every_variant_has_a_cell_with_its_symbol_and_its_hint(protected: tuple[
     domain = pair_cases.domain(*protected)
     html = flip_html(flips(domain))
     assert html.count("title=") == domain.n_variants
-    assert html.count("○") + html.count("●") == domain.n_variants
+    assert html.count(">○") + html.count(">●") == domain.n_variants
     assert html.count(">A<") + html.count("> A<") == 1
     assert "<img" not in html
 
@@ -111,18 +115,49 @@ def test_two_attributes_make_a_matrix_with_both_names_and_all_values() -> None:
         assert f">{label}</th>" in html
 
 
-def test_the_matrix_puts_each_score_where_its_values_meet() -> None:
-    domain = pair_cases.domain("age", "sex")  # 73 x 2: drawn with age across
+def test_many_values_make_strips_with_the_turns_in_words() -> None:
+    domain = pair_cases.domain("age", "sex")  # 73 x 2: a strip for each sex
     held = flips(domain)
-    frame = flip_frame(held)
-    line = frame[(frame["age"] == "40") & (frame["sex"] == "Male")].iloc[0]
-    position = domain.variant_labels().index("40, Male")
-    assert line["Score "] == held.scores[position]
-    body = flip_html(held).split("<tbody>")[1]
-    male = body.split("<tr>")[2]
+    html = flip_html(held)
+    male = html.split("sex Male, by age")[1]
     cells = male.split("title=")[1:]
     assert len(cells) == 73
+    position = domain.variant_labels().index("40, Male")
     assert cells[40 - 18].startswith(f'"40, Male: {held.names.name(int(held.decisions[position]))}')
+    turn = next(age for age in range(18, 91) if held.decisions[domain.variant_labels().index(f"{age}, Male")] == 1)
+    assert f"age: ○ 18-{turn - 1} · ● {turn}-90" in male
+
+
+def test_a_matrix_puts_each_score_where_its_values_meet() -> None:
+    domain = pair_cases.domain("race", "sex")
+    held = flips(domain)
+    lines = flip_html(held).split("<tbody>")[1].split("<tr>")[1:]
+    assert [line.split("</th>")[0].split(">")[-1] for line in lines] == ["Female", "Male"]
+    at = domain.variant_labels().index("White, Female")
+    assert (
+        lines[0].split("<td>")[3].startswith(f'<div title="White, Female: {held.names.name(int(held.decisions[at]))}')
+    )
+
+
+@pytest.mark.parametrize(
+    ("fit", "label", "expected"),
+    [
+        ({"classes": ["no", "yes"], "favourable": 1}, None, ("no", "yes")),
+        ({"classes": ["0", "1"], "favourable": 1}, None, ("unfavourable (0)", "favourable (1)")),
+        ({"classes": ["0", "1"], "favourable": 0}, None, ("favourable (0)", "unfavourable (1)")),
+        ({"classes": ["0", "1"], "favourable": 1}, ("rejected", "granted"), ("rejected", "granted")),
+        ({}, None, ()),
+    ],
+)
+def test_decisions_have_human_names(
+    fit: dict[str, object], label: tuple[str, str] | None, expected: tuple[str, ...], store: RunStore
+) -> None:
+    schema = pair_cases.schema()
+    if label is not None:
+        column = Column("loan", Kind.CATEGORICAL, codes=(0, 1), labels=label)
+        schema = replace(schema, columns=(*schema.columns, column))
+    review = replace(store.create_review("Loans"), fit=fit, schema=schema)
+    assert decisions_of(review).names == expected
 
 
 def test_the_pairs_two_people_are_found_among_the_variants() -> None:

@@ -128,6 +128,24 @@ def preload() -> None:
         importlib.import_module(module)
 
 
+def send_at_once() -> None:
+    """Let the server send small messages without waiting for the acknowledgement of those before.
+
+    Streamlit opens its socket in a way that asyncio does not recognise as TCP, so Nagle's algorithm stays on, and with
+    delayed acknowledgements every rerun takes 42 ms longer than it needs. Connections inherit the option.
+    """
+    from streamlit.web.server.starlette import starlette_server
+
+    bind = starlette_server._bind_socket
+
+    def bind_without_delay(address: str, port: int, backlog: int) -> socket.socket:
+        listening = bind(address, port, backlog)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
+
+    starlette_server._bind_socket = bind_without_delay
+
+
 def serve(port: int) -> None:
     """Run the Streamlit server in this process until it is stopped."""
     from streamlit import config
@@ -139,6 +157,7 @@ def serve(port: int) -> None:
     # Streamlit takes a folder called "pages" for its older automatic menu until a script has called st.navigation
     # once. A deep link as the first request would then meet pages that nobody declared.
     PagesManager.uses_pages_directory = False
+    send_at_once()
     options = {"server_port": port, "server_address": ADDRESS, "server_headless": True}
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(ROOT))

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from streamlit.web.server.starlette import starlette_server
 
 from test_project_setup import load
 
@@ -84,6 +85,17 @@ def test_without_the_option_unsafe_formats_stay_as_the_environment_says(
     monkeypatch.delenv("EVENHAND_UNSAFE_FORMATS", raising=False)
     launcher.main(["--workspace", str(tmp_path / "w"), "--no-browser"])
     assert "EVENHAND_UNSAFE_FORMATS" not in os.environ
+
+
+def test_small_messages_are_sent_at_once(launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starlette_server, "_bind_socket", starlette_server._bind_socket)  # put back afterwards
+    launcher.send_at_once()
+    listening = starlette_server._bind_socket("127.0.0.1", 0, 5)
+    with listening, socket.create_connection(listening.getsockname()):
+        listening.setblocking(True)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_a_browser_that_draws_nothing_is_not_taken(finder: ModuleType, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def edit_labels(review: Review, table: Table) -> None:
         st.info(
             f"{wording.markdown(wording.listed(bare))}: the file holds codes here. Give them labels below, or drop a schema file."
         )
-    with st.expander("Labels of codes: what people read instead of numbers"):
+    with st.expander("Labels of codes: what people read instead of numbers", key="labels_of_codes"):
         names = [column.name for column in coded]
         name = st.selectbox("Column", names, key="label_column")
         column = coded[names.index(name)]

@@ -288,6 +288,11 @@ def _features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeat
             for spelling in _spellings(column.name, values):
                 known.setdefault(spelling, OneHotFeature(spelling, i, position))
     missing = [name for name in names if name not in known]
+    if missing and missing[0] in {column.name for column in schema.columns}:
+        raise FitError(
+            f"The model takes the column '{missing[0]}', which is not among the inputs. Set its kind under Data so that it is "
+            "one (not ignored, not the label)."
+        )
     if missing:
         raise FitError(
             f"The model takes an input '{missing[0]}', which is no column of the data (its columns: "

@@ -9,6 +9,7 @@ import numpy as np
 from fairness_engine.errors import FitError
 from fairness_engine.events import IntArray
 from fairness_engine.models.composite import Transformed
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.encoding import LabelsEncoder, choose_encoder, sample_rows
 from fairness_engine.models.model import Encoder, Output, Predictor, decide
 from fairness_engine.models.sklearn_model import (
@@ -21,6 +22,7 @@ from fairness_engine.models.sklearn_model import (
     takes_frame,
 )
 from fairness_engine.models.spelling import known_categories, spell
+from fairness_engine.models.support_vectors import SupportVectors
 from fairness_engine.models.tabulated import tabulate
 from fairness_engine.models.trees import BoostedTrees, Forest
 from fairness_engine.schema import Schema
@@ -61,7 +63,8 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
         return _ask_itself(estimator, inputs, expected), encoder, notes
     if isinstance(predictor, Transformed):
         needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
-        tabulated = tabulate(schema, encoder, predictor.transform, needs)
+        is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors)
+        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth)
         if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
             return predictor.final, tabulated, notes
     return predictor, encoder, notes

@@ -19,7 +19,8 @@ from fairness_engine.models.model import Encoder
 from fairness_engine.schema import Column, Kind, Schema
 
 _BLOCK_ROWS = 1 << 12
-_MAX_TABLE_VALUES = 4096
+_MAX_TABLE_NUMBERS = 20_000_000
+_CHUNK_ROWS = 1 << 14
 _MAX_FEATURES = 20_000
 _N_CHECKED = 2_000
 _TOLERANCE = 1e-9
@@ -77,7 +78,11 @@ class TabulatedEncoder:
 
 
 def tabulate(
-    schema: Schema, original: Encoder, transform: Callable[[Any], FloatArray], dtype: type[np.floating[Any]]
+    schema: Schema,
+    original: Encoder,
+    transform: Callable[[Any], FloatArray],
+    dtype: type[np.floating[Any]],
+    is_smooth: bool,
 ) -> TabulatedEncoder | None:
     """Learn the tables of a transformation, and check them on rows it was not learned from.
 
@@ -86,6 +91,8 @@ def tabulate(
         original: gives the inputs of ``transform``.
         transform: to a matrix ``(n_rows, n_features)``.
         dtype: of the result; float32 for predictors that would round to it anyway.
+        is_smooth: a last digit does not matter to the predictor. One that compares numbers with thresholds may sit exactly
+            on one, so its inputs must be right to the bit.
 
     Returns:
         ``None`` when the columns are not treated each by itself, or the check failed.
@@ -104,28 +111,25 @@ def tabulate(
             return None  # a feature of two columns
         taken[table.features] = True
         tables.append(table)
-    encoder = TabulatedEncoder(original, transform, constant, tables, np.float64)
+    encoder = TabulatedEncoder(original, transform, constant, tables, dtype)
     rows = sample_rows(schema, _N_CHECKED, np.random.default_rng(2))
-    expected = transform(original.encode(rows))
-    if not np.allclose(encoder.encode(rows), expected, rtol=_TOLERANCE, atol=_TOLERANCE):
-        return None
-    return TabulatedEncoder(original, transform, constant, tables, dtype)
+    given, expected = encoder.encode(rows), transform(original.encode(rows)).astype(dtype)
+    is_right = (
+        np.allclose(given, expected, rtol=_TOLERANCE, atol=_TOLERANCE) if is_smooth else (given == expected).all()
+    )
+    return encoder if is_right else None
 
 
 def _learn(
     column: Column, index: int, base: FloatArray, constant: FloatArray, transform: Callable[[FloatArray], FloatArray]
 ) -> _Table | None:
-    n_values = column.n_values
-    is_lattice = (
-        column.kind in (Kind.CATEGORICAL, Kind.INTEGER) and n_values is not None and n_values <= _MAX_TABLE_VALUES
-    )
-    if is_lattice and n_values is not None:
-        values = column.low + np.arange(n_values)
-    else:
-        values = np.array([column.low, column.high])
+    n_values = column.n_values or 0
+    is_lattice = column.kind in (Kind.CATEGORICAL, Kind.INTEGER) and n_values * len(constant) <= _MAX_TABLE_NUMBERS
+    values = column.low + np.arange(n_values) if is_lattice else np.array([column.low, column.high])
     rows = np.repeat(base, len(values), axis=0)
     rows[:, index] = values
-    result = transform(rows)  # (n_values, n_features)
+    chunks = [transform(rows[start : start + _CHUNK_ROWS]) for start in range(0, len(rows), _CHUNK_ROWS)]
+    result = np.concatenate(chunks)  # (n_values, n_features)
     changed = np.flatnonzero((result != constant).any(axis=0))
     features = _as_slice(changed)
     if is_lattice:

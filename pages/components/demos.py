@@ -40,7 +40,10 @@ def _show_demo(sample: Sample) -> None:
     if len(sample.models) > 1:
         titles = {model.title: model for model in sample.models}
         model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
-    if st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:"):
+    is_wanted = st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
+    with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
+        st.markdown(wording.markdown(model.known))
+    if is_wanted:
         with st.spinner("Opening the model and starting a search …"):
             start_demo(sample, model)
         state.go_to(steps.RUN)

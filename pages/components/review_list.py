@@ -14,7 +14,7 @@ from pages.components.layout import guarded
 if TYPE_CHECKING:
     from fairness_engine.runs.store import Review, RunRecord
 
-_N_SHOWN = 8
+_N_SHOWN = 5
 _WIDTHS = [6, 4, 3, 1]
 _HEADINGS = ("Review", "Last run", "Changed", "")
 

@@ -15,6 +15,7 @@ from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
 from fairness_engine.command_line.pairs_csv import write_pairs_csv
 from fairness_engine.command_line.request import Assessed, assess, read_scope
 from fairness_engine.errors import ModelError, RunError, SettingError
+from fairness_engine.events import StopReason
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.launch import run_in_foreground
 from fairness_engine.runs.store import RunRecord, RunState
@@ -86,6 +87,8 @@ def estimate(options: argparse.Namespace) -> Outcome:
 
 
 def _why(run: RunRecord) -> str:
+    if run.config.kind is RunKind.ESTIMATE and run.stop_reason is StopReason.EXHAUSTED:
+        return "all drawn"
     return run.stop_reason.value if run.stop_reason else run.state.value
 
 

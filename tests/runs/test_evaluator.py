@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +18,7 @@ from worker_cases import census_config, children_of, wait_for
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError, ProcessError, RunError
 from fairness_engine.events import Pairs, pack_array
+from fairness_engine.runs.alive import birth
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.evaluator import Evaluator, _read_scores
 from fairness_engine.runs.sandbox import PROTECTIONS
@@ -131,6 +134,26 @@ def test_a_process_outlives_the_thread_that_started_it_but_not_its_idle_time(
     assert not children_of(os.getpid())
     with pytest.raises(RunError, match="was closed"):
         ask(evaluator, config)
+
+
+@NEEDS_PROC
+def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunConfig) -> None:
+    program = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from worker_cases import census_config; from fairness_engine.runs.evaluator import Evaluator\n"
+        "from fairness_engine.runs.store import RunStore\n"
+        "store = RunStore(Path(sys.argv[1])); config = census_config(store); evaluator = Evaluator(store)\n"
+        "evaluator.summary(config.data_id, config.model_id, config.schema)\n"
+        "print('open', flush=True); input()\n"
+    )
+    folder = Path(__file__).parent
+    command = [sys.executable, "-c", program, str(store.workspace), str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parents[1]) as page:
+        assert page.stdout is not None
+        assert page.stdout.readline() == b"open\n"
+        (child,) = children_of(page.pid)
+        page.kill()
+    wait_for(lambda: birth(child) is None, 5)
 
 
 @NEEDS_PROC

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,3 +169,42 @@ def test_a_store_of_another_version_is_refused(store: RunStore) -> None:
         connection.execute(update(tables.meta).values(value="99"))
     with pytest.raises(RunError, match="got version 99"):
         RunStore(store.workspace)
+
+
+def test_the_records_may_live_in_another_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'team.db'}"
+    store = RunStore(tmp_path / "workspace", url)
+    run_id = store.create_run(a_config(store))
+    assert RunStore(tmp_path / "workspace", url).run(run_id).state is RunState.QUEUED
+    assert not (tmp_path / "workspace" / "evenhand.db").exists()
+    store.close()
+
+
+def test_no_more_runs_are_reserved_than_may_work(store: RunStore) -> None:
+    ids = [store.create_run(a_config(store)) for _ in range(4)]
+    assert [store.reserve(run_id, 2) for run_id in ids] == [True, True, False, False]
+    store.claim(ids[0], "here", 1, "t")
+    assert not store.reserve(ids[2], 2)
+    store.finish(ids[0], RunState.FINISHED)
+    assert store.reserve(ids[2], 2)
+    assert not store.reserve(ids[3], 2)
+    assert store.reserve(ids[3], None)
+
+
+def test_many_threads_write_at_once(store: RunStore) -> None:
+    run_ids = [store.create_run(a_config(store)) for _ in range(4)]
+    for run_id in run_ids:
+        store.claim(run_id, "here", 1, "t")
+
+    def write(run_id: str) -> None:
+        own = RunStore(store.workspace)
+        for i in range(50):
+            own.add_progress(run_id, Progress(i, float(i), i, i))
+        own.close()
+
+    threads = [threading.Thread(target=write, args=(run_id,)) for run_id in run_ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(store.progress(run_id)) for run_id in run_ids] == [50] * 4

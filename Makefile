@@ -31,8 +31,8 @@ browser: setup-dev
 	@$(PY) scripts/browser.py
 
 lint: setup-dev
-	@$(PY) -m ruff check .
-	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check --no-cache .
+	@$(PY) -m ruff format --no-cache --check .
 
 types: setup-dev
 	@$(PY) -m mypy

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import run_cases
 import said
-from run_cases import Finished
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
+import run_cases
 from fairness_engine.command_line.pairs_csv import write_pairs_csv
 from fairness_engine.domain import Domain
 from fairness_engine.runs.store import RunStore
 from pages.components import state
+from run_cases import Finished
 
 PAIRS = "pages/explore/pairs.py"
 

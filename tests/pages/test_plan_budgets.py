@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import run_cases
 
+import run_cases
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.config import Distribution

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import run_cases
 import said
 from said import OpenApp
 
+import run_cases
 from fairness_engine.budget import Budget
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.store import RunStore

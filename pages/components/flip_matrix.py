@@ -59,6 +59,14 @@ class Flips:
         turns = np.flatnonzero(np.diff(decisions)).tolist()
         return max((score_digits(scores[i : i + 2].tolist()) for i in turns), default=3)
 
+    @property
+    def shows_numbers(self) -> bool:
+        """Whether every cell has room for its score; else it is in the cell's hint and in the table."""
+        values = self.domain.variant_values
+        if values.shape[1] == 1:
+            return len(values) <= _MAX_STRIP_CELLS
+        return values.shape[1] > 2 or max(len(np.unique(values[:, i])) for i in range(2)) <= _MAX_WIDE_CELLS
+
     def mark(self, position: int) -> str:
         """``A``, ``B``, ``A B`` or nothing: whose variant this is."""
         return " ".join(name for name, at in zip("AB", self.people, strict=True) if at == position)
@@ -124,7 +132,7 @@ def _matrix(flips: Flips, selected: str) -> str:
     down, across = [flips.domain.schema.inputs[i] for i in protected]
     down_values, across_values = [np.unique(flips.domain.variant_values[:, i]).tolist() for i in range(2)]
     shape = (len(down_values), len(across_values))
-    is_wide = max(shape) <= _MAX_WIDE_CELLS
+    is_wide = flips.shows_numbers
     if not is_wide and min(shape) <= _MAX_STRIPS:
         return _strips(flips, selected)
     cells = np.array(_cells(flips, selected, with_number=is_wide), dtype=object).reshape(shape)
@@ -148,9 +156,8 @@ def _strip(flips: Flips, selected: str) -> str:
     """One protected attribute: a cell a value, wrapped where the line is full."""
     column = flips.domain.schema.inputs[int(flips.domain.protected[0])]
     values = flips.domain.variant_values[:, 0].tolist()
-    is_short = len(values) <= _MAX_STRIP_CELLS
-    cells = _cells(flips, selected, with_number=is_short)
-    return _row_of_cells(flips, column, values, cells, np.arange(len(values)), is_short=is_short)
+    cells = _cells(flips, selected, with_number=flips.shows_numbers)
+    return _row_of_cells(flips, column, values, cells, np.arange(len(values)), is_short=flips.shows_numbers)
 
 
 def _strips(flips: Flips, selected: str) -> str:

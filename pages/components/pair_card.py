@@ -98,7 +98,7 @@ def couple_html(
 def _head(couple: Couple) -> str:
     digits = score_digits([couple.first.score, couple.second.score])
     cells = "".join(
-        '<th style="text-align:left;padding:6px 10px;font-weight:400">'
+        '<th style="text-align:left;vertical-align:top;padding:6px 10px;font-weight:400">'
         f'<div style="opacity:.75">Person {name}</div>'
         f'<div style="font-weight:600;font-size:1.1rem">{escape(couple.names.text(person.decision))}</div>'
         f"<div>score {score_text(person.score, digits)}</div></th>"

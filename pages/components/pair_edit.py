@@ -114,11 +114,10 @@ def _value_field(column: Column, value: float, target: Target, pair_key: str) ->
             label, positions, round(value), format_func=lambda position: column.labels[position], key=key
         )
         return float(chosen)
+    low, high = min(column.low, value), max(column.high, value)
     if column.kind.value == "integer":
-        low, high = int(column.low), int(column.high)
-        number = st.number_input(label, min(low, round(value)), max(high, round(value)), round(value), 1, key=key)
+        number: float | None = st.number_input(label, round(low), round(high), round(value), 1, key=key)
     else:
         step = column.step or (column.high - column.low) / 100
-        low, high = min(column.low, value), max(column.high, value)
         number = st.number_input(label, low, high, value, step, format="%.6g", key=key)
     return value if number is None else float(number)

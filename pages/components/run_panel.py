@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
@@ -15,6 +13,7 @@ from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.components.reruns import rerun_fragment
+from pages.components.run_figures import comparison_table, speed, success_rate, what_is_left
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -27,8 +26,6 @@ STYLE = """
 """
 """Seven digits fit into a tile of a narrow window."""
 _N_LATEST = 5
-_SECONDS_TO_JUDGE = 2.0
-"""After this long the pace of a run says when it will end, however little is done."""
 
 
 def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
@@ -39,44 +36,6 @@ def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
     name = asked.config.comparison
     group = [run for run in runs if run is asked or (name is not None and run.config.comparison == name)]
     return sorted(group, key=lambda run: (run.created, run.id != run_id))
-
-
-@dataclass(frozen=True)
-class Left:
-    """How far a run is: ``done`` in 0..1, and what is left in words."""
-
-    done: float
-    text: str
-
-
-def what_is_left(record: RunRecord) -> Left:
-    """How much of the budget is spent, by the limit that will end the run first."""
-    config, shares, texts = record.config, [0.0], []
-    if config.kind == "estimate":
-        left = max(0, config.n_samples - record.n_tried)
-        return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
-    for limit, spent, noun in (
-        (config.budget.max_evaluations, record.evaluations, "row"),
-        (config.budget.max_found, record.n_found, "find"),
-    ):
-        if limit:
-            shares.append(spent / limit)
-            texts.append(wording.counted(max(0, limit - spent), noun) + " left")
-    if config.budget.max_seconds:
-        shares.append(record.seconds / config.budget.max_seconds)
-        texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
-    done = min(1.0, max(shares))
-    if done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE):
-        texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
-    return Left(done, ", ".join(texts))
-
-
-def success_rate(record: RunRecord) -> str:
-    """Found as a share of tried, with its 95 % interval; a dash before anything was tried."""
-    if not record.n_tried:
-        return wording.DASH
-    low, high = interval(record.n_found, record.n_tried)
-    return wording.share(record.n_found / record.n_tried, low, high)
 
 
 def tile(title: str, text: str, explanation: str) -> None:
@@ -94,23 +53,22 @@ def tile(title: str, text: str, explanation: str) -> None:
     )
 
 
-def speed(record: RunRecord) -> str:
-    """Rows evaluated per second over the whole run."""
-    return wording.count(record.evaluations / record.seconds) if record.seconds > 0 else wording.DASH
-
-
 # --- drawing ------------------------------------------------------------------------------------
 
 
-def draw(review: Review, run_ids: list[str]) -> None:
-    """Draw the runs as they stand; once all have ended, rerun the page so that it stops asking."""
+def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
+    """Draw the runs as they stand.
+
+    Args:
+        review: of the runs.
+        run_ids: which runs.
+        is_followed: this is drawn again every second; once all runs have ended, the page is rerun to end that.
+    """
     from fairness_engine.runs.launch import refresh
 
     store = state.store()
     records = [refresh(store, run_id) for run_id in run_ids]
-    was_active = st.session_state.get("live_runs", [])
-    st.session_state["live_runs"] = [record.id for record in records if record.is_active]
-    if was_active and not st.session_state["live_runs"]:
+    if is_followed and not any(record.is_active for record in records):
         st.rerun()
     _stop_button(store, records)
     searches = [record for record in records if record.config.kind == "search"]
@@ -182,7 +140,7 @@ def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
         ["evaluations", "seconds"],
         default="evaluations",
         required=True,
-        format_func={"evaluations": "Rows evaluated", "seconds": "Seconds"}.get,
+        format_func=lambda name: "Seconds" if name == "seconds" else "Rows evaluated",
         key="curve_by",
         label_visibility="collapsed",
         persist_state="session",
@@ -235,27 +193,6 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
     _draw_curve(store, records)
     if any(record.n_found for record in records):
         state.link_to(steps.PAIRS, "See the pairs")
-
-
-def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
-    """One line a run."""
-    names = run_words.distinct_titles([record.config for record in records])
-    return pd.DataFrame(
-        {
-            "Run": names,
-            "State": [run_words.state_text(record) for record in records],
-            "Pairs found": [wording.count(record.n_found) for record in records],
-            "Success rate": [success_rate(record) for record in records],
-            "Per 1\u202f000 rows": [_per_thousand(record) for record in records],
-            "Rows evaluated": [wording.count(record.evaluations) for record in records],
-            "Rows a second": [speed(record) for record in records],
-            "Took": [wording.duration(record.seconds) for record in records],
-        }
-    )
-
-
-def _per_thousand(record: RunRecord) -> str:
-    return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH
 
 
 def _draw_estimate(store: RunStore, record: RunRecord) -> None:

@@ -21,14 +21,15 @@ def main() -> None:
         st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
     else:
         is_active = any(run.is_active for run in group)
-        st.fragment(layout.guarded(follow), run_every=1.0 if is_active else None)(review, [run.id for run in group])
+        panel = st.fragment(layout.guarded(follow), run_every=1.0 if is_active else None)
+        panel(review, [run.id for run in group], is_active)
         return
     run_list.draw(review, runs, group)
 
 
-def follow(review, run_ids) -> None:
+def follow(review, run_ids, is_followed) -> None:
     """The runs as they stand, drawn again every second while one is at work."""
-    run_panel.draw(review, run_ids)
+    run_panel.draw(review, run_ids, is_followed=is_followed)
     runs = state.store().runs(review.id)
     group = [run for run in runs if run.id in run_ids]
     run_list.actions(review, group)

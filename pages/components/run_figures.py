@@ -1,0 +1,81 @@
+"""The figures of a run: how far it is, its success rate and pace, and a table of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from fairness_engine.estimate import interval
+from pages.components import run_words, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import RunRecord
+
+_SECONDS_TO_JUDGE = 2.0
+"""After this long the pace of a run says when it will end, however little is done."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """How far a run is: ``done`` in 0..1, and what is left in words."""
+
+    done: float
+    text: str
+
+
+def what_is_left(record: RunRecord) -> Left:
+    """How much of the budget is spent, by the limit that will end the run first."""
+    config, shares, texts = record.config, [0.0], []
+    if config.kind == "estimate":
+        left = max(0, config.n_samples - record.n_tried)
+        return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
+    for limit, spent, noun in (
+        (config.budget.max_evaluations, record.evaluations, "row"),
+        (config.budget.max_found, record.n_found, "find"),
+    ):
+        if limit:
+            shares.append(spent / limit)
+            texts.append(wording.counted(max(0, limit - spent), noun) + " left")
+    if config.budget.max_seconds:
+        shares.append(record.seconds / config.budget.max_seconds)
+        texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
+    done = min(1.0, max(shares))
+    if done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE):
+        texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
+    return Left(done, ", ".join(texts))
+
+
+def success_rate(record: RunRecord) -> str:
+    """Found as a share of tried, with its 95 % interval; a dash before anything was tried."""
+    if not record.n_tried:
+        return wording.DASH
+    low, high = interval(record.n_found, record.n_tried)
+    return wording.share(record.n_found / record.n_tried, low, high)
+
+
+def speed(record: RunRecord) -> str:
+    """Rows evaluated per second over the whole run."""
+    return wording.count(record.evaluations / record.seconds) if record.seconds > 0 else wording.DASH
+
+
+def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
+    """One line a run."""
+    names = run_words.distinct_titles([record.config for record in records])
+    return pd.DataFrame(
+        {
+            "Run": names,
+            "State": [run_words.state_text(record) for record in records],
+            "Pairs found": [wording.count(record.n_found) for record in records],
+            "Success rate": [success_rate(record) for record in records],
+            "Per 1\u202f000 rows": [_per_thousand(record) for record in records],
+            "Rows evaluated": [wording.count(record.evaluations) for record in records],
+            "Rows a second": [speed(record) for record in records],
+            "Took": [wording.duration(record.seconds) for record in records],
+        }
+    )
+
+
+def _per_thousand(record: RunRecord) -> str:
+    return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH

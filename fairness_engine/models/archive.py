@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +15,8 @@ _MAX_RATIO = 200
 _FREE_BYTES = 10_000_000
 """Members below this size may be compressed as well as they can."""
 _ENCRYPTED = 0x1
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+"""What ``zipfile`` raises on a damaged archive."""
 
 
 def read_members(path: Path, is_expected: Callable[[str], bool]) -> dict[str, bytes]:
@@ -31,7 +34,7 @@ def read_members(path: Path, is_expected: Callable[[str], bool]) -> dict[str, by
             members = [info for info in archive.infolist() if not info.is_dir()]
             _check_members(members, is_expected)
             return {info.filename: _read(archive, info) for info in members}
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+    except DAMAGE as error:
         raise ModelError(
             f"The model file must be a whole zip archive, but it is damaged or cut short ({error}). Save or upload it again."
         ) from None
@@ -42,7 +45,7 @@ def member_names(path: Path) -> frozenset[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(archive.namelist()[:_MAX_MEMBERS])
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except DAMAGE:
         return frozenset()
 
 

@@ -68,7 +68,10 @@ class OnnxRuntime:
         options.log_severity_level = 4
         try:
             content = graph.model.SerializeToString()
-            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            # its fallback prints on standard output, where a run's events are written
+            self._session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"], enable_fallback=0
+            )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types for each fault
             reason = str(error).splitlines()[0][:160]
             raise ModelError(f"onnxruntime does not accept the model: {reason}. Export it again.") from None

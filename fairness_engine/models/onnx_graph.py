@@ -151,15 +151,11 @@ def _class_names(node: Any) -> tuple[str, ...] | None:
 
 def read_chain(graph: Graph) -> DenseNetwork | None:
     """The graph as a dense network, or ``None`` when it is more than a chain of weights and activations."""
-    import onnx
 
     inputs = graph.inputs
     if graph.is_label or len(inputs) != 1 or inputs[0].type.tensor_type.elem_type not in _FLOAT_TYPES:
         return None
-    constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.model.graph.initializer}
-    for node in graph.model.graph.node:
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-            constants[node.output[0]] = onnx.numpy_helper.to_array(node.attribute[0].t)
+    constants = _constants(graph)
     nodes = _walk_back(graph, constants, inputs[0].name)
     if nodes is None:
         return None
@@ -171,6 +167,22 @@ def read_chain(graph: Graph) -> DenseNetwork | None:
         if not _add(chain, node, name, constants):
             return None
     return None if chain.is_empty or chain.has_inner_softmax else chain.finish()
+
+
+def _constants(graph: Graph) -> dict[str, Any]:
+    """The arrays in the file, by the name of the value they are."""
+    import onnx
+
+    tensors = {tensor.name: tensor for tensor in graph.model.graph.initializer}
+    for node in graph.model.graph.node:
+        if node.op_type == "Constant" and node.output and node.attribute and node.attribute[0].name == "value":
+            tensors[node.output[0]] = node.attribute[0].t
+    try:
+        return {name: onnx.numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
+    except Exception as error:  # noqa: BLE001 - onnx raises anything on an array it cannot read
+        raise ModelError(
+            f"An array of the ONNX file is damaged ({type(error).__name__}). Export or upload the model again."
+        ) from None
 
 
 def _walk_back(graph: Graph, constants: Mapping[str, Any], start: str) -> list[tuple[Any, str]] | None:

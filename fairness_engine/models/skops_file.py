@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.errors import ModelError
-from fairness_engine.models.archive import MAX_UNPACKED_BYTES, read_members
+from fairness_engine.models.archive import DAMAGE, MAX_UNPACKED_BYTES, read_members
 
 TRUSTED_TYPES = (
     "builtins.object",
@@ -122,7 +122,7 @@ def _check_arrays(name: str, content: bytes) -> None:
                     raise ModelError("An array of the model file unpacks to more than is allowed. Use a smaller model.")
                 for info in inner:
                     _check_arrays(info.filename, archive.read(info))
-        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError):
+        except DAMAGE:
             raise ModelError(f"'{name}' of the model file is damaged. Save the model again.") from None
         return
     stream = io.BytesIO(content)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.tree import DecisionTreeClassifier
 from small_models import mixed_schema, numbers_schema, random_network
 
-from fairness_engine.errors import FitError, ModelError
+from fairness_engine.errors import EvenhandError, FitError, ModelError
 from fairness_engine.models.archive import member_names, read_members
 from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.encoding import LabelsEncoder, choose_encoder, sample_rows
@@ -330,3 +330,28 @@ def test_a_network_of_one_score_has_the_threshold_of_its_kind():
     rows = sample_rows(numbers_schema(), 300, RNG)
     assert model.predictor.output is Output.PROBABILITY
     assert np.array_equal(model.decide(model.scores(rows)), (model.scores(rows)[:, 0] > 0.9).astype(int))
+
+
+def damage(content: bytes, rng: np.random.Generator) -> bytes:
+    changed = bytearray(content)
+    for at in rng.integers(0, len(changed), rng.integers(1, 9)):
+        changed[at] = rng.integers(0, 256)
+    return bytes(changed)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["network.keras", "forest.skops", "dense.onnx"])
+def test_files_with_changed_bytes_are_read_or_refused_in_a_sentence(root: Path, tmp_path: Path, name: str):
+    schema = Schema.read(root / "sample_data" / "census_income.schema.json")
+    content = (root / "sample_models" / f"census_income_{name}").read_bytes()
+    rng = np.random.default_rng(5)
+    path = tmp_path / name
+    n_refused = 0
+    for _ in range(60):
+        path.write_bytes(damage(content, rng))
+        try:
+            open_model(path, schema)
+        except EvenhandError as error:
+            assert str(error).endswith((".", "?"))
+            n_refused += 1
+    assert n_refused > 10

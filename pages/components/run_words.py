@@ -97,8 +97,9 @@ def _kept(record: RunRecord) -> str:
         return ""
     if record.n_found == 0:
         return "Nothing was found up to then."
-    pairs = wording.counted(record.n_found, "pair")
-    return f"The {pairs} found up to then {'is' if record.n_found == 1 else 'are'} kept."
+    if record.n_found == 1:
+        return "The pair found up to then is kept."
+    return f"The {wording.count(record.n_found)} pairs found up to then are kept."
 
 
 def none_found(record: RunRecord, high: float) -> str:

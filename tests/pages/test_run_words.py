@@ -1,0 +1,116 @@
+"""Runs in words: titles, states, endings, what is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import run_cases
+from fairness_engine.budget import Budget
+from fairness_engine.events import StopReason
+from fairness_engine.runs.config import Distribution, RunConfig, RunKind
+from fairness_engine.runs.launch import CRASH_MESSAGE
+from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.store import RunStore
+from pages.components import run_figures, run_words
+
+
+@pytest.fixture
+def config(store: RunStore) -> RunConfig:
+    return run_cases.config_of(run_cases.review_of(store))
+
+
+@pytest.fixture
+def record(store: RunStore, config: RunConfig) -> RunRecord:
+    """A queued run; tests replace what they are about."""
+    return store.run(store.create_run(config, None))
+
+
+def test_titles_name_technique_and_strategy(config: RunConfig) -> None:
+    assert run_words.run_title(config) == "AEQUITAS, fully-directed"
+    assert run_words.run_title(replace(config, settings={"strategy": "random"})) == "AEQUITAS, random"
+    assert run_words.run_title(replace(config, technique="random")) == "Random"
+    assert run_words.run_title(replace(config, technique="gone")) == "gone"
+    estimate = replace(config, kind=RunKind.ESTIMATE, distribution=Distribution.DATA)
+    assert run_words.run_title(estimate) == "Estimate, the data's rows"
+
+
+def test_equal_titles_are_told_apart(config: RunConfig) -> None:
+    random = replace(config, technique="random")
+    names = run_words.distinct_titles([random, replace(random, seed=5), replace(random, seed=5), config])
+    assert names == ["Random, seed 0", "Random, seed 5 (1)", "Random, seed 5 (2)", "AEQUITAS, fully-directed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"state": RunState.FINISHED, "stop_reason": StopReason.EVALUATIONS}, "The budget of rows is spent."),
+        ({"state": RunState.FINISHED, "stop_reason": StopReason.SECONDS}, "The time is up."),
+        (
+            {"state": RunState.CANCELLED, "stop_reason": StopReason.CANCELLED, "n_found": 1},
+            "You stopped it. The pair found up to then is kept.",
+        ),
+        (
+            {"state": RunState.CRASHED, "message": CRASH_MESSAGE, "n_found": 0},
+            "The process that worked on this run ended before the run did. Nothing was found up to then. Run it again.",
+        ),
+        (
+            {"state": RunState.CRASHED, "message": "The model's process got the signal SIGKILL.", "n_found": 1200},
+            "The model's process got the signal SIGKILL. The 1\u202f200 pairs found up to then are kept. Run it again.",
+        ),
+        (
+            {"state": RunState.FAILED, "message": "The file is no model."},
+            "The file is no model. Nothing was found up to then.",
+        ),
+    ],
+)
+def test_an_ending_says_what_happened_and_what_is_kept(
+    record: RunRecord, changes: dict[str, Any], expected: str
+) -> None:
+    assert run_words.ending(replace(record, **changes)) == expected
+
+
+def test_every_state_and_every_reason_has_words(record: RunRecord) -> None:
+    for state in RunState:
+        assert run_words.state_text(replace(record, state=state))
+    for reason in StopReason:
+        ended = replace(record, state=RunState.FINISHED, stop_reason=reason)
+        assert run_words.ending(ended)
+
+
+def test_only_random_draws_speak_for_the_domain(record: RunRecord, config: RunConfig) -> None:
+    ended = replace(record, state=RunState.FINISHED, n_tried=3000, evaluations=24_000)
+    assert "share among people drawn at random" not in run_words.none_found(ended, 0.001)
+    random = replace(ended, config=replace(config, technique="random"))
+    assert "drawn at random is below 0.12 %" in run_words.none_found(random, 0.00119)
+    for said in (run_words.none_found(ended, 0.001), run_words.none_found(random, 0.001)):
+        assert said.endswith("This does not show that there are none.")
+
+
+def at_work(record: RunRecord, budget: Budget, **counts: Any) -> RunRecord:
+    config = replace(record.config, budget=budget)
+    return replace(record, state=RunState.RUNNING, started=datetime.now(UTC), config=config, **counts)
+
+
+def test_the_limit_that_is_nearest_tells_how_far_a_run_is(record: RunRecord) -> None:
+    left = run_figures.what_is_left(at_work(record, Budget(1000, 100), evaluations=100, seconds=50.0))
+    assert left.done == 0.5
+    assert left.text == "900 rows left, at most 50 s, about 50 s to go"
+    left = run_figures.what_is_left(at_work(record, Budget(1000, None, 10), evaluations=100, seconds=5.0, n_found=9))
+    assert left.done == 0.9
+    assert left.text.startswith("900 rows left, 1 find left")
+
+
+def test_a_run_that_has_just_begun_promises_no_time(record: RunRecord) -> None:
+    left = run_figures.what_is_left(at_work(record, Budget(10**9), evaluations=100, seconds=0.1))
+    assert "to go" not in left.text
+    assert run_figures.what_is_left(at_work(record, Budget(10**9))).done == 0
+
+
+def test_a_success_rate_has_its_interval_and_a_dash_before_the_first_try(record: RunRecord) -> None:
+    assert run_figures.success_rate(record) == "–"
+    assert run_figures.success_rate(replace(record, n_tried=1000, n_found=250)) == "25 % (22-28)"
+    assert run_figures.success_rate(replace(record, n_tried=1000, n_found=0)) == "below 0.30 %"

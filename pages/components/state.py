@@ -26,6 +26,7 @@ LOCAL_OWNER = "local"
 UNLISTED_OWNER = "unlisted"
 """Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
+_PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 def workspace() -> Path:
@@ -78,12 +79,17 @@ def lists_reviews() -> bool:
 
 
 def is_local_server() -> bool:
-    """Whether only this machine reaches the server."""
-    address = st.get_option("server.address")
+    """Whether only this machine reaches the server: it listens on loopback, and no proxy passes others on to it."""
+    headers = st.context.headers
+    is_passed_on = any(name in headers for name in _PROXY_HEADERS)
+    return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
+
+
+def _is_loopback(address: str) -> bool:
     if address == "localhost":
         return True
     try:
-        return ipaddress.ip_address(address or "0.0.0.0").is_loopback  # noqa: S104 - compared, never listened on
+        return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False
 

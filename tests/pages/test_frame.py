@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from fairness_engine.domain import Scope
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.samples import find_sample
-from pages.components import steps, theme
+from pages.components import layout, steps, theme
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,8 +42,9 @@ def raising(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ours", "other"])
-def test_no_error_becomes_a_traceback(workspace: Path, kind: str) -> None:
+def test_no_error_becomes_a_traceback(workspace: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace.mkdir(parents=True)
+    monkeypatch.setattr(layout.LOG, "handlers", [])
     app = AppTest.from_function(raising, args=(kind,)).run()
     (error,) = said.errors_of(app)
     if kind == "ours":

@@ -10,6 +10,7 @@ import streamlit as st
 from said import OpenApp
 
 from fairness_engine.runs.store import RunStore
+from pages.components import state
 
 
 def test_an_empty_workspace_says_what_to_do(open_app: OpenApp) -> None:
@@ -50,6 +51,27 @@ def test_without_sign_in_a_networked_server_lists_nothing(
     assert said.links_of(app) == []
     assert "opens by its link only" in said.text_of(app)
     assert "this machine" not in said.text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "is_local"),
+    [
+        ("127.0.0.1", {"Host": "127.0.0.1:8501"}, True),
+        ("localhost", {}, True),
+        ("::1", {}, True),
+        ("127.0.0.1", {"X-Forwarded-For": "10.0.0.7"}, False),
+        ("10.0.0.2", {}, False),
+        ("", {}, False),
+        (None, {}, False),
+        ("reviews.example.com", {}, False),
+    ],
+)
+def test_a_server_is_local_only_when_nobody_else_reaches_it(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, headers: dict[str, str], is_local: bool
+) -> None:
+    monkeypatch.setattr(st, "get_option", lambda _: address)
+    monkeypatch.setattr(type(st.context), "headers", headers)
+    assert state.is_local_server() is is_local
 
 
 def test_who_signed_in_sees_their_own_reviews_only(open_app: OpenApp, store: RunStore, workspace: object) -> None:

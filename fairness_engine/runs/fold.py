@@ -66,7 +66,9 @@ class Fold:
         """The last counts heard, as columns of the store."""
         last = self._stopped or self._progress
         names = ("evaluations", "seconds", "n_tried", "n_found")
-        counts = {name: getattr(last, name) for name in names} if last else {}
+        counts = {name: getattr(last, name) for name in names} if last else {"n_found": 0}
+        if not self._stopped:  # it ended between pairs and the progress that counts them
+            counts["n_found"] = max(counts["n_found"], self._pairs.n_pairs)
         return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
 
     def is_done(self, request: int) -> bool:
@@ -131,6 +133,7 @@ class Fold:
             self._write()
 
     def _write(self) -> None:
+        self._pairs.flush()  # so that the count on the screen never runs ahead of the pairs on disk
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
         if self._share is not None:

@@ -76,7 +76,8 @@ def mark_crashed(store: RunStore) -> None:
             store.give_up(run_id, START_MESSAGE)
     for run in store.runs_in(RunState.RUNNING):
         if not _is_at_work(run):
-            store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE)
+            n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs
+            store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts={"n_found": n_found})
     for run in store.runs_in(RunState.QUEUED):
         if run.reserved is not None and time.time() - run.reserved.timestamp() > _START_SECONDS:
             store.give_up(run.id, START_MESSAGE)

@@ -138,7 +138,7 @@ def test_a_model_that_ignores_a_cancel_is_killed(store: RunStore) -> None:
         return bool(asked)
 
     assert worker.work(store, run_id, is_told_to_end) is RunState.CANCELLED
-    assert time.monotonic() - asked[0] < 1.0
+    assert time.monotonic() - asked[0] < 3.0
     assert len(store.pairs(run_id)) == 2
 
 

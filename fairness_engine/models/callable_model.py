@@ -9,7 +9,8 @@ import numpy as np
 
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
-from fairness_engine.models.encoding import choose_encoder, sample_rows
+from fairness_engine.models.domain_values import sample_rows
+from fairness_engine.models.encoding import choose_encoder
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind
 from fairness_engine.models.ties import settle

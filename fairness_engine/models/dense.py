@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.activations import DERIVATIVES, Activation, Values, apply_activation, sigmoid, softmax
 from fairness_engine.models.model import Output
 
 _CACHE_VALUES = 1 << 17
@@ -27,26 +26,6 @@ _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 256, 4096
 _PADDED_ROWS = 256
 """Products are made of a multiple of this many rows. BLAS picks its kernel by the shape, and its kernels round differently:
 without the padding a row's score would depend, in its last bits, on the rows beside it, and a search on its block sizes."""
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
-
-Values = NDArray[Any]
-
-
-class Activation(StrEnum):
-    """What a layer does to its weighted sums; the names are Keras's."""
-
-    LINEAR = "linear"
-    RELU = "relu"
-    RELU6 = "relu6"
-    LEAKY_RELU = "leaky_relu"
-    ELU = "elu"
-    SELU = "selu"
-    TANH = "tanh"
-    SIGMOID = "sigmoid"
-    SILU = "silu"
-    SOFTPLUS = "softplus"
-    SOFTSIGN = "softsign"
-    SOFTMAX = "softmax"
 
 
 @dataclass(frozen=True)
@@ -126,7 +105,7 @@ class DenseNetwork:
         logits = self.logits(inputs)
         last = self.layers[-1]
         if last.activation is Activation.SOFTMAX:
-            return _sigmoid(logits) if self._is_difference else _softmax(logits)
+            return sigmoid(logits) if self._is_difference else softmax(logits)
         if not self._is_difference:
             apply_activation(logits, last.activation, last.slope)
         return logits
@@ -196,7 +175,7 @@ class DenseNetwork:
             sums = values @ weights + biases
             values = sums.copy()
             apply_activation(values, layer.activation, layer.slope)
-            slopes.append(_DERIVATIVES[layer.activation](sums, values, layer.slope))
+            slopes.append(DERIVATIVES[layer.activation](sums, values, layer.slope))
         gradient: FloatArray = np.repeat(self._exact.weights[-1][:, output][None, :], len(values), axis=0)
         for slope, weights in zip(reversed(slopes), reversed(self._exact.weights[:-1]), strict=True):
             gradient = (gradient * slope) @ weights.T
@@ -304,69 +283,6 @@ def threshold_logit(threshold: float) -> float:
     if threshold <= 0:
         return -math.inf
     return math.inf if threshold >= 1 else math.log(threshold) - math.log1p(-threshold)
-
-
-def apply_activation(values: Values, activation: Activation, slope: float) -> None:
-    """Apply an activation in place; ``(n_rows, n_units)``."""
-    if activation is Activation.RELU:
-        np.maximum(values, 0, out=values)
-    elif activation in _SIMPLE:
-        with np.errstate(over="ignore"):
-            values[...] = _SIMPLE[activation](values)
-    elif activation is Activation.LEAKY_RELU:
-        np.copyto(values, values * values.dtype.type(slope), where=values < 0)
-    elif activation is Activation.ELU:
-        np.copyto(values, values.dtype.type(slope) * np.expm1(np.minimum(values, 0)), where=values < 0)
-
-
-def _sigmoid(values: Values) -> Values:
-    with np.errstate(over="ignore"):
-        result: Values = 1 / (1 + np.exp(-values))
-    return result
-
-
-def _softmax(values: Values) -> Values:
-    powers = np.exp(values - values.max(axis=1, keepdims=True))
-    result: Values = powers / powers.sum(axis=1, keepdims=True)
-    return result
-
-
-def _selu(values: Values) -> Values:
-    negative = _SELU_ALPHA * np.expm1(np.minimum(values, 0))
-    return np.where(values > 0, values, negative) * _SELU_SCALE
-
-
-_SIMPLE: dict[Activation, Callable[[Values], Values]] = {
-    Activation.RELU6: lambda values: np.clip(values, 0, 6),
-    Activation.SELU: _selu,
-    Activation.TANH: np.tanh,
-    Activation.SIGMOID: _sigmoid,
-    Activation.SILU: lambda values: values * _sigmoid(values),
-    Activation.SOFTPLUS: lambda values: np.logaddexp(values, 0),
-    Activation.SOFTSIGN: lambda values: values / (1 + np.abs(values)),
-    Activation.SOFTMAX: _softmax,
-}
-
-
-def _silu_derivative(sums: Values, values: Values, _: float) -> Values:
-    sigmoid = _sigmoid(sums)
-    return np.asarray(sigmoid + values * (1 - sigmoid))
-
-
-_DERIVATIVES: dict[Activation, Callable[[Values, Values, float], Values]] = {
-    Activation.LINEAR: lambda sums, _, __: np.ones_like(sums),
-    Activation.RELU: lambda sums, _, __: np.where(sums > 0, 1.0, 0.0),
-    Activation.RELU6: lambda sums, _, __: np.where((sums > 0) & (sums < 6), 1.0, 0.0),
-    Activation.LEAKY_RELU: lambda sums, _, slope: np.where(sums > 0, 1.0, slope),
-    Activation.ELU: lambda sums, values, slope: np.where(sums > 0, 1.0, values + slope),
-    Activation.SELU: lambda sums, values, _: np.where(sums > 0, _SELU_SCALE, values + _SELU_SCALE * _SELU_ALPHA),
-    Activation.TANH: lambda _, values, __: 1 - values**2,
-    Activation.SIGMOID: lambda _, values, __: values * (1 - values),
-    Activation.SILU: _silu_derivative,
-    Activation.SOFTPLUS: lambda sums, _, __: _sigmoid(sums),
-    Activation.SOFTSIGN: lambda _, values, __: (1 - np.abs(values)) ** 2,
-}
-"""Derivatives by the argument, from the argument, the result and the slope."""
 
 
 def _check_layers(layers: Sequence[Layer]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray
-from fairness_engine.models.dense import Activation, DenseNetwork, Layer
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
 
 
 class DenseChain:

@@ -7,21 +7,21 @@ see ``choose_encoder``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairness_engine.errors import FitError
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.events import FloatArray
+from fairness_engine.models.domain_values import numeric_codes, positions_of
 from fairness_engine.models.model import Encoder
-from fairness_engine.schema import Column, Kind, ModelInput, Schema, Value
+from fairness_engine.models.one_hot import OneHotEncoder, features_by_name, one_hot_features
+from fairness_engine.schema import Column, Kind, ModelInput, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _CODES_BLOCK = 1 << 14
-_ONE_HOT_BLOCK = 1 << 12
 _LABELS_BLOCK = 1 << 16
 
 
@@ -52,7 +52,7 @@ class CodesEncoder:
         inputs: FloatArray = np.ascontiguousarray(rows[:, self.order])
         for j, table in enumerate(self._tables):
             if table is not None:
-                inputs[:, j] = table[_positions(inputs[:, j])]
+                inputs[:, j] = table[positions_of(inputs[:, j])]
         return inputs
 
     plain = encode
@@ -123,56 +123,11 @@ class LabelsEncoder:
         series = {}
         for i, column, values in zip(self.order, self._columns, self._values, strict=True):
             if values is not None:
-                data = values[_positions(rows[:, i])]
+                data = values[positions_of(rows[:, i])]
             else:
                 data = np.rint(rows[:, i]).astype(np.int64) if column.kind is Kind.INTEGER else rows[:, i]
             series[column.name] = pd.Series(data, dtype=data.dtype)
         return pd.DataFrame(series, copy=False)
-
-    plain = encode
-
-
-@dataclass(frozen=True)
-class OneHotFeature:
-    """One input of a one-hot model: a number (``position`` is ``None``), or whether a column is in a category."""
-
-    name: str
-    column: int
-    position: int | None = None
-
-
-class OneHotEncoder:
-    """One input a category, and one a number.
-
-    Args:
-        schema: what the rows are.
-        features: the model's inputs, in its order.
-    """
-
-    block_rows: int | None = _ONE_HOT_BLOCK
-
-    def __init__(self, schema: Schema, features: Sequence[OneHotFeature]) -> None:
-        self.features = tuple(features)
-        self.names = tuple(feature.name for feature in features)
-        self._numbers = [
-            (j, feature.column, numeric_codes(schema.inputs[feature.column]))
-            for j, feature in enumerate(features)
-            if feature.position is None
-        ]
-        self._targets = _one_hot_targets(schema, self.features)
-
-    def encode(self, rows: FloatArray) -> FloatArray:
-        """``(n_rows, n_columns)`` -> ``(n_rows, n_inputs)`` of zeros, ones and numbers."""
-        n = len(rows)
-        inputs = np.zeros(
-            (n, len(self.features) + 1)
-        )  # the last column takes categories that the model has no input for
-        lines = np.arange(n)
-        for column, target in self._targets.items():
-            inputs[lines, target[_positions(rows[:, column])]] = 1.0
-        for j, column, table in self._numbers:
-            inputs[:, j] = rows[:, column] if table is None else table[_positions(rows[:, column])]
-        return inputs[:, :-1]
 
     plain = encode
 
@@ -200,7 +155,7 @@ def choose_encoder(
     if asked is ModelInput.LABELS:
         return LabelsEncoder(schema)
     if names is not None:
-        return OneHotEncoder(schema, _features_by_name(schema, names))
+        return OneHotEncoder(schema, features_by_name(schema, names))
     n_columns, features = len(schema.inputs), one_hot_features(schema)
     if asked is ModelInput.ONE_HOT or (asked is ModelInput.AUTO and n_inputs == len(features) != n_columns):
         _check_width(n_inputs, len(features), "one-hot columns of the data")
@@ -208,45 +163,6 @@ def choose_encoder(
     if n_inputs not in (None, n_columns):
         _check_width(n_inputs, n_columns, f"input columns of the data (or {len(features)} one-hot ones)")
     return LabelsEncoder(schema) if takes_frame else CodesEncoder(schema)
-
-
-def one_hot_features(schema: Schema) -> list[OneHotFeature]:
-    """The inputs of a one-hot model in the schema's order: every category of a column, or the number."""
-    features = []
-    for i, column in enumerate(schema.inputs):
-        if column.kind is Kind.CATEGORICAL:
-            features += [OneHotFeature(f"{column.name}_{code}", i, p) for p, code in enumerate(column.codes)]
-        else:
-            features.append(OneHotFeature(column.name, i))
-    return features
-
-
-def numeric_codes(column: Column) -> FloatArray | None:
-    """The number a model takes for each position ``(k,)``: the code, or the position of a code that is text.
-
-    ``None`` for a column of numbers.
-    """
-    if column.kind is not Kind.CATEGORICAL:
-        return None
-    if any(isinstance(code, str) for code in column.codes):
-        return np.arange(len(column.codes), dtype=np.float64)
-    return np.asarray(column.codes, dtype=np.float64)
-
-
-def sample_rows(schema: Schema, n_rows: int, rng: np.random.Generator) -> FloatArray:
-    """Uniform rows of the schema's whole domain, ``(n_rows, n_columns)``."""
-    columns: list[FloatArray] = []
-    for column in schema.inputs:
-        if column.n_values is None:
-            columns.append(rng.uniform(column.low, column.high, n_rows))
-        else:
-            step = column.step if column.kind is Kind.REAL and column.step else 1.0
-            columns.append(column.low + float(step) * rng.integers(0, column.n_values, n_rows).astype(np.float64))
-    return np.stack(columns, axis=1)
-
-
-def _positions(values: FloatArray) -> IntArray:
-    return np.rint(values).astype(np.int64)
 
 
 def _file_values(column: Column) -> Any:
@@ -260,58 +176,9 @@ def _file_values(column: Column) -> Any:
     return values
 
 
-def _one_hot_targets(schema: Schema, features: tuple[OneHotFeature, ...]) -> dict[int, IntArray]:
-    """For every column with one-hot inputs: the input of each position; one past the last where there is none."""
-    targets: dict[int, IntArray] = {}
-    for j, feature in enumerate(features):
-        if feature.position is not None:
-            n = len(schema.inputs[feature.column].codes)
-            target = targets.setdefault(feature.column, np.full(n, len(features), dtype=np.int64))
-            target[feature.position] = j
-    return targets
-
-
 def _check_width(n_inputs: int | None, n_expected: int, what: str) -> None:
     if n_inputs not in (None, n_expected):
         raise FitError(
             f"The model takes {n_inputs} inputs, but there are {n_expected} {what}. Mark columns that the model does not "
             "take as 'ignored', or choose how it takes a row (codes, labels, one-hot)."
         )
-
-
-def _features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeature]:
-    """The inputs that a model names, when every name is a column or a column with a category."""
-    known: dict[str, OneHotFeature] = {}
-    for i, column in enumerate(schema.inputs):
-        known[column.name] = OneHotFeature(column.name, i)
-        for position, values in enumerate(zip(column.codes, column.labels, strict=True)):
-            for spelling in _spellings(column.name, values):
-                known.setdefault(spelling, OneHotFeature(spelling, i, position))
-    missing = [name for name in names if name not in known]
-    if missing and missing[0] in {column.name for column in schema.columns}:
-        raise FitError(
-            f"The model takes the column '{missing[0]}', which is not among the inputs. Set its kind under Data so that it is "
-            "one (not ignored, not the label)."
-        )
-    if missing:
-        raise FitError(
-            f"The model takes an input '{missing[0]}', which is no column of the data (its columns: "
-            f"{', '.join(schema.names[:12])}). Rename the column, or use the data that the model was trained on."
-        )
-    features = [known[name] for name in names]
-    text = [f for f in features if f.position is None and _is_text(schema.inputs[f.column])]
-    one_hot = {f.column for f in features if f.position is not None}
-    if text and one_hot:
-        raise FitError(
-            f"The model takes '{text[0].name}' as one number, but its categories are text. Give the codes that the model "
-            "was trained on in the data file."
-        )
-    return features
-
-
-def _is_text(column: Column) -> bool:
-    return any(isinstance(code, str) for code in column.codes)
-
-
-def _spellings(name: str, values: tuple[Value, str]) -> list[str]:
-    return [f"{name}{separator}{value}" for value in values for separator in ("_", "=", "__", " = ", ":", ".")]

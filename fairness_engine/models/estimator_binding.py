@@ -10,7 +10,8 @@ from fairness_engine.errors import FitError
 from fairness_engine.events import IntArray
 from fairness_engine.models.composite import Transformed
 from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.encoding import LabelsEncoder, choose_encoder, sample_rows
+from fairness_engine.models.domain_values import sample_rows
+from fairness_engine.models.encoding import LabelsEncoder, choose_encoder
 from fairness_engine.models.model import Encoder, Output, Predictor, decide
 from fairness_engine.models.sklearn_model import (
     EstimatorPredictor,
@@ -28,6 +29,8 @@ from fairness_engine.models.trees import BoostedTrees, Forest
 from fairness_engine.schema import Schema
 
 _N_COMPARED = 1_000
+_SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnalysis")
+"""Estimators asked themselves that compare no input with a threshold."""
 
 
 def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, tuple[str, ...]]:
@@ -63,7 +66,7 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
         return _ask_itself(estimator, inputs, expected), encoder, notes
     if isinstance(predictor, Transformed):
         needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
-        is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors)
+        is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors) or predictor.final.kind in _SMOOTH_KINDS
         tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth)
         if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
             return predictor.final, tabulated, notes

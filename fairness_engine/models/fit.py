@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.dataset import Dataset
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.fit_warnings import fit_warnings
 from fairness_engine.models.model import Model, measure_rows_per_second
 from fairness_engine.models.probing import score

@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import ModelError
-from fairness_engine.events import FloatArray
+from fairness_engine.models.activations import Activation
 from fairness_engine.models.archive import read_members
-from fairness_engine.models.dense import Activation, DenseNetwork
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.dense_chain import DenseChain
-from fairness_engine.models.hdf5 import open_hdf5, read_floats, read_text
+from fairness_engine.models.hdf5 import open_hdf5, read_text
 from fairness_engine.models.keras_config import LayerConfig, UnreadArchitectureError, chain_of, refuse_unsafe
+from fairness_engine.models.keras_weights import ArchiveWeights, LegacyWeights, Weights
 
 _WITHOUT_EFFECT = (
     "Dropout",
@@ -33,12 +34,6 @@ _SLOPES = {"leaky_relu": 0.2, "elu": 1.0}
 _SYNONYMS = {"swish": "silu", "relu_6": "relu6"}
 _NORMALIZATION_EPSILON = 1e-7
 MEMBERS = ("metadata.json", "config.json", "model.weights.h5")
-
-
-class _Weights(Protocol):
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
-        """The variables of a layer, in the order asked for."""
-        ...
 
 
 def read_keras(path: Path) -> DenseNetwork:
@@ -87,7 +82,7 @@ def _read_archive(path: Path) -> DenseNetwork:
     if "model.weights.h5" not in members:
         raise ModelError("The model file must hold 'model.weights.h5' beside its description. Save the model again.")
     with open_hdf5(members["model.weights.h5"]) as file:
-        return _build(chain, _ArchiveWeights(file))
+        return _build(chain, ArchiveWeights(file))
 
 
 def _read_legacy(path: Path) -> DenseNetwork:
@@ -96,46 +91,10 @@ def _read_legacy(path: Path) -> DenseNetwork:
         _check_readable(chain)
         if "model_weights" not in file:
             raise ModelError("The model file must hold 'model_weights' beside its description. Save the model again.")
-        return _build(chain, _LegacyWeights(file["model_weights"]))
+        return _build(chain, LegacyWeights(file["model_weights"]))
 
 
-class _ArchiveWeights:
-    """Weights of a ``.keras`` archive: numbered variables in the group of a layer."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
-        older = layer.archive_path.replace("layers/", "_layer_checkpoint_dependencies/")
-        for path in (layer.archive_path, older):
-            if f"{path}/vars" in self._file:
-                variables = self._file[f"{path}/vars"]
-                if all(str(i) in variables for i in range(len(names))):
-                    return [read_floats(variables[str(i)]) for i in range(len(names))]
-        raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
-
-
-class _LegacyWeights:
-    """Weights of a legacy ``.h5`` file: named variables, grouped by the outermost layer."""
-
-    def __init__(self, group: Any) -> None:
-        self._group = group
-
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
-        if layer.group in self._group:
-            group = self._group[layer.group]
-            found = {}
-            for raw in group.attrs.get("weight_names", ()):
-                path = raw.decode("utf-8") if isinstance(raw, bytes) else str(raw)
-                parts = path.split(":")[0].split("/")
-                if layer.group == layer.name or layer.name in parts[:-1]:
-                    found[parts[-1]] = path
-            if all(name in found for name in names):
-                return [read_floats(group[found[name]]) for name in names]
-        raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
-
-
-def _build(chain: list[LayerConfig], weights: _Weights) -> DenseNetwork:
+def _build(chain: list[LayerConfig], weights: Weights) -> DenseNetwork:
     network = DenseChain()
     for layer in chain:
         _STEPS[layer.class_name](network, layer, weights)
@@ -155,7 +114,7 @@ def _check_readable(chain: list[LayerConfig]) -> None:
             raise UnreadArchitectureError(f"Layer '{layer.name}' is of kind '{layer.class_name}'.")
 
 
-def _read_input(network: DenseChain, layer: LayerConfig, _: _Weights) -> None:
+def _read_input(network: DenseChain, layer: LayerConfig, _: Weights) -> None:
     shape = layer.config.get("batch_shape") or layer.config.get("batch_input_shape")
     if shape is None or network.width is not None:
         return
@@ -171,7 +130,7 @@ def _check_flat(layer: LayerConfig, shape: Any) -> None:
         raise UnreadArchitectureError(f"Layer '{layer.name}' takes inputs of shape {shape}.")
 
 
-def _read_dense(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_dense(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     has_bias = layer.config.get("use_bias", True)
     arrays = weights.read(layer, ("kernel", "bias") if has_bias else ("kernel",))
@@ -199,12 +158,12 @@ def _apply(network: DenseChain, activation: Any) -> None:
     network.activate(Activation(activation), float(_SLOPES.get(activation, 0.0) if slope is None else slope))
 
 
-def _read_activation(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_activation(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     _apply(network, layer.config.get("activation"))
 
 
-def _read_relu(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_relu(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     config = layer.config
     if config.get("max_value") not in (None, 6.0) or config.get("threshold"):
@@ -216,18 +175,18 @@ def _read_relu(network: DenseChain, layer: LayerConfig, weights: _Weights) -> No
     network.activate(Activation.LEAKY_RELU if slope else plain, slope)
 
 
-def _read_leaky(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_leaky(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     slope = layer.config.get("negative_slope", layer.config.get("alpha", 0.3))
     network.activate(Activation.LEAKY_RELU, float(slope))
 
 
-def _read_elu(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_elu(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     network.activate(Activation.ELU, float(layer.config.get("alpha", 1.0)))
 
 
-def _read_softmax(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_softmax(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     _check_last_axis(layer)
     network.activate(Activation.SOFTMAX)
@@ -239,14 +198,14 @@ def _check_last_axis(layer: LayerConfig) -> None:
         raise UnreadArchitectureError(f"Layer '{layer.name}' works along axis {axis}.")
 
 
-def _read_reshape(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_reshape(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     shape = layer.config.get("target_shape")
     if shape is not None:
         _check_flat(layer, [None, *shape])
 
 
-def _read_rescaling(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_rescaling(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     scale, offset = layer.config.get("scale", 1.0), layer.config.get("offset", 0.0)
     if not isinstance(scale, int | float) or not isinstance(offset, int | float):
@@ -254,7 +213,7 @@ def _read_rescaling(network: DenseChain, layer: LayerConfig, weights: _Weights) 
     network.scale(float(scale), float(offset))
 
 
-def _read_normalization(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_normalization(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     _check_last_axis(layer)
     if layer.config.get("invert"):
@@ -267,7 +226,7 @@ def _read_normalization(network: DenseChain, layer: LayerConfig, weights: _Weigh
     network.scale(factor, -mean * factor)
 
 
-def _read_batch_normalization(network: DenseChain, layer: LayerConfig, weights: _Weights) -> None:
+def _read_batch_normalization(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     _check_last_axis(layer)
     config = layer.config

@@ -16,7 +16,8 @@ import numpy as np
 
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray
-from fairness_engine.models.dense import Activation, DenseNetwork
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.dense_chain import DenseChain
 
 _MAX_WIDTH = 20_000

@@ -11,7 +11,8 @@ from fairness_engine.errors import FitError, ModelError
 from fairness_engine.events import FloatArray
 from fairness_engine.models.composite import as_label_scores
 from fairness_engine.models.model import Output, Predictor
-from fairness_engine.models.onnx_graph import Graph, parse_graph, read_chain
+from fairness_engine.models.onnx_chain import read_chain
+from fairness_engine.models.onnx_graph import Graph, parse_graph
 from fairness_engine.models.ties import settle
 
 _DTYPES = {

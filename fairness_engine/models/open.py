@@ -16,7 +16,8 @@ from fairness_engine.errors import SettingError
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.composite import Rearranged
 from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder, sample_rows
+from fairness_engine.models.domain_values import sample_rows
+from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
 from fairness_engine.models.probing import probe

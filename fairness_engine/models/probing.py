@@ -6,7 +6,7 @@ import numpy as np
 
 from fairness_engine.errors import EvenhandError, FitError
 from fairness_engine.events import FloatArray
-from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.model import Model
 from fairness_engine.schema import Kind, Schema
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.activations import Activation
 from fairness_engine.models.composite import HardVote, SoftVote, Transformed, as_label_scores
-from fairness_engine.models.dense import Activation, DenseNetwork
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.dense_chain import DenseChain
 from fairness_engine.models.model import Output, Predictor
 from fairness_engine.models.support_vectors import SupportVectors

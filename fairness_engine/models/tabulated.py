@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.model import Encoder
 from fairness_engine.schema import Column, Kind, Schema
 

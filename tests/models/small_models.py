@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairness_engine.models.dense import Activation, DenseNetwork, Layer
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
 from fairness_engine.schema import Column, Kind, ModelInput, Schema
 
 N_FEATURES = 4

@@ -7,7 +7,8 @@ import pytest
 from small_models import random_network
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.dense import Activation, DenseNetwork, Layer, apply_activation, threshold_logit
+from fairness_engine.models.activations import Activation, apply_activation
+from fairness_engine.models.dense import DenseNetwork, Layer, threshold_logit
 from fairness_engine.models.dense_chain import DenseChain
 from fairness_engine.models.model import Output
 
@@ -113,7 +114,11 @@ def test_gradients_of_one_of_several_logits():
         (Activation.RELU6, 0.0, [0, 0, 2, 6]),
         (Activation.LEAKY_RELU, 0.1, [-0.3, 0, 2, 7]),
         (Activation.ELU, 2.0, [2 * np.expm1(-3), 0, 2, 7]),
-        (Activation.SELU, 0.0, [1.0507009873554805 * 1.6732632423543772 * np.expm1(-3), 0, 2.101401974710961, 7.354906911488364]),
+        (
+            Activation.SELU,
+            0.0,
+            [1.0507009873554805 * 1.6732632423543772 * np.expm1(-3), 0, 2.101401974710961, 7.354906911488364],
+        ),
         (Activation.SILU, 0.0, [x / (1 + np.exp(-x)) for x in (-3, 0, 2, 7)]),
         (Activation.SOFTPLUS, 0.0, [np.log1p(np.exp(x)) for x in (-3, 0, 2, 7)]),
         (Activation.SOFTSIGN, 0.0, [-0.75, 0, 2 / 3, 7 / 8]),
@@ -161,9 +166,15 @@ def test_rows_of_another_width_are_refused_in_a_sentence():
     [
         ([], "at least one dense layer"),
         ([Layer(np.ones((2, 3)), np.zeros(2))], "must fit"),
-        ([Layer(np.ones((2, 3)), np.zeros(3)), Layer(np.ones((4, 1)), np.zeros(1))], "takes 4 inputs, but the layer before has 3"),
+        (
+            [Layer(np.ones((2, 3)), np.zeros(3)), Layer(np.ones((4, 1)), np.zeros(1))],
+            "takes 4 inputs, but the layer before has 3",
+        ),
         ([Layer(np.full((2, 1), np.nan), np.zeros(1))], "not finite"),
-        ([Layer(np.ones((2, 2)), np.zeros(2), Activation.SOFTMAX), Layer(np.ones((2, 1)), np.zeros(1))], "last activation"),
+        (
+            [Layer(np.ones((2, 2)), np.zeros(2), Activation.SOFTMAX), Layer(np.ones((2, 1)), np.zeros(1))],
+            "last activation",
+        ),
     ],
 )
 def test_impossible_networks_are_refused(layers: list[Layer], message: str):

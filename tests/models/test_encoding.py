@@ -8,19 +8,19 @@ import pytest
 from small_models import mixed_schema, numbers_schema, random_network
 
 from fairness_engine.errors import FitError
+from fairness_engine.models.activations import Activation
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.composite import Rearranged
-from fairness_engine.models.dense import Activation, DenseNetwork, Layer
+from fairness_engine.models.dense import DenseNetwork, Layer
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import (
     CodesEncoder,
     FoldedEncoder,
     LabelsEncoder,
-    OneHotEncoder,
     choose_encoder,
-    one_hot_features,
-    sample_rows,
 )
 from fairness_engine.models.model import Output
+from fairness_engine.models.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.open import bind
 from fairness_engine.models.spelling import normal
 from fairness_engine.schema import Column, Kind, ModelInput, Schema

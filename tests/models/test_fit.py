@@ -16,7 +16,7 @@ from small_models import mixed_schema, numbers_schema, random_network
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
-from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.fit import FitCard, assess_fit, auc
 from fairness_engine.models.model import Output, measure_rows_per_second
 from fairness_engine.models.open import open_model

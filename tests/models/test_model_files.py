@@ -27,7 +27,8 @@ from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema, random_network, write_legacy_h5
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.dense import Activation, DenseNetwork
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.model import Output
 from fairness_engine.models.nnet_file import read_nnet
 from fairness_engine.models.onnx_file import OnnxRuntime, read_onnx

@@ -42,7 +42,7 @@ from small_models import mixed_schema, numbers_schema
 
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.encoding import sample_rows
+from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.estimator_binding import bind_estimator
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind

@@ -1,0 +1,37 @@
+"""Numbers of a schema's columns: codes, positions, uniform rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.schema import Column, Kind, Schema
+
+
+def numeric_codes(column: Column) -> FloatArray | None:
+    """The number a model takes for each position ``(k,)``: the code, or the position of a code that is text.
+
+    ``None`` for a column of numbers.
+    """
+    if column.kind is not Kind.CATEGORICAL:
+        return None
+    if any(isinstance(code, str) for code in column.codes):
+        return np.arange(len(column.codes), dtype=np.float64)
+    return np.asarray(column.codes, dtype=np.float64)
+
+
+def sample_rows(schema: Schema, n_rows: int, rng: np.random.Generator) -> FloatArray:
+    """Uniform rows of the schema's whole domain, ``(n_rows, n_columns)``."""
+    columns: list[FloatArray] = []
+    for column in schema.inputs:
+        if column.n_values is None:
+            columns.append(rng.uniform(column.low, column.high, n_rows))
+        else:
+            step = column.step if column.kind is Kind.REAL and column.step else 1.0
+            columns.append(column.low + float(step) * rng.integers(0, column.n_values, n_rows).astype(np.float64))
+    return np.stack(columns, axis=1)
+
+
+def positions_of(values: FloatArray) -> IntArray:
+    """Positions of categories that a row holds as floats."""
+    return np.rint(values).astype(np.int64)

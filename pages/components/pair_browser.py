@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -13,6 +13,7 @@ from fairness_engine.events import IntArray, Pairs
 from fairness_engine.schema import Column
 from pages.components import wording
 from pages.components.decisions import Decisions, score_digits
+from pages.components.kept import kept
 from pages.components.pair_filters import PairFilter, matching
 from pages.components.pair_table import FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
 
@@ -22,22 +23,9 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
     from fairness_engine.runs.store import RunStore
 
-T = TypeVar("T")
-
 MAX_LOADED = 200_000
 """Pairs of a run that the page looks at; the CSV has all of them."""
 _TABLE_HEIGHT = 330
-
-
-def kept(name: str, key: object, make: Callable[[], T]) -> T:
-    """What ``make`` returned for this key in this browser session; one value is kept a name."""
-    slot = f"kept_{name}"
-    held = st.session_state.get(slot)
-    if held is None or held[0] != key:
-        held = (key, make())
-        st.session_state[slot] = held
-    value: T = held[1]
-    return value
 
 
 def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:

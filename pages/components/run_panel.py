@@ -8,9 +8,10 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.estimate import interval
-from pages.components import charts, layout, run_words, state, steps, wording
+from pages.components import charts, layout, run_words, state, steps, theme, wording
 from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
+from pages.components.kept import kept
 from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.components.reruns import rerun_fragment
 from pages.components.run_figures import comparison_table, speed, success_rate, what_is_left
@@ -130,8 +131,8 @@ def _standing(record: RunRecord) -> None:
 
 
 def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
-    names = run_words.distinct_titles([record.config for record in records])
-    curves = [Curve(name, store.progress(record.id)) for name, record in zip(names, records, strict=True)]
+    stand = tuple((record.id, record.state.value, record.evaluations) for record in records)
+    curves = kept("curves", stand, lambda: _curves(store, records))
     if not any(len(curve.progress) for curve in curves):
         st.caption("The curve appears with the first rows evaluated.")
         return
@@ -145,7 +146,14 @@ def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
         label_visibility="collapsed",
         persist_state="session",
     )
-    layout.chart_with_table(charts.growing_curve(curves, by), charts.growing_table(curves), "growing")
+    key = (stand, by, theme.is_dark())
+    figure = kept("growing", key, lambda: charts.growing_curve(curves, by))
+    layout.chart_with_table(figure, kept("growing_table", stand, lambda: charts.growing_table(curves)), "growing")
+
+
+def _curves(store: RunStore, records: list[RunRecord]) -> list[Curve]:
+    names = run_words.distinct_titles([record.config for record in records])
+    return [Curve(name, store.progress(record.id)) for name, record in zip(names, records, strict=True)]
 
 
 def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
@@ -208,8 +216,9 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
     tile(f"Share of discriminatory individuals, {what}", text, drawn)
     points = results.get("share_curve") or []
     if len(points) > 1:
-        key = f"settling_{record.id}"
-        layout.chart_with_table(charts.settling_curve(points, what), charts.settling_table(points), key)
+        name = f"settling_{record.id}"
+        figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: charts.settling_curve(points, what))
+        layout.chart_with_table(figure, charts.settling_table(points), name)
 
 
 def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
@@ -223,6 +232,8 @@ def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
         f"The largest and the smallest share of favourable decisions lie **{100 * score['score']:.1f} percentage points** "
         "apart. Every group is made of the same people drawn at random; only the protected values differ."
     )
-    figure = charts.group_bars(shares, names.name(names.favourable or 0))
+    favourable = names.name(names.favourable or 0)
+    key = (record.id, favourable, theme.is_dark())
+    figure = kept(f"groups_{record.id}", key, lambda: charts.group_bars(shares, favourable))
     note = "" if len(shares) <= charts.MAX_GROUPS else f"The highest and the lowest of {len(shares)} groups."
     layout.chart_with_table(figure, charts.group_table(shares), f"groups_{record.id}", note)

@@ -1,0 +1,21 @@
+"""What a page worked out, kept for the next rerun of the same browser session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+
+T = TypeVar("T")
+
+
+def kept(name: str, key: object, make: Callable[[], T]) -> T:
+    """What ``make`` returned for this key in this browser session; one value is kept a name."""
+    slot = f"kept_{name}"
+    held = st.session_state.get(slot)
+    if held is None or held[0] != key:
+        held = (key, make())
+        st.session_state[slot] = held
+    value: T = held[1]
+    return value

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from fairness_engine.models.dense import Activation, DenseNetwork, Layer
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
 from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model
 from handmade import small_domain

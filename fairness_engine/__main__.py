@@ -13,24 +13,37 @@ from fairness_engine.errors import EvenhandError, ProcessError
 if TYPE_CHECKING:
     import argparse
 
+TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do one command; returns the exit status. Errors are one sentence on standard error."""
-    from fairness_engine.command_line.display import say
-
     try:
         return _main(arguments)
-    except ProcessError as error:
-        say(str(error))
-        return ExitStatus.CRASHED
-    except EvenhandError as error:
-        say(str(error))
-        return ExitStatus.BAD_INPUT
     except KeyboardInterrupt:
         return ExitStatus.CANCELLED
     except BrokenPipeError:  # whoever read standard output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.DONE
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        return _explain(error)
+
+
+def _explain(error: Exception) -> ExitStatus:
+    """Say what went wrong; returns the status to leave with."""
+    from fairness_engine.command_line.display import say
+
+    if isinstance(error, EvenhandError):
+        say(str(error))
+        return ExitStatus.CRASHED if isinstance(error, ProcessError) else ExitStatus.BAD_INPUT
+    if isinstance(error, MemoryError):
+        say("The command needs more memory than there is. Use less data.")
+    else:
+        kind = type(error).__name__
+        say(f"An unexpected error ended the command ({kind}: {error}). {TRACEBACK_VARIABLE}=1 shows where.")
+    return ExitStatus.CRASHED
 
 
 def _main(arguments: Sequence[str] | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -86,21 +87,38 @@ def write_result(result: Mapping[str, Any], text: str, target: str | None) -> No
     Raises:
         SettingError: the file cannot be written.
     """
+    content = _plain(result)
     if target == "-":
-        print(json.dumps(result, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(content, allow_nan=False))
         return
     if target is not None:
         try:
             Path(target).write_text(
-                json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+                json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
             )
         except OSError as error:
             raise SettingError(
                 f"--json must name a file that can be written, got '{target}': {error.strerror}."
             ) from None
-    print(text)
+    print(_printable(text))
 
 
 def say(message: str) -> None:
     """One line on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    print(_printable(message), file=sys.stderr, flush=True)
+
+
+def _printable(text: str) -> str:
+    """The text without control characters: names from a file must not steer the terminal."""
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: no numbers that JSON lacks (they become null), no arrays, no tuples."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -354,3 +354,51 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> 
     quiet = io.StringIO()
     ProgressDisplay(is_quiet=True, stream=quiet)(done)
     assert quiet.getvalue() == ""
+
+
+def test_what_json_lacks_becomes_null(capsys: pytest.CaptureFixture[str]) -> None:
+    import numpy as np
+
+    from fairness_engine.command_line.display import write_result
+
+    write_result({"a": float("nan"), "b": (np.float64(0.5), np.arange(2)), "c": {"d": np.inf}}, "", "-")
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [0.5, [0, 1]], "c": {"d": None}}
+
+
+def test_names_from_a_file_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    from fairness_engine.command_line.display import say, write_result
+
+    say("column '\x1b[31mred'")
+    write_result({}, "a\x07b\nc", None)
+    assert capsys.readouterr() == ("a?b\nc\n", "column '?[31mred'\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 3, "more memory"),
+        (ZeroDivisionError("so"), 3, "(ZeroDivisionError: so)"),
+    ],
+)
+def test_whatever_happens_there_is_no_traceback(
+    raised: BaseException,
+    status: int,
+    said: str,
+    command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(options: object) -> None:
+        raise raised
+
+    monkeypatch.delenv("EVENHAND_TRACEBACK", raising=False)
+    monkeypatch.setattr("fairness_engine.command_line.stored_runs.runs", fail)
+    assert command("runs", "list") == status
+    assert said in command.err
+    assert "Traceback" not in command.err
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(workspace: Path) -> None:
+    shell = f"{sys.executable} -m fairness_engine inspect --data {DATA} --workspace {workspace} --json - | true"
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, cwd=ROOT, timeout=60, check=True)
+    assert b"Traceback" not in done.stderr

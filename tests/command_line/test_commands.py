@@ -276,9 +276,9 @@ def wait_for_found(store: RunStore) -> str:
     raise AssertionError("nothing was found")
 
 
-def test_an_interrupt_is_status_130_and_keeps_what_was_found(tmp_path: Path) -> None:
-    process = start_endless(tmp_path)
-    store = RunStore(tmp_path)
+def test_an_interrupt_is_status_130_and_keeps_what_was_found(workspace: Path) -> None:
+    process = start_endless(workspace)
+    store = RunStore(workspace)
     run_id = wait_for_found(store)
     os.kill(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=20)
@@ -288,9 +288,9 @@ def test_an_interrupt_is_status_130_and_keeps_what_was_found(tmp_path: Path) -> 
     assert store.n_pairs(run_id) == result["n_found"] > 0
 
 
-def test_a_killed_worker_is_status_3_and_keeps_what_was_found(tmp_path: Path) -> None:
-    process = start_endless(tmp_path)
-    store = RunStore(tmp_path)
+def test_a_killed_worker_is_status_3_and_keeps_what_was_found(workspace: Path) -> None:
+    process = start_endless(workspace)
+    store = RunStore(workspace)
     run_id = wait_for_found(store)
     os.kill(store.run(run_id).worker_pid or 0, signal.SIGKILL)
     out, _ = process.communicate(timeout=20)
@@ -299,10 +299,10 @@ def test_a_killed_worker_is_status_3_and_keeps_what_was_found(tmp_path: Path) ->
     assert store.n_pairs(run_id) > 0
 
 
-def test_a_run_is_cancelled_from_another_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    process = start_endless(tmp_path)
-    run_id = wait_for_found(RunStore(tmp_path))
-    assert main(["runs", "cancel", run_id, "--workspace", str(tmp_path)]) == 0
+def test_a_run_is_cancelled_from_another_command(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    process = start_endless(workspace)
+    run_id = wait_for_found(RunStore(workspace))
+    assert main(["runs", "cancel", run_id, "--workspace", str(workspace)]) == 0
     assert "is cancelled" in capsys.readouterr().out
     process.communicate(timeout=20)
     assert process.returncode == 130

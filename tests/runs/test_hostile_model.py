@@ -51,8 +51,14 @@ class Hostile:
         return exec, (self.program,)
 
 
-def run_hostile(tmp_path: Path) -> tuple[RunStore, RunRecord]:
-    store = RunStore(tmp_path / "workspace")
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One workspace for both tests, so that the searches' loops are compiled once."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+def run_hostile(workspace: Path, tmp_path: Path) -> tuple[RunStore, RunRecord]:
+    store = RunStore(workspace)
     secret = store.workspace / "secret.txt"
     secret.write_text("secret")
     program = _ATTACK.format(target=str(tmp_path / "taken.txt"), secret=str(secret))
@@ -66,18 +72,20 @@ def run_hostile(tmp_path: Path) -> tuple[RunStore, RunRecord]:
     landlock.abi_version() < 3 or os.uname().machine not in ("x86_64", "aarch64"),
     reason="this kernel has no Landlock of version 3, or the processor no filter",
 )
-def test_code_in_a_model_file_reaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_in_a_model_file_reaches_nothing(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(UNSAFE_FORMATS_VARIABLE, "1")
-    store, run = run_hostile(tmp_path)
+    store, run = run_hostile(workspace, tmp_path)
     assert run.state is RunState.FAILED
     assert "succeeded: ." in (run.message or "")
     assert not (tmp_path / "taken.txt").exists()
     assert "noise" in (store.run_folder(run.id) / "run.log").read_text()
 
 
-def test_such_files_are_refused_unless_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_such_files_are_refused_unless_allowed(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(UNSAFE_FORMATS_VARIABLE, raising=False)
-    store, run = run_hostile(tmp_path)
+    store, run = run_hostile(workspace, tmp_path)
     assert run.state is RunState.FAILED
     assert "refused" in (run.message or "")
     assert not (tmp_path / "taken.txt").exists()

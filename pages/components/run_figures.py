@@ -48,9 +48,14 @@ def what_is_left(record: RunRecord) -> Left:
 
 
 def success_rate(record: RunRecord) -> str:
-    """Found as a share of tried, with its 95 % interval; a dash before anything was tried."""
+    """Found as a share of tried; a dash before anything was tried.
+
+    Only people drawn at random are a sample: a technique that chooses whom to try gets no interval.
+    """
     if not record.n_tried:
         return wording.DASH
+    if record.config.technique != "random":
+        return wording.share(record.n_found / record.n_tried)
     low, high = interval(record.n_found, record.n_tried)
     return wording.share(record.n_found / record.n_tried, low, high)
 

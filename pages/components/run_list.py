@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import run_words, state, steps, wording
+from pages.components import layout, run_words, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -113,11 +113,21 @@ def _search_label(run: RunRecord) -> str:
     return f"{run_words.run_title(run.config)}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
 
 
+def _wait_for_pairs(run_id: str) -> None:
+    """Look at a running search every second, and draw the page again once there is something to see."""
+    from fairness_engine.runs.launch import refresh
+
+    run = refresh(state.store(), run_id)
+    if run.n_found or not run.is_active:
+        st.rerun()
+    st.info("Nothing found yet; the search goes on, and pairs appear here as soon as there are any.")
+    state.link_to(steps.RUN, "Follow the run")
+
+
 def say_nothing_found(run: RunRecord) -> None:
     """What to read from a search without pairs, and what to do next."""
     if run.is_active:
-        st.info("Nothing found yet; the search goes on.")
-        state.link_to(steps.RUN, "Follow the run")
+        st.fragment(layout.guarded(_wait_for_pairs), run_every=1.0)(run.id)
         return
     from fairness_engine.estimate import interval
 

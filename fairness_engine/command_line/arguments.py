@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from fairness_engine.errors import SettingError
-from fairness_engine.runs.config import WORKSPACE_VARIABLE, Distribution
+from fairness_engine.estimate import Distribution
+from fairness_engine.runs.config import WORKSPACE_VARIABLE
 from fairness_engine.search.registry import TECHNIQUES
 
 PROGRAM = "python -m fairness_engine"

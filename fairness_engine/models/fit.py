@@ -45,6 +45,7 @@ class FitCard:
         output: ``{"min", "max", "kind"}`` of the scores.
         class_shares: share of rows decided for each class.
         uses_protected: does any decision or score change with the column, by its name.
+        not_taken: columns of the schema that are not among the model's inputs.
         is_deterministic: two evaluations of the same rows agree.
         sample_rows: three rows: ``labels`` as people read them, ``received`` as the model gets them,
             ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
@@ -67,6 +68,7 @@ class FitCard:
     output: Mapping[str, Any]
     class_shares: Mapping[str, float]
     uses_protected: Mapping[str, bool]
+    not_taken: tuple[str, ...]
     is_deterministic: bool
     sample_rows: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
@@ -133,6 +135,7 @@ def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitC
         output=_output(scores, model.predictor.output.value),
         class_shares=_class_shares(decisions, model.classes),
         uses_protected=uses,
+        not_taken=tuple(name for name in schema.names if name not in model.taken(schema.names)),
         is_deterministic=n_differing == 0,
         sample_rows=_shown_rows(model, schema, rows[:_N_SHOWN], scores[:_N_SHOWN], decisions[:_N_SHOWN]),
         warnings=(),

@@ -15,6 +15,7 @@ from typing import Any
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
+from fairness_engine.estimate import Distribution
 from fairness_engine.schema import Schema
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
@@ -28,14 +29,6 @@ class RunKind(StrEnum):
 
     SEARCH = "search"
     ESTIMATE = "estimate"
-
-
-class Distribution(StrEnum):
-    """What an estimate draws; a share is always named with it."""
-
-    UNIFORM = "uniform"
-    DATA = "data"
-    PERTURBED = "perturbed"
 
 
 @cache

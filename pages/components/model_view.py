@@ -96,7 +96,11 @@ def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
     speed = card.get("rows_per_second")
     ends = [output.get("min"), output.get("max")]
     digits = ".2f" if output.get("kind") == "probability" else ".3g"
-    span = "unknown" if None in ends else " to ".join(format(end, digits) for end in ends)
+    span = (
+        "unknown"
+        if None in ends
+        else ("\u2009–\u2009" if ends[0] >= 0 else " to ").join(format(end, digits) for end in ends)
+    )
     return [
         (
             "Accuracy",
@@ -164,6 +168,9 @@ def show_facts(card: Mapping[str, Any], schema: Schema) -> None:
         for name in schema.protected
         if name in used
     ]
+    left_out = [wording.markdown(name) for name in card.get("not_taken") or () if name not in used]
+    if left_out:
+        lines.append(f":material/remove: Leaves out {', '.join(left_out)}: a search does not vary what no model sees")
     if "is_deterministic" in card:
         same = bool(card["is_deterministic"])
         lines.append(f"{_mark(same)} {'Gives' if same else 'Does not give'} the same answer to the same row")

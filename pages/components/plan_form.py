@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from fairness_engine.runs.config import Distribution
+from fairness_engine.estimate import Distribution
 from fairness_engine.search.technique import SettingInfo, settings_of
 from pages.components import planning, wording
 from pages.components.planning import STRATEGY, Choice, PlannedRun

@@ -10,7 +10,8 @@ from typing import Any
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
-from fairness_engine.runs.config import Distribution, RunConfig, RunKind
+from fairness_engine.estimate import Distribution
+from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import Review
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import make_technique, settings_of

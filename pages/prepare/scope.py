@@ -58,7 +58,8 @@ with st.expander("Limit of variants"):
 if bins is None:
     st.stop()
 scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
-domain = Domain(schema, scope)
+not_taken = (review.fit or {}).get("not_taken") or ()
+domain = Domain(schema, scope, [name for name in schema.names if name not in not_taken])
 st.subheader("Size", anchor=False)
 left, right = st.columns([1, 3])
 left.metric("Variants of each row", wording.count(domain.n_variants), help=wording.explain("variant"), border=True)

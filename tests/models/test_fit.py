@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from small_models import mixed_schema, numbers_schema, random_network
 
@@ -52,6 +53,7 @@ def test_a_card_of_a_good_model_has_facts_and_no_warning():
     assert card.class_shares == pytest.approx({"no": (share(ROWS) <= 0.5).mean(), "yes": (share(ROWS) > 0.5).mean()})
     assert (card.uses_protected, card.is_deterministic, card.threshold) == ({"a": True}, True, 0.5)
     assert (card.n_inputs, card.classes, card.favourable, card.n_classes) == (4, ("no", "yes"), 1, 2)
+    assert card.not_taken == ()
     assert card.rows_per_second > 10_000
     first = card.sample_rows[0]
     assert first["received"] == {name: int(value) for name, value in zip("abcd", ROWS[0], strict=True)}
@@ -378,3 +380,16 @@ def test_keras_evaluates_what_is_no_chain_of_dense_layers(runtime: dict[str, Any
 )
 def test_keras_models_that_do_not_take_rows_are_refused(runtime: dict[str, Any], name: str, message: str):
     assert message in runtime[name]
+
+
+def test_columns_that_the_model_leaves_out_are_named(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from skops.io import dump
+
+    names = list(SCHEMA.names)
+    frame = pd.DataFrame(ROWS, columns=names)
+    estimator = LogisticRegression().fit(frame[names[:3]], (share(ROWS) > 0.5).astype(int))
+    dump(estimator, tmp_path / "three.skops")
+    model = open_model(tmp_path / "three.skops", SCHEMA)
+    card = assess_fit(model, dataset(None), np.random.default_rng(0))
+    assert card.not_taken == (names[3],)

@@ -217,6 +217,7 @@ def measure_pages(server: AppServer, visits: list[Visit]) -> list[Line]:
 
 def main() -> None:
     """Print and keep the tables."""
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         server = AppServer(Path(folder) / "workspace")
         try:
@@ -242,7 +243,7 @@ def main() -> None:
         [
             markdown(("from the start of the program", "median", "worst", "bar"), start),
             markdown(header, pages),
-            f"App's process afterwards: {facts[0]}; TensorFlow loaded: {facts[1]}.",
+            f"App's process afterwards: {facts[0]}; TensorFlow loaded: {facts[1]}. Load average before: {load:.1f}.",
             _NOTE,
         ],
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worker_cases import census_config, children_of, wait_for
+from worker_cases import census_config, children_in, children_of, wait_for
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError, ProcessError, RunError
@@ -110,11 +110,11 @@ def test_bad_input_is_raised_in_its_own_class_and_leaves_no_process(
 
 
 @NEEDS_PROC
-def test_a_killed_process_is_started_again(evaluator: Evaluator, config: RunConfig) -> None:
+def test_a_killed_process_is_started_again(evaluator: Evaluator, store: RunStore, config: RunConfig) -> None:
     before, _ = ask(evaluator, config)
-    (child,) = children_of(os.getpid())
+    (child,) = children_in(store.workspace)
     os.kill(child, signal.SIGKILL)
-    wait_for(lambda: not children_of(os.getpid()))
+    wait_for(lambda: not children_in(store.workspace))
     after, _ = ask(evaluator, config)
     assert np.array_equal(before, after)
 
@@ -127,11 +127,11 @@ def test_a_process_outlives_the_thread_that_started_it_but_not_its_idle_time(
     asking = threading.Thread(target=ask, args=(evaluator, config))
     asking.start()
     asking.join()
-    assert len(children_of(os.getpid())) == 1
-    wait_for(lambda: evaluator.n_open == 0 and not children_of(os.getpid()), 5)
+    assert len(children_in(store.workspace)) == 1
+    wait_for(lambda: evaluator.n_open == 0 and not children_in(store.workspace), 5)
     ask(evaluator, config)
     evaluator.close()
-    assert not children_of(os.getpid())
+    assert not children_in(store.workspace)
     with pytest.raises(RunError, match="was closed"):
         ask(evaluator, config)
 
@@ -161,7 +161,7 @@ def test_no_more_than_so_many_processes_are_kept(store: RunStore, config: RunCon
     evaluator = Evaluator(store, max_open=2)
     for threshold in (0.3, 0.4, 0.5):
         ask(evaluator, replace(config, scope=Scope(("sex",), threshold=threshold)))
-    assert evaluator.n_open == len(children_of(os.getpid())) == 2
+    assert evaluator.n_open == len(children_in(store.workspace)) == 2
     evaluator.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -71,3 +72,16 @@ def children_of(pid: int) -> list[int]:
             if int(parent) == pid and state not in "ZX":
                 found.append(int(entry.name))
     return found
+
+
+def children_in(workspace: Path) -> list[int]:
+    """Ids of this process's model processes that work in a workspace; other tests may have left some of their own."""
+    own = []
+    for pid in children_of(os.getpid()):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(workspace.resolve()) in command:
+            own.append(pid)
+    return own

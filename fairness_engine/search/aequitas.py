@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ACCEPT_WORSE = math.exp(-1)
 """Metropolis at temperature 1: the objective differs by 1 between discriminatory and not."""
 _DEFAULT_STARTS = 20_000
-_MAX_STARTS = 200_000
+_MIN_STARTS, _MAX_STARTS = 100, 500_000
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
 
@@ -54,7 +54,7 @@ class Aequitas:
     )
     n_starts: int = setting(
         0,
-        "Uniform rows of one global search; 0 takes as many as a tenth of the evaluation budget pays for.",
+        "Uniform rows of one global search; 0 begins with a tenth of the evaluation budget and then sizes rounds to use it up.",
         label="Rows a global search",
         minimum=0,
         maximum=10_000_000,
@@ -99,10 +99,11 @@ class Aequitas:
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Rounds of global and local search until the budget is spent or nothing new is left."""
         chances = Chances(len(oracle.domain.movable))
+        n_starts = self.n_starts or _first_starts(oracle)
         n_rounds = n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN_ROUNDS:
-            n_tried = oracle.n_tried
-            rows = oracle.domain.sample(self.n_starts or _starts_within(oracle), rng, start_rows)
+            n_tried, evaluations = oracle.n_tried, oracle.evaluations
+            rows = oracle.domain.sample(n_starts, rng, start_rows)
             found = rows[oracle.probe(rows).is_discriminatory]
             yield Step("global search")
             for begin in range(0, len(found), self.n_walkers):
@@ -111,6 +112,8 @@ class Aequitas:
             n_rounds += 1
             if n_rounds == self.n_rounds:
                 return
+            if not self.n_starts:
+                n_starts = _next_starts(oracle, n_starts, oracle.evaluations - evaluations)
 
     def _walk(self, oracle: Oracle, origins: FloatArray, chances: Chances, rng: np.random.Generator) -> Iterator[Event]:
         """Algorithm 2 for a batch of walkers, ``n_steps`` moves each."""
@@ -143,12 +146,25 @@ class Aequitas:
             chances.learn_attribute(n_found, self.step_attribute, self.floor)
 
 
-def _starts_within(oracle: Oracle) -> int:
+def _first_starts(oracle: Oracle) -> int:
     """Rows that a tenth of the evaluation budget pays for, within reason."""
     budget = oracle.budget.max_evaluations
     if budget is None:
         return _DEFAULT_STARTS
-    return int(np.clip(budget // (10 * oracle.domain.n_variants), 100, _MAX_STARTS))
+    return int(np.clip(budget // (10 * oracle.domain.n_variants), _MIN_STARTS, _MAX_STARTS))
+
+
+def _next_starts(oracle: Oracle, n_starts: int, evaluations: int) -> int:
+    """Rows of the next global search: as many as should use up the budget, to judge by the round before.
+
+    Walks meet known rows more often than new ones, so a round costs less than its moves; one large round steps
+    more walkers together than several small ones, for the same evaluations.
+    """
+    budget = oracle.budget.max_evaluations
+    if budget is None:
+        return n_starts
+    left = budget - oracle.evaluations
+    return int(np.clip(left * n_starts // max(1, evaluations), _MIN_STARTS, _MAX_STARTS))
 
 
 class Chances:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import columns, data_files, group_sizes, layout, state, wording
+from pages.components import columns, data_files, group_sizes, layout, state, theme, wording
+from pages.components.kept import kept
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from fairness_engine.dataset import Dataset, Table
     from fairness_engine.runs.store import Review
@@ -199,14 +201,22 @@ def show_groups(review: Review, dataset: Dataset) -> None:
         st.info("No column has the role Protected yet. Choose at least one in the table above to see its groups.")
         return
     tables = data_files.group_tables_of(review)
+    drawn = kept(
+        "group_charts",
+        (dataset.source_hash, dataset.schema, theme.is_dark()),
+        lambda: [_drawn(*group) for group in tables],
+    )
     for start in range(0, len(tables), 2):
         with layout.wrapping(f"groups_{start}", is_wide=True):
             places = st.columns(2, gap="large")
-        for place, (title, table) in zip(places, tables[start : start + 2], strict=False):
+        for place, (title, table), (figure, note) in zip(places, tables[start:], drawn[start:], strict=False):
             with place:
-                figure = group_sizes.group_chart(title, table)
-                note = wording.markdown(group_sizes.notes(table))
                 layout.chart_with_table(figure, table, key=f"groups_{title}", note=note)
+
+
+def _drawn(title: str, table: pd.DataFrame) -> tuple[Figure, str]:
+    """Chart and note of a table of groups: to make them costs more than the rest of a rerun."""
+    return group_sizes.group_chart(title, table), wording.markdown(group_sizes.notes(table))
 
 
 def show_preview(dataset: Dataset) -> None:

@@ -31,7 +31,7 @@ def plain_row(domain: Domain, rows: FloatArray) -> FloatArray:
 def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) -> Pairs:
     """Move every attribute that is not protected as near to the plain row as the pair allows.
 
-    Greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
+    Of several protected values that differ, only those stay different that are needed for the two decisions. Then greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
     model call, and keeps the best change that leaves the two decisions different; when none holds,
     numbers try half of the way, then one unit. The result is minimal in this sense: no single attribute can be made plain, and
     no number moved a unit nearer.
@@ -42,7 +42,7 @@ def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) 
         plain: the row to move towards ``(n_columns,)``.
 
     Returns:
-        One pair with the same protected values, replayed through the model; the pair itself if nothing can go.
+        One pair, replayed through the model; the pair itself if nothing can go.
 
     Raises:
         RunError: the pair is not discriminatory under this model and scope.
@@ -50,12 +50,30 @@ def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) 
     first, second = pair.first[0].copy(), pair.second[0].copy()
     if not _holds(model, domain, first[None], second[None])[0]:
         raise RunError("This pair gets the same decision now: the model or the scope changed since it was found.")
+    first, second = _fewest_protected(model, domain, first, second)
     for _ in range(_MAX_ROUNDS):
         changed = _best_change(model, domain, first, second, plain)
         if changed is None:
             break
         first, second = changed
     return _replayed(model, first, second, int(pair.evaluation[0]))
+
+
+def _fewest_protected(
+    model: Model, domain: Domain, first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The pair with as few different protected values as still decide: each is made equal, either way, where that holds."""
+    for column in domain.protected:
+        if (first[domain.protected] != second[domain.protected]).sum() < 2:
+            break
+        if first[column] == second[column]:
+            continue
+        firsts, seconds = np.repeat(first[None], 2, 0), np.repeat(second[None], 2, 0)
+        firsts[0, column], seconds[1, column] = second[column], first[column]
+        holds = np.flatnonzero(_holds(model, domain, firsts, seconds))
+        if len(holds):
+            first, second = firsts[holds[0]], seconds[holds[0]]
+    return first, second
 
 
 def _best_change(

@@ -59,3 +59,28 @@ def test_the_plain_row_is_the_commonest_category_and_the_median_number() -> None
     rows = np.array([[0, 2, 20, 1, 0], [1, 2, 22, 3, 0.25], [1, 0, 29, 9, 1.0]], dtype=float)
     assert plain_row(domain, rows).tolist() == [1, 2, 22, 3, 0.25]
     assert plain_row(domain, np.empty((0, 5))).tolist() == [0, 0, 20, 0, 0]
+
+
+def test_only_the_protected_values_that_decide_stay_different() -> None:
+    domain = small_domain(protected=("sex", "job"))
+    rows = np.array([[0, 0, 21, 4, 0.75], [1, 2, 21, 4, 0.75]], dtype=float)
+    scores = biased_score(rows)
+    pair = Pairs(rows[:1], rows[1:], scores[:1], scores[1:], np.array([0]), np.array([1]), np.array([2]))
+    simple = simplify_pair(function_model(biased_score), domain, pair, np.array([0, 1, 28, 9, 0.5]))
+    assert simple.first[0][0] != simple.second[0][0]
+    assert simple.first[0][1] == simple.second[0][1]
+    assert simple.decision_first[0] != simple.decision_second[0]
+
+
+def test_protected_values_that_decide_together_stay_different_together() -> None:
+    def together(rows: np.ndarray) -> np.ndarray:
+        return np.where(
+            (rows[:, 0] == 0) & (rows[:, 1] == 0), 0.1, np.where((rows[:, 0] == 1) & (rows[:, 1] == 2), 0.9, 0.3)
+        )
+
+    domain = small_domain(protected=("sex", "job"), score_gap=0.7)
+    rows = np.array([[0, 0, 21, 4, 0.75], [1, 2, 21, 4, 0.75]], dtype=float)
+    scores = together(rows)
+    pair = Pairs(rows[:1], rows[1:], scores[:1], scores[1:], np.array([0]), np.array([1]), np.array([2]))
+    simple = simplify_pair(function_model(together), domain, pair, rows[0])
+    assert (simple.first[0][:2] != simple.second[0][:2]).all()

@@ -240,7 +240,7 @@ def row_table(row: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         [{k: str(v) for k, v in labels.items()}, {k: str(v) for k, v in received.items()}],
         index=["In words", "Received"],
-    )
+    ).fillna(wording.DASH)
 
 
 # --- walls --------------------------------------------------------------------------------------

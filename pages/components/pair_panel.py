@@ -111,7 +111,8 @@ def _form(run: RunRecord, pair: Pairs, position: int) -> Pairs:
         key=f"form_{run.id}_{position}",
         label_visibility="collapsed",
     )
-    n_changed = int((plain[key].first != pair.first).sum())
+    is_changed = (plain[key].first != pair.first) | (plain[key].second != pair.second)
+    n_changed = int(is_changed.any(axis=0).sum())
     if n_changed == 0:
         st.caption("This pair is in its plainest form already.")
     elif chosen == _PLAINEST:

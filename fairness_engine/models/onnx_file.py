@@ -74,7 +74,7 @@ class OnnxRuntime:
                 content, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types for each fault
-            reason = str(error).splitlines()[0][:160]
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:160]
             raise ModelError(f"onnxruntime does not accept the model: {reason}. Export it again.") from None
         self._inputs = self._session.get_inputs()
         self._scores = graph.scores
@@ -144,7 +144,7 @@ class OnnxRuntime:
         try:
             result = np.asarray(self._session.run([self._scores], feed)[0])
         except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types for each fault
-            reason = str(error).splitlines()[0][:160]
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:160]
             raise FitError(
                 f"The ONNX model fails on rows of the data: {reason}. Check that it takes such rows."
             ) from None

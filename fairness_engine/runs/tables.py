@@ -149,7 +149,7 @@ def open_database(workspace: Path, url: str | None) -> Engine:
             event.listen(engine, "connect", _prepare_sqlite)
         version = _create(engine)
     except (SQLAlchemyError, ImportError, OSError) as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        reason = (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0]
         raise RunError(f"The run store must be a database that can be opened and written, got: {reason}.") from None
     if version != str(STORE_VERSION):
         raise RunError(

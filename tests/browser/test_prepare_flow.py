@@ -30,6 +30,12 @@ def open_review(server: AppServer, app: AppPage) -> Review:
     return RunStore(server.workspace).review(review_id[1])
 
 
+def save_scope(app: AppPage) -> None:
+    """Save the scope and wait for the page after it: only then is it in the store for sure."""
+    app.click_button("Save and go on")
+    app.expect_text("How to search, and how much work to spend")
+
+
 def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:
     """Choose a cell of the table of columns, open it, type over what it holds, press Enter."""
     table = app.page.locator('[class*="st-key-columns_"] .dvn-scroller').first
@@ -62,8 +68,7 @@ def test_from_files_to_a_saved_scope(app: AppPage, app_server: AppServer) -> Non
     app.expect_text("Variants of each row")
     app.expect_no_exception()
     app.screenshot("scope")
-    app.click_button("Save and go on")
-    app.expect_text("Techniques")
+    save_scope(app)
     review = open_review(app_server, app)
     assert review.scope is not None
     assert review.fit is not None
@@ -157,7 +162,7 @@ def test_published_network_and_its_data(app: AppPage, app_server: AppServer, sha
     app.upload("Model file", shared / "models/fairify/AC-1.h5")
     app.expect_text("Three rows as the model receives them")
     app.click_button("This is right: go on to the scope")
-    app.click_button("Save and go on")
+    save_scope(app)
     review = open_review(app_server, app)
     assert review.scope is not None
     assert review.fit is not None

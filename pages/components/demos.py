@@ -50,7 +50,7 @@ def _show_demo(sample: Sample) -> None:
 
 
 def start_demo(sample: Sample, model: SampleModel) -> Review:
-    """A review of a sample and its model with a quick search under way; opens it.
+    """A review of a sample and its model with a standard search under way; opens it.
 
     Raises:
         EvenhandError: a file is missing, or the model's process cannot work here.
@@ -75,7 +75,7 @@ def start_demo(sample: Sample, model: SampleModel) -> Review:
             fit=fit.to_json(),
         )
     )
-    plan = Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[0].budget, seed=0)
+    plan = Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0)
     state.set_review(review)
     for config in make_configs(review, plan):
         run_id = store.create_run(config, review.id)

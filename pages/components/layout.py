@@ -47,6 +47,7 @@ STYLE = """
 .st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
 .st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
   text-underline-offset: 0.2em;}
+button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
 </style>
 """

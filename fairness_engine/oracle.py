@@ -27,6 +27,7 @@ _FIRST_BLOCK_EVALUATIONS = 1 << 10
 _MAX_BLOCK_EVALUATIONS = 1 << 15
 """Rows passed to the model at once; larger batches only move more memory."""
 _BLOCK_SECONDS = 0.1
+_REPLAY_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Oracle:
         self._is_cancelled = is_cancelled
         self._started = time.perf_counter()
         self._candidates: list[_Candidates] = []
+        self._replayed = self._started
         self._pending: list[Pairs] = []
         self._block_rows = max(1, _FIRST_BLOCK_EVALUATIONS // domain.n_variants)
         self._known = _KnownIndividuals(_expected_individuals(budget, domain))
@@ -172,6 +174,8 @@ class Oracle:
             yield block
             self._adapt_block(block, time.perf_counter() - started)
             left -= block
+            if time.perf_counter() - self._replayed > _REPLAY_SECONDS:
+                self._replay()  # a slow model must not be left with a heap of them when it is cancelled
         self._check_found()
 
     def _adapt_block(self, n_rows: int, seconds: float) -> None:
@@ -227,6 +231,7 @@ class Oracle:
         Candidates are replayed together, before anybody is told of them: a search finds a few a step, and small calls
         cost more than the arithmetic.
         """
+        self._replayed = time.perf_counter()
         if not self._candidates:
             return
         batches, self._candidates = self._candidates, []

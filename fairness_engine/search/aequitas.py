@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ACCEPT_WORSE = math.exp(-1)
 """Metropolis at temperature 1: the objective differs by 1 between discriminatory and not."""
 _DEFAULT_STARTS = 20_000
+_GLOBAL_BATCH = 8_192
+"""Rows of a global search tested at once; what was found is reported in between."""
 _MIN_STARTS, _MAX_STARTS = 100, 500_000
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
@@ -104,8 +106,12 @@ class Aequitas:
         while not oracle.is_exhausted and n_barren < _MAX_BARREN_ROUNDS:
             n_tried, evaluations = oracle.n_tried, oracle.evaluations
             rows = oracle.domain.sample(n_starts, rng, start_rows)
-            found = rows[oracle.probe(rows).is_discriminatory]
-            yield Step("global search")
+            is_found = np.zeros(len(rows), dtype=bool)
+            for begin in range(0, len(rows), _GLOBAL_BATCH):
+                batch = slice(begin, begin + _GLOBAL_BATCH)
+                is_found[batch] = oracle.probe(rows[batch]).is_discriminatory
+                yield Step("global search")
+            found = rows[is_found]
             for begin in range(0, len(found), self.n_walkers):
                 yield from self._walk(oracle, found[begin : begin + self.n_walkers], chances, rng)
             n_barren = 0 if oracle.n_tried > n_tried else n_barren + 1

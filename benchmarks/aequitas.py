@@ -161,7 +161,7 @@ def measure_share(technique: Any, model: Model, domain: Domain) -> float:
     def once(seed: int) -> tuple[float]:
         none = np.empty((0, domain.n_columns))
         last = list(run_search(technique, model, domain, none, Budget(SHARE_BUDGET), seed))[-1]
-        return (100 * last.n_found / last.n_tried,)  # type: ignore[union-attr]
+        return (100 * last.n_found / last.n_tried,)
 
     return medians(once, REPEATS)[0]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.errors import SchemaError, SettingError
+from fairness_engine.errors import SettingError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.schema import Column, Kind, Schema
 
@@ -301,6 +301,3 @@ def _odd_constant(index: int) -> int:
     mixed = ((index + 1) * 0x9E3779B97F4A7C15) % 2**64
     mixed = ((mixed ^ (mixed >> 31)) * 0xBF58476D1CE4E5B9) % 2**64
     return mixed | 1
-
-
-__all__ = ["Domain", "KeyArray", "SchemaError", "Scope"]

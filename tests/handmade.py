@@ -87,4 +87,4 @@ def true_keys(model: Model, domain: Domain) -> set[int]:
 
 def small_domain(protected: tuple[str, ...] = ("sex",), **scope: object) -> Domain:
     """The domain of ``small_schema``: 1,500 individuals with sex protected."""
-    return Domain(small_schema(), Scope(protected, **scope))  # type: ignore[arg-type]
+    return Domain(small_schema(), Scope(protected, **scope))

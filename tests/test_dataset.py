@@ -169,7 +169,7 @@ def test_a_label_that_is_none(outcomes: str, says: str) -> None:
 )
 def test_classes_from_the_data(outcomes: list[str], favourable: object, classes: tuple[str, ...], index: int) -> None:
     text = "age,out\n" + "".join(f"30,{outcome}\n" for outcome in outcomes)
-    dataset = dataset_of(text, Schema((AGE,), label="out", favourable=favourable))  # type: ignore[arg-type]
+    dataset = dataset_of(text, Schema((AGE,), label="out", favourable=favourable))
     assert (dataset.classes, dataset.favourable_class) == (classes, index)
 
 

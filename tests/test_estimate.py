@@ -17,7 +17,7 @@ def final(
 ) -> ShareEstimated:
     domain = small_domain()
     rows = domain.sample(300, np.random.default_rng(7)) if rows is None else rows
-    events = list(run_estimate(function_model(biased_score), domain, rows, distribution, n, seed, **options))  # type: ignore[arg-type]
+    events = list(run_estimate(function_model(biased_score), domain, rows, distribution, n, seed, **options))
     assert isinstance(events[-1], Stopped)
     return [e for e in events if isinstance(e, ShareEstimated)][-1]
 
@@ -82,8 +82,8 @@ def test_same_seed_same_estimate_and_budgets_hold() -> None:
             function_model(biased_score), small_domain(), np.empty((0, 5)), "uniform", 1000, 0, budget=Budget(100)
         )
     )
-    assert events[-1].reason is StopReason.EVALUATIONS  # type: ignore[union-attr]
-    assert events[-1].evaluations == 100  # type: ignore[union-attr]
+    assert events[-1].reason is StopReason.EVALUATIONS
+    assert events[-1].evaluations == 100
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_pairs_keep_every_bit() -> None:
     ],
 )
 def test_events_are_equal_after_their_line(event: object) -> None:
-    assert from_line(to_line(event)) == event  # type: ignore[arg-type]
+    assert from_line(to_line(event)) == event
 
 
 @pytest.mark.parametrize(

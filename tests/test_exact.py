@@ -89,7 +89,7 @@ def test_rows_near_the_threshold_are_decided_at_full_precision() -> None:
         return 0.5 + np.where(rows[:, 0] == 0, -0.001, 0.001) * (rows[:, 3] > 4) + 0.3 * (rows[:, 4] - 0.5)
 
     rough = RoughPredictor(near)
-    model = Model(rough, rough, rounding=0.06)  # type: ignore[arg-type]
+    model = Model(rough, rough, rounding=0.06)
     assert whole_count(model, small_domain()).n_hits == len(true_keys(function_model(near), small_domain())) == 150
 
 

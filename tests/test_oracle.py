@@ -79,7 +79,7 @@ def test_cancel_and_seconds_stop_before_the_next_block() -> None:
 def test_a_pair_that_the_replay_does_not_confirm_is_rejected() -> None:
     """A model whose quick margins disagree with its scores must not get a pair past the oracle."""
     model, domain = function_model(lambda rows: np.full(len(rows), 0.9)), small_domain()
-    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5  # type: ignore[method-assign]
+    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5
     oracle = Oracle(model, domain, Budget(10**6))
     oracle.probe(all_individuals(domain)[:100])
     assert len(oracle.take_found()) == 0
@@ -89,7 +89,7 @@ def test_a_pair_that_the_replay_does_not_confirm_is_rejected() -> None:
 def test_rejected_pairs_do_not_count_towards_enough() -> None:
     """Women always get 0.1; quick margins claim a pair for everybody, the scores confirm it in half of the jobs."""
     model = function_model(lambda rows: np.where((rows[:, 0] == 0) & (rows[:, 1] == 0), 0.1, 0.9))
-    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5  # type: ignore[method-assign]
+    model.predictor.margins = lambda rows, threshold: rows[:, :1] - 0.5
     oracle = Oracle(model, small_domain(), Budget(None, None, 50))
     with pytest.raises(SearchStopped):
         oracle.probe(np.random.default_rng(0).permutation(all_individuals(small_domain())))

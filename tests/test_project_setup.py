@@ -65,7 +65,7 @@ def index(tmp_path: Path) -> Iterator[str]:
             """Say nothing."""
 
     def handler(*args: object) -> Quiet:
-        return Quiet(*args, directory=str(pages))  # type: ignore[arg-type]  # the server passes its own three arguments
+        return Quiet(*args, directory=str(pages))  # the server passes its own three arguments
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

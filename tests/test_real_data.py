@@ -113,7 +113,7 @@ def online(monkeypatch: pytest.MonkeyPatch, source: FakeSource, answer: Exceptio
 def test_a_fetched_data_set_is_kept_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = FakeSource()
     # An answer is an answer: the page may not be there, the host is.
-    online(monkeypatch, source, urllib.error.HTTPError("https://x", 405, "no HEAD", None, None))  # type: ignore[arg-type]
+    online(monkeypatch, source, urllib.error.HTTPError("https://x", 405, "no HEAD", None, None))
     path = fetch_real_data("bank_marketing", tmp_path / "data")
     assert fetch_real_data("bank_marketing", tmp_path / "data") == path
     assert source.n_calls == 1
@@ -131,7 +131,7 @@ def test_a_changed_source_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             self.target = pd.Series(["1", "2", "maybe", "1"])
             return self
 
-    online(monkeypatch, Changed(), urllib.error.HTTPError("https://x", 405, "no HEAD", None, None))  # type: ignore[arg-type]
+    online(monkeypatch, Changed(), urllib.error.HTTPError("https://x", 405, "no HEAD", None, None))
     with pytest.raises(DataError, match="got 'maybe'"):
         fetch_real_data("bank_marketing", tmp_path)
     assert not (tmp_path / "bank_marketing.csv").exists()

@@ -73,6 +73,6 @@ def app(app_server: AppServer, open_page: OpenPage) -> AppPage:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Let fixtures know that the test failed."""
     outcome = yield
-    report = outcome.get_result()  # type: ignore[attr-defined]  # the hook wrapper's result object has no public type
+    report = outcome.get_result()
     if report.when == "call":
-        item.has_failed = report.failed  # type: ignore[attr-defined]  # a mark on the item for the fixtures
+        item.has_failed = report.failed

@@ -145,7 +145,7 @@ def test_bad_files_leave_the_page_alive(app: AppPage, app_server: AppServer, tmp
 
 def test_a_deep_link_is_the_first_request(fresh_server: AppServer, open_page: object) -> None:
     review = RunStore(fresh_server.workspace).create_review("By its link")
-    tab = open_page(fresh_server)  # type: ignore[operator]  # a fixture that is a function
+    tab = open_page(fresh_server)
     tab.goto("data", review=review.id)
     tab.expect_text("Drop a CSV file with one row a person")
     tab.expect_no_exception()

@@ -85,7 +85,7 @@ def check_pairs_file(file: Path, n_pairs: int) -> None:
         assert (float(a["score"]) > 0.5) == (a["decision"] == "1")
         assert {name for name in schema.names if a[name] != b[name]} == {"sex"}
         for column in schema.inputs:
-            assert a[column.name] in {str(code) for code in column.codes} or column.minimum <= float(a[column.name])  # type: ignore[operator]  # a number
+            assert a[column.name] in {str(code) for code in column.codes} or column.minimum <= float(a[column.name])
 
 
 def test_the_same_seed_gives_the_same_file(command: Commands, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_a_shortened_id_must_be_of_one_run(command: Commands, tmp_path: Path) ->
     from fairness_engine.domain import Scope
     from fairness_engine.errors import RunError
 
-    config = RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), technique="random")  # type: ignore[arg-type]  # read
+    config = RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), technique="random")
     ids = [store.create_run(config) for _ in range(20)]
     twice = next(run_id[0] for run_id in ids if sum(other[0] == run_id[0] for other in ids) > 1)
     with pytest.raises(RunError, match="Several runs begin with"):
@@ -330,7 +330,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> 
 
     store = RunStore(tmp_path)
     values = {"technique": "random", "budget": Budget(max_evaluations=1000)}
-    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))  # type: ignore[arg-type]  # read
+    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))
     store.claim(run_id, "here", 1, "t")
     working = store.run(run_id)
     store.add_progress(run_id, Progress(500, 1.0, 250, 3, "walking"))

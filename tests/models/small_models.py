@@ -19,7 +19,7 @@ def numbers_schema(n_columns: int = N_FEATURES, **changes: object) -> Schema:
     columns = tuple(
         Column("abcdefghijklmnopqrstuvwxyz"[i], Kind.INTEGER, minimum=0, maximum=9) for i in range(n_columns)
     )
-    return Schema(columns=columns, protected=("a",), **changes)  # type: ignore[arg-type]
+    return Schema(columns=columns, protected=("a",), **changes)
 
 
 def mixed_schema(model_input: ModelInput = ModelInput.AUTO) -> Schema:

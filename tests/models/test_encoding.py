@@ -145,7 +145,7 @@ def test_uniform_rows_lie_in_the_domain():
 
 
 def labelled(codes: tuple[object, ...], labels: tuple[str, ...]) -> Schema:
-    label = Column("hired", Kind.CATEGORICAL, codes=codes, labels=labels)  # type: ignore[arg-type]
+    label = Column("hired", Kind.CATEGORICAL, codes=codes, labels=labels)
     return Schema((*numbers_schema().columns, label), label="hired")
 
 

@@ -90,11 +90,11 @@ def misbehave() -> None:
     elif MODE == "too few columns":
         say(pairs(1, first=np.zeros((1, 2)), second=np.zeros((1, 2))))
     elif MODE == "text as a number":
-        say(to_line(Progress("many", 0.1, 1, 1)))  # type: ignore[arg-type]  # a lie
+        say(to_line(Progress("many", 0.1, 1, 1)))  # a lie
     elif MODE == "negative":
         say(to_line(Progress(-1, 0.1, 1, 1)))
     elif MODE == "phase of numbers":
-        say(to_line(Progress(1, 0.1, 1, 1, 5)))  # type: ignore[arg-type]  # a lie
+        say(to_line(Progress(1, 0.1, 1, 1, 5)))  # a lie
     elif MODE == "impossible share":
         say(
             '{"event": "ShareEstimated", "share": 2.0, "low": 0, "high": 1, "n_hits": 1, "n": 1, "distribution": "uniform"}'

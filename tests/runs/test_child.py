@@ -84,7 +84,7 @@ def test_a_run_says_events_and_then_replies(asked: Conversation, tmp_path: Path)
 def test_an_estimate_too(asked: Conversation, tmp_path: Path) -> None:
     config = census_config(RunStore(tmp_path), kind="estimate", technique="", n_samples=500)
     asked.ask("run", config=config.to_json())
-    assert asked.events()[-1].n_tried == 500  # type: ignore[union-attr]  # a Stopped
+    assert asked.events()[-1].n_tried == 500
 
 
 def test_scores_and_a_plainer_pair(asked: Conversation, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_large_batches_are_sent_in_parts() -> None:
     event = PairsFound(Pairs(wide, wide, numbers, numbers, codes, codes, np.arange(1000)))
     parts = list(split(event))
     assert len(parts) > 1
-    assert np.concatenate([p.pairs.evaluation for p in parts]).tolist() == list(range(1000))  # type: ignore[union-attr]
+    assert np.concatenate([p.pairs.evaluation for p in parts]).tolist() == list(range(1000))
     step = Progress(1, 0.1, 1, 1)
     assert list(split(step)) == [step]
 

@@ -131,7 +131,7 @@ def test_a_reader_may_come_while_files_are_merged(store: RunStore) -> None:
             writer.close()  # the files just listed are gone now
         return parts
 
-    store.parts = list_then_merge  # type: ignore[method-assign,assignment]  # a rival at the worst moment
+    store.parts = list_then_merge  # a rival at the worst moment
     assert_all_there(store, run_id, 40)
 
 

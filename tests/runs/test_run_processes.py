@@ -188,7 +188,7 @@ def test_runs_wait_for_a_place_and_start_by_themselves(store: RunStore, monkeypa
     # nobody looks: the worker of the first starts the third
     wait_for(lambda: store.run(third).state.is_final)
     assert store.run(third).state is RunState.FINISHED
-    assert store.run(third).started >= store.run(first).finished  # type: ignore[operator]  # both ended
+    assert store.run(third).started >= store.run(first).finished
 
 
 def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:

@@ -107,7 +107,7 @@ def test_a_directed_walk_beats_random_rows_on_the_same_budget() -> None:
     domain = Domain(Schema(columns=tuple(columns)), Scope(("sex",)))
     model, budget = function_model(rare), Budget(40_000)
     walked = found_keys(Aequitas(), model, domain, budget, 5)
-    drawn = found_keys(RandomSearch(), model, domain, budget, 5)  # type: ignore[arg-type]
+    drawn = found_keys(RandomSearch(), model, domain, budget, 5)
     assert len(walked) > 5 * len(drawn) > 0
 
 

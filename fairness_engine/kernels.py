@@ -13,6 +13,10 @@ EMPTY = np.int8(-1)
 """State of a slot that holds no individual."""
 PENDING = np.int8(2)
 """State of a slot whose individual is being tested in the batch at hand."""
+PENDING_AGAIN = np.int8(4)
+"""As ``PENDING``, of an individual that was tried in part before."""
+PARTLY = np.int8(3)
+"""State of a slot whose individual was tried with some of its variants, which agreed; the others are not known."""
 
 _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
@@ -64,20 +68,22 @@ def _key(rows, i, moved, moved_value, free, low, inverse, weights, is_exact):  #
 
 
 @njit(cache=True, nogil=True)
-def find_slots(keys, table, states, slots):  # type: ignore[no-untyped-def]
+def find_slots(keys, table, states, slots, takes_partly):  # type: ignore[no-untyped-def]
     """Look every key up in an open-addressing table; new keys are entered as ``PENDING``.
 
     Args:
         keys: ``(n,)`` uint64.
         table, states: the table ``(size,)``, size a power of two, and the state of each slot.
         slots: out, ``(n,)``: the slot of each key.
+        takes_partly: whether individuals that were tried in part count as fresh, to be tested in full.
 
     Returns:
-        ``fresh (n_new,)``: the positions in ``keys`` of the first appearance of each new key, in order.
+        ``fresh (n_fresh,)``: the positions in ``keys`` of the first appearance of each key to be tested, in order; and how
+        many of them were not in the table at all.
     """
     mask = np.uint64(len(table) - 1)
     fresh = np.empty(len(keys), dtype=np.int64)
-    n_fresh = 0
+    n_fresh = n_new = 0
     for i in range(len(keys)):
         slot = mix(keys[i]) & mask
         while states[slot] != EMPTY and table[slot] != keys[i]:
@@ -87,8 +93,13 @@ def find_slots(keys, table, states, slots):  # type: ignore[no-untyped-def]
             states[slot] = PENDING
             fresh[n_fresh] = i
             n_fresh += 1
+            n_new += 1
+        elif takes_partly and states[slot] == PARTLY:
+            states[slot] = PENDING_AGAIN
+            fresh[n_fresh] = i
+            n_fresh += 1
         slots[i] = slot
-    return fresh[:n_fresh]
+    return fresh[:n_fresh], n_new
 
 
 @njit(cache=True, nogil=True)
@@ -205,7 +216,7 @@ def warm_up() -> None:
         row_keys(rows, free, ones, ones[:1], weights, is_exact)
         moved_keys(rows, indices, ones, free, ones, ones[:1], weights, is_exact)
     table, states = np.zeros(4, dtype=np.uint64), np.full(4, EMPTY, dtype=np.int8)
-    find_slots(keys, table, states, indices)
+    find_slots(keys, table, states, indices, True)
     rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
         extremes(margins, 2, 0.0)

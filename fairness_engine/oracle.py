@@ -43,6 +43,21 @@ class Probe:
     fresh: IntArray
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What ``Oracle.measure`` found: the scores that a gradient search is guided by.
+
+    Args:
+        scores: of every variant of every row ``(n_rows, n_variants, n_scores)``.
+        decisions: classes of the same ``(n_rows, n_variants)``.
+        is_discriminatory: two variants of the row get different decisions ``(n_rows,)``.
+    """
+
+    scores: FloatArray
+    decisions: IntArray
+    is_discriminatory: BoolArray
+
+
 class Oracle:
     """One search's view of the model.
 
@@ -55,6 +70,7 @@ class Oracle:
     Attributes:
         evaluations: rows passed to the model so far; the replay of found pairs is the oracle's own and not counted.
         n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
+        n_partly: of those tried, how many were evaluated with some of their variants only, which agreed.
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
         favourable_counts: favourable decisions of each variant ``(n_variants,)`` over all rows tested, two classes only;
             counted when ``counts_favourable`` is set.
@@ -68,6 +84,7 @@ class Oracle:
         self.budget = budget
         self.evaluations = 0
         self.n_tried = 0
+        self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
         self.favourable_counts = np.zeros(domain.n_variants, dtype=np.int64)
@@ -77,7 +94,7 @@ class Oracle:
         self._candidates: list[_Candidates] = []
         self._replayed = self._started
         self._pending: list[Pairs] = []
-        self._block_rows = max(1, _FIRST_BLOCK_EVALUATIONS // domain.n_variants)
+        self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
         self._known = _KnownIndividuals(_expected_individuals(budget, domain))
 
     @property
@@ -87,8 +104,8 @@ class Oracle:
 
     @property
     def is_exhausted(self) -> bool:
-        """True when every individual of the domain was tested."""
-        return self.n_tried >= self.domain.n_individuals
+        """True when every individual of the domain was tested with all variants, or found."""
+        return self.n_tried - self.n_partly >= self.domain.n_individuals
 
     def take_found(self) -> Pairs:
         """The pairs found since the last call, in the order of discovery."""
@@ -129,12 +146,133 @@ class Oracle:
 
         return self._probe(self.domain.moved_keys(rows, columns, values), moved)
 
+    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> Probe:
+        """Test rows with two of their variants only: two evaluations a row, whatever the number of variants.
+
+        An individual that is known, also in part, costs nothing. One whose two variants agree counts as tried, and
+        stays open for ``probe`` and ``measure``.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            first, second: indices of the two variants ``(n_rows,)``.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        done = 0
+        for block in self._blocks(len(fresh), 2):
+            chosen = fresh[done : done + block]
+            part, one, two = rows[chosen], first[chosen], second[chosen]
+            disagree = self._decide_pairs(part, one, two)
+            self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
+            done += len(chosen)
+        return Probe(self._known.states[slots] == 1, fresh)
+
+    def note_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> Probe:
+        """Learn from evaluations that were made for another reason: two variants of each row, already paid for.
+
+        Args:
+            rows, first, second: as ``probe_pairs``.
+            scores: of the two variants, as ``scores`` gave them ``(n_rows, 2, n_scores)``.
+        """
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        part, one, two = rows[fresh], first[fresh], second[fresh]
+        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, self._differ(scores[fresh]))
+        self._check_found()
+        return Probe(self._known.states[slots] == 1, fresh)
+
+    def measure(self, rows: FloatArray) -> Measured:
+        """Scores of all variants of every row, known or not: each is paid. Individuals not known before are tested.
+
+        Args:
+            rows: rows in the domain ``(n_rows, n_columns)``; the protected values they hold do not matter.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, n_new = self._known.look_up(self.domain.keys(rows), takes_partly=True)
+        is_fresh = np.zeros(len(rows), dtype=bool)
+        is_fresh[fresh] = True
+        n_variants = self.domain.n_variants
+        scores = np.empty((len(rows), n_variants, self.model.predictor.n_scores))
+        verdicts = np.empty(len(rows), dtype=bool)
+        done = 0
+        for block in self._blocks(len(rows), n_variants):
+            part = slice(done, done + block)
+            scores[part], verdicts[part], lowest, highest = self._measure(rows[part])
+            new = np.flatnonzero(is_fresh[part])
+            chosen = slots[part][new]
+            self._count_tried(chosen, len(fresh) > n_new)
+            self._known.states[chosen] = verdicts[part][new]
+            self._keep_candidates(rows[part][new], verdicts[part][new], lowest[new], highest[new])
+            done += block
+        decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
+        return Measured(scores, decisions, verdicts)
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` of rows as they are, one evaluation each; nobody is tested.
+
+        Raises:
+            SearchStopped: as ``probe``; the rows that were evaluated are paid for.
+        """
+        return self._by_block(len(rows), 1, lambda part: self.model.fast_scores(rows[part]))
+
+    def nearby_scores(self, rows: FloatArray, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores of rows and of each with one column moved: ``1 + n_moves`` evaluations a row; nobody is tested.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            columns: which columns move ``(n_moves,)``.
+            steps: by how much ``(n_rows, n_moves)``; the moved rows must lie in the domain.
+
+        Returns:
+            ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+
+        def evaluate(part: slice) -> FloatArray:
+            own, moved = self.model.nearby_scores(rows[part], columns, steps[part])
+            return np.concatenate([own[:, None, :], moved], axis=1)
+
+        scores = self._by_block(len(rows), len(columns) + 1, evaluate)
+        return scores[:, 0], scores[:, 1:]
+
+    def gradients(self, rows: FloatArray, classes: IntArray | None = None) -> FloatArray:
+        """True derivatives of a score by the columns ``(n_rows, n_columns)``; a row counts as one evaluation.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            classes: for more than two classes, whose score, by row ``(n_rows,)``.
+
+        Raises:
+            ModelError: the model has no gradient.
+            SearchStopped: as ``probe``.
+        """
+        chosen = classes if classes is not None else np.ones(len(rows), dtype=np.int64)
+        return self._by_block(len(rows), 1, lambda part: self.model.gradients(rows[part], chosen[part]))
+
+    def _by_block(self, n_rows: int, cost: int, evaluate: Callable[[slice], FloatArray]) -> FloatArray:
+        """What ``evaluate`` gives for all rows, ``cost`` evaluations each, in blocks that can be afforded."""
+        self._check_limits()
+        parts, done = [], 0
+        for block in self._blocks(n_rows, cost):
+            self.evaluations += block * cost
+            parts.append(evaluate(slice(done, done + block)))
+            done += block
+        return np.concatenate(parts) if parts else evaluate(slice(0, 0))
+
     def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray]) -> Probe:
         """Test the individuals that are not known yet; ``take`` gives the rows of some positions."""
-        slots, fresh = self._known.look_up(keys)
+        slots, fresh, n_new = self._known.look_up(keys, takes_partly=True)
         done = 0
-        for block in self._blocks(len(fresh)):
+        for block in self._blocks(len(fresh), self.domain.n_variants):
             chosen = fresh[done : done + block]
+            self._count_tried(slots[chosen], len(fresh) > n_new)
             self._known.states[slots[chosen]] = self._test(take(chosen))
             done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
@@ -146,17 +284,21 @@ class Oracle:
         """
         verdicts = np.empty(len(rows), dtype=bool)
         done = 0
-        for block in self._blocks(len(rows)):
+        for block in self._blocks(len(rows), self.domain.n_variants):
             verdicts[done : done + block], _, _ = self._decide(rows[done : done + block])
             done += block
         self.n_tried += done
         self.n_found += int(verdicts.sum())
         return verdicts
 
-    def _blocks(self, n_rows: int) -> Iterator[int]:
+    def _blocks(self, n_rows: int, cost: int) -> Iterator[int]:
         """Sizes of the blocks in which rows go to the model, each affordable; they adapt to the model's speed.
 
         A block takes about ``_BLOCK_SECONDS``, so that a slow model can be cancelled and a time budget holds.
+
+        Args:
+            n_rows: how many are waiting.
+            cost: evaluations of one row.
 
         Raises:
             SearchStopped: before a block that may not be tested any more.
@@ -164,26 +306,25 @@ class Oracle:
         left = n_rows
         while left > 0:
             self._check_limits()
-            block = min(left, self._block_rows)
+            block = min(left, max(1, self._block_evaluations // cost))
             if self.budget.max_evaluations is not None:
-                affordable = (self.budget.max_evaluations - self.evaluations) // self.domain.n_variants
+                affordable = (self.budget.max_evaluations - self.evaluations) // cost
                 if affordable <= 0:
                     raise SearchStopped(StopReason.EVALUATIONS)
                 block = min(block, affordable)
             started = time.perf_counter()
             yield block
-            self._adapt_block(block, time.perf_counter() - started)
+            self._adapt_block(block * cost, time.perf_counter() - started)
             left -= block
             if time.perf_counter() - self._replayed > _REPLAY_SECONDS:
                 self._replay()  # a slow model must not be left with a heap of them when it is cancelled
         self._check_found()
 
-    def _adapt_block(self, n_rows: int, seconds: float) -> None:
-        most = max(1, _MAX_BLOCK_EVALUATIONS // self.domain.n_variants)
+    def _adapt_block(self, n_evaluations: int, seconds: float) -> None:
         if seconds > 2 * _BLOCK_SECONDS:
-            self._block_rows = max(1, self._block_rows // 2)
-        elif n_rows == self._block_rows and seconds < _BLOCK_SECONDS / 2:
-            self._block_rows = min(most, self._block_rows * 4)
+            self._block_evaluations = max(1, self._block_evaluations // 2)
+        elif n_evaluations > self._block_evaluations / 2 and seconds < _BLOCK_SECONDS / 2:
+            self._block_evaluations = min(_MAX_BLOCK_EVALUATIONS, self._block_evaluations * 4)
 
     def _check_limits(self) -> None:
         if self._is_cancelled():
@@ -196,17 +337,68 @@ class Oracle:
         if self.budget.max_found is not None and self.n_found >= self.budget.max_found:
             raise SearchStopped(StopReason.FOUND)
 
+    def _count_tried(self, slots: IntArray, has_known: bool) -> None:
+        """Count individuals that are about to be tested; ``has_known``: some may have been tried in part before."""
+        n_again = int((self._known.states[slots] == kernels.PENDING_AGAIN).sum()) if has_known else 0
+        self.n_tried += len(slots) - n_again
+        self.n_partly -= n_again
+
     def _test(self, rows: FloatArray) -> NDArray[np.int8]:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
         is_discriminatory, lowest, highest = self._decide(rows)
+        self._keep_candidates(rows, is_discriminatory, lowest, highest)
+        return is_discriminatory.astype(np.int8)
+
+    def _settle_pairs(
+        self, rows: FloatArray, first: IntArray, second: IntArray, disagree: BoolArray
+    ) -> NDArray[np.int8]:
+        """States of individuals tried with two variants for the first time; those that disagree are found."""
+        agreed = kernels.PARTLY if self.domain.n_variants > 2 else np.int8(0)
         self.n_tried += len(rows)
-        found = np.flatnonzero(is_discriminatory)
+        if agreed == kernels.PARTLY:
+            self.n_partly += len(rows) - int(disagree.sum())
+        self._keep_candidates(rows, disagree, first, second)
+        return np.where(disagree, np.int8(1), agreed)
+
+    def _keep_candidates(self, rows: FloatArray, is_found: BoolArray, lowest: IntArray, highest: IntArray) -> None:
+        """Let what was found wait for its replay."""
+        found = np.flatnonzero(is_found)
         if len(found):
             self.n_found += len(found)
             self._candidates.append(_Candidates(rows[found], lowest[found], highest[found], self.evaluations))
             if self.budget.max_found is not None:
                 self._replay()
-        return is_discriminatory.astype(np.int8)
+
+    def _measure(self, rows: FloatArray) -> tuple[FloatArray, BoolArray, IntArray, IntArray]:
+        """Scores ``(n_rows, n_variants, n_scores)``, verdicts, and the two variants that differ most."""
+        domain, model = self.domain, self.model
+        n_variants, gap = domain.n_variants, domain.scope.score_gap
+        self.evaluations += len(rows) * n_variants
+        if gap == 0 and model.is_binary and model.shares_variants:
+            margins = model.variant_margins(rows, domain.protected, domain.variant_values)
+            flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
+            return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest
+        scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns))
+        flags, lowest, highest = _widest_gap(model, scores, n_variants, gap)
+        return scores.reshape(len(rows), n_variants, -1), flags, lowest, highest
+
+    def _decide_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> BoolArray:
+        """Whether two variants of each row get different decisions ``(n_rows,)``."""
+        n, domain = len(rows), self.domain
+        self.evaluations += 2 * n
+        both = np.concatenate([domain.with_variant(rows, first), domain.with_variant(rows, second)])
+        if domain.scope.score_gap > 0 or not self.model.is_binary:
+            return self._differ(self.model.scores(both).reshape(2, n, -1).transpose(1, 0, 2))
+        margins = self.model.margins(both)[:, 0]
+        low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
+        return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
+
+    def _differ(self, scores: FloatArray) -> BoolArray:
+        """Whether scores of two people ``(n_rows, 2, n_scores)`` make a pair."""
+        gap = self.domain.scope.score_gap
+        if gap > 0:
+            return np.asarray(np.abs(scores[:, 0] - scores[:, 1]).max(axis=1) > gap)
+        return np.asarray(self.model.decide(scores[:, 0]) != self.model.decide(scores[:, 1]))
 
     def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most."""
@@ -278,14 +470,19 @@ class _KnownIndividuals:
         self.states = np.full(size, kernels.EMPTY, dtype=np.int8)
         self.n = 0
 
-    def look_up(self, keys: KeyArray) -> tuple[IntArray, IntArray]:
-        """The slot of every key, and the positions of the keys that were not known (first appearances)."""
+    def look_up(self, keys: KeyArray, *, takes_partly: bool) -> tuple[IntArray, IntArray, int]:
+        """The slot of every key; the positions of those to be tested (first appearances); how many of them are new.
+
+        Args:
+            keys: ``(n_rows,)``.
+            takes_partly: whether individuals that were tried in part are to be tested again, in full.
+        """
         if self.n + len(keys) > 0.6 * len(self.table):
             self._grow(self.n + len(keys))
         slots = np.empty(len(keys), dtype=np.int64)
-        fresh: IntArray = kernels.find_slots(keys, self.table, self.states, slots)
-        self.n += len(fresh)
-        return slots, fresh
+        fresh, n_new = kernels.find_slots(keys, self.table, self.states, slots, takes_partly)
+        self.n += n_new
+        return slots, fresh, int(n_new)
 
     def _grow(self, n_needed: int) -> None:
         larger = _KnownIndividuals(2 * n_needed)

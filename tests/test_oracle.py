@@ -174,10 +174,10 @@ def test_the_table_of_known_individuals_grows_without_forgetting() -> None:
 
 def test_a_slow_model_gets_small_blocks_and_a_fast_one_large_blocks() -> None:
     oracle = Oracle(function_model(biased_score), small_domain(), Budget())
-    oracle._adapt_block(oracle._block_rows, 0.001)
-    assert oracle._block_rows == 2048
-    oracle._adapt_block(2048, 10.0)
-    assert oracle._block_rows == 1024
+    oracle._adapt_block(oracle._block_evaluations, 0.001)
+    assert oracle._block_evaluations == 4096
+    oracle._adapt_block(4096, 10.0)
+    assert oracle._block_evaluations == 2048
 
 
 @pytest.mark.parametrize("limits", [{"max_evaluations": 0}, {"max_seconds": -1.0}, {"max_evaluations": None}])
@@ -198,3 +198,100 @@ def test_a_move_is_tested_as_the_moved_row_is() -> None:
     by_row = Oracle(function_model(biased_score), domain, Budget()).probe(moved)
     assert (by_move.is_discriminatory == by_row.is_discriminatory).all()
     assert (by_move.fresh == by_row.fresh).all()
+
+
+def three_jobs(rows: np.ndarray) -> np.ndarray:
+    """Only judges of 25 and older are refused, whatever their sex."""
+    return np.where((rows[:, 1] == 2) & (rows[:, 2] >= 25), 0.2, 0.8)
+
+
+def test_a_pair_test_costs_two_evaluations_and_leaves_the_rest_open() -> None:
+    domain = small_domain(("job",))
+    oracle = Oracle(function_model(three_jobs), domain, Budget(10**6))
+    rows = all_individuals(domain)[:600]
+    zeros, ones, twos = (np.full(len(rows), i) for i in range(3))
+    assert not oracle.probe_pairs(rows, zeros, ones).is_discriminatory.any()
+    assert (oracle.evaluations, oracle.n_tried, oracle.n_partly) == (1200, 600, 600)
+    assert not len(oracle.probe_pairs(rows, zeros, twos).fresh)
+    probe = oracle.probe(rows)
+    truth = rows[:, 2] >= 25
+    assert (probe.is_discriminatory == truth).all()
+    assert (oracle.evaluations, oracle.n_tried, oracle.n_partly) == (1200 + 1800, 600, 0)
+    assert len(oracle.take_found()) == oracle.n_found == truth.sum()
+
+
+def test_a_pair_test_finds_what_its_two_variants_show() -> None:
+    domain = small_domain(("job",))
+    oracle = Oracle(function_model(three_jobs), domain, Budget(10**6))
+    rows = all_individuals(domain)
+    zeros, twos = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), 2)
+    probe = oracle.probe_pairs(rows, zeros, twos)
+    pairs = oracle.take_found()
+    assert {int(k) for k in domain.keys(pairs.first)} == true_keys(oracle.model, domain)
+    assert probe.is_discriminatory.sum() == len(pairs) == oracle.n_found
+    assert oracle.n_rejected == 0
+
+
+def test_evaluations_already_paid_are_noted_for_nothing() -> None:
+    domain = small_domain(("job",))
+    oracle = Oracle(function_model(three_jobs), domain, Budget(10**6))
+    rows = domain.sample(300, np.random.default_rng(0))
+    zeros, twos = np.zeros(300, dtype=np.int64), np.full(300, 2)
+    scores = np.stack([oracle.scores(domain.with_variant(rows, i)) for i in (zeros, twos)], axis=1)
+    spent = oracle.evaluations
+    probe = oracle.note_pairs(rows, zeros, twos, scores)
+    assert oracle.evaluations == spent == 600
+    assert (probe.is_discriminatory == (rows[:, 2] >= 25)).all()
+    assert len(oracle.take_found()) == oracle.n_found == len(np.unique(domain.keys(rows[rows[:, 2] >= 25])))
+
+
+@pytest.mark.parametrize("score_gap", [0.0, 0.3])
+def test_measuring_pays_for_everyone_and_agrees_with_probing(score_gap: float) -> None:
+    domain = small_domain(("sex", "job"), score_gap=score_gap)
+    rows = all_individuals(domain)
+    measuring, probing = (Oracle(function_model(biased_score), domain, Budget(10**6)) for _ in range(2))
+    measured = measuring.measure(np.concatenate([rows, rows]))
+    probe = probing.probe(rows)
+    assert (measured.is_discriminatory == np.tile(probe.is_discriminatory, 2)).all()
+    assert measuring.evaluations == 2 * probing.evaluations
+    assert (measuring.n_tried, measuring.n_found) == (probing.n_tried, probing.n_found)
+    variants = domain.variants(rows).reshape(-1, domain.n_columns)
+    assert (measured.scores[: len(rows)].ravel() == biased_score(variants)).all()
+    first, second = measuring.take_found(), probing.take_found()
+    assert (first.first == second.first).all()
+    assert (first.second == second.second).all()
+
+
+def test_nearby_scores_are_those_of_the_moved_rows_and_each_is_paid() -> None:
+    domain = small_domain()
+    oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
+    rows = domain.sample(50, np.random.default_rng(1))
+    rows[:, 3] = np.minimum(rows[:, 3], 8)
+    columns, steps = np.array([3, 4]), np.tile([1.0, 0.0], (50, 1))
+    own, moved = oracle.nearby_scores(rows, columns, steps)
+    assert oracle.evaluations == 150
+    assert oracle.n_tried == 0
+    assert (own[:, 0] == biased_score(rows)).all()
+    further = rows.copy()
+    further[:, 3] += 1
+    assert (moved[:, 0, 0] == biased_score(further)).all()
+    assert (moved[:, 1, 0] == own[:, 0]).all()
+
+
+@pytest.mark.parametrize("ask", ["scores", "nearby", "measure", "pairs"])
+def test_no_question_exceeds_the_budget(ask: str) -> None:
+    domain = small_domain(("job",))
+    oracle = Oracle(function_model(biased_score), domain, Budget(100))
+    rows = all_individuals(domain)
+    zeros = np.zeros(len(rows), dtype=np.int64)
+    questions = {
+        "scores": lambda: oracle.scores(rows),
+        "nearby": lambda: oracle.nearby_scores(rows, np.array([3]), np.zeros((len(rows), 1))),
+        "measure": lambda: oracle.measure(rows),
+        "pairs": lambda: oracle.probe_pairs(rows, zeros, zeros + 1),
+    }
+    with pytest.raises(SearchStopped):
+        questions[ask]()
+    assert 97 <= oracle.evaluations <= 100
+    oracle.take_found()
+    assert oracle.model.predictor.n_rows_asked == oracle.evaluations + 2 * oracle.n_found

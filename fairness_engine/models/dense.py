@@ -102,7 +102,74 @@ class DenseNetwork:
 
     def predict(self, inputs: Any) -> FloatArray:
         """Scores ``(n_rows, n_scores)`` in float64 of inputs ``(n_rows, n_inputs)``."""
+        return self._to_scores(self.logits(inputs))
+
+    def fast_scores(self, inputs: Any) -> FloatArray:
+        """As ``predict``, from logits in float32 arithmetic."""
+        return self._to_scores(self._forward(inputs, self._fast))
+
+    def nearby_scores(self, inputs: Any, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``fast_scores`` of rows, and of each with one input moved; the first layer is computed once a row.
+
+        Args:
+            inputs: ``(n_rows, n_inputs)``.
+            columns: which inputs move ``(n_moves,)``.
+            steps: by how much ``(n_rows, n_moves)``.
+
+        Returns:
+            ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
+        """
+        n_rows, n_columns, stack = len(inputs), len(columns), self._fast
+        first, n_each = stack.weights[0], n_columns + 1
+        pulls = first[columns]
+        block = max(1, self._block_rows // n_each)
+        rows = np.zeros((_padded(block), first.shape[0]), dtype=stack.dtype)
+        sums = np.zeros((_padded(block * n_each), first.shape[1]), dtype=stack.dtype)
+        result: FloatArray = np.empty((n_rows * n_each, stack.weights[-1].shape[1]))
+        for start in range(0, n_rows, block):
+            n = min(block, n_rows - start)
+            np.copyto(rows[:n], inputs[start : start + n], casting="same_kind")
+            shared = rows[: _padded(n)] @ first
+            shared += stack.biases[0]
+            by_row = sums[: n * n_each].reshape(n, n_each, -1)
+            by_row[:, 0] = shared[:n]
+            np.multiply(steps[start : start + n, :, None].astype(stack.dtype), pulls, out=by_row[:, 1:])
+            by_row[:, 1:] += shared[:n, None]
+            part = slice(start * n_each, (start + n) * n_each)
+            result[part] = self._after_first(sums[: _padded(n * n_each)], stack)[: n * n_each]
+        scores = self._to_scores(result).reshape(n_rows, n_each, -1)
+        return scores[:, 0], scores[:, 1:]
+
+    def scores_of(self, margins: FloatArray, threshold: float) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` from ``margins`` at the same threshold."""
+        if self.n_scores > 1:
+            return self._to_scores(margins.copy())
+        if self.layers[-1].activation in _PROBABILITIES:
+            return sigmoid(margins + threshold_logit(threshold))
+        return margins + threshold
+
+    def score_gradients(self, inputs: Any, classes: IntArray | None = None) -> FloatArray:
+        """Derivatives of a score by the inputs, ``(n_rows, n_inputs)``, by back-propagation in float64.
+
+        Args:
+            inputs: ``(n_rows, n_inputs)``.
+            classes: for several scores: which one, by row ``(n_rows,)``. One score is that of class 1.
+        """
         logits = self.logits(inputs)
+        scores, rows = self._to_scores(logits.copy()), np.arange(len(logits))
+        wanted = np.zeros(len(rows), np.int64) if classes is None or self.n_scores == 1 else classes
+        by_logit = np.stack([self.gradients(inputs, i) for i in range(self.n_scores)], axis=1)
+        own = by_logit[rows, wanted]
+        last = self.layers[-1]
+        if last.activation is Activation.SOFTMAX and self.n_scores > 1:
+            share = scores[rows, wanted][:, None]
+            return np.asarray(share * (own - np.einsum("nk,nki->ni", scores, by_logit)))
+        activation = Activation.SIGMOID if last.activation in _PROBABILITIES else last.activation
+        slopes = DERIVATIVES[activation](logits, scores, last.slope)
+        return np.asarray(own * slopes[rows, wanted][:, None])
+
+    def _to_scores(self, logits: FloatArray) -> FloatArray:
+        """The last activation; in place where it can be."""
         last = self.layers[-1]
         if last.activation is Activation.SOFTMAX:
             return sigmoid(logits) if self._is_difference else softmax(logits)

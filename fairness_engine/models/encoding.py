@@ -57,6 +57,18 @@ class CodesEncoder:
 
     plain = encode
 
+    def chain(self, rows: FloatArray, gradients: FloatArray) -> FloatArray:
+        """From derivatives by the inputs ``(n_rows, n_inputs)`` to derivatives by the columns ``(n_rows, n_columns)``.
+
+        Along categories whose codes are unevenly spaced, the slope is that between a category's neighbours.
+        """
+        by_column = np.zeros((len(rows), self._n_columns))
+        by_column[:, self.order] = gradients
+        for column, table in zip(self.order, self._tables, strict=True):
+            if table is not None and len(table) > 1:
+                by_column[:, column] *= np.gradient(table)[positions_of(rows[:, column])]
+        return by_column
+
     def affine(self) -> tuple[FloatArray, FloatArray] | None:
         """``(scale, shift)``, ``(n_columns,)`` each, when ``encode`` is ``scale * rows + shift``; else ``None``."""
         if not np.array_equal(self.order, np.arange(self._n_columns)):
@@ -88,6 +100,10 @@ class FoldedEncoder:
     def plain(self, rows: FloatArray) -> Any:
         """The inputs before folding."""
         return self.original.plain(rows)
+
+    def chain(self, rows: FloatArray, gradients: FloatArray) -> FloatArray:  # noqa: ARG002 - as CodesEncoder's
+        """Derivatives by the inputs are derivatives by the columns."""
+        return gradients
 
 
 class LabelsEncoder:

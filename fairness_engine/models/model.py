@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
 
 _ROUNDING_SAFETY = 8.0
@@ -128,6 +129,65 @@ class Model:
         variants = np.repeat(rows, len(values), axis=0)
         variants.reshape(len(rows), len(values), -1)[:, :, columns] = values
         return self.margins(variants)
+
+    def fast_scores(self, rows: FloatArray) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` in the arithmetic of ``margins``; for a search's guidance, not for verdicts."""
+        return self._by_block(rows, getattr(self.predictor, "fast_scores", self.predictor.predict))
+
+    def nearby_scores(self, rows: FloatArray, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``fast_scores`` of rows, and of each row with one column moved.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            columns: which columns move ``(n_moves,)``.
+            steps: by how much ``(n_rows, n_moves)``; a moved value must be one that the model can take.
+
+        Returns:
+            ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
+        """
+        shared = getattr(self.predictor, "nearby_scores", None)
+        if shared is not None and self.encoder.block_rows is None:
+            nearby: tuple[FloatArray, FloatArray] = shared(self.encoder.encode(rows), columns, steps)
+            return nearby
+        n_each = len(columns) + 1
+        near = np.repeat(rows[:, None, :], n_each, axis=1)
+        near[:, np.arange(1, n_each), columns] += steps
+        scores = self.fast_scores(near.reshape(len(rows) * n_each, -1)).reshape(len(rows), n_each, -1)
+        return scores[:, 0], scores[:, 1:]
+
+    @property
+    def has_gradient(self) -> bool:
+        """True when scores can be derived by the columns: a network that takes each column as one number."""
+        return hasattr(self.predictor, "score_gradients") and hasattr(self.encoder, "chain")
+
+    def gradients(self, rows: FloatArray, classes: IntArray | None = None) -> FloatArray:
+        """True derivatives of a score by the columns ``(n_rows, n_columns)``; see ``has_gradient``.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            classes: for more than two classes: whose score, by row ``(n_rows,)``; two classes have one score, of class 1.
+
+        Raises:
+            ModelError: the model has no gradient.
+        """
+        if not self.has_gradient:
+            raise ModelError(
+                "This technique needs a network that takes every column as one number, got another kind of model. "
+                "Choose MAFT, which estimates gradients for any model."
+            )
+        chain: Callable[[FloatArray, FloatArray], FloatArray] = getattr(self.encoder, "chain")  # noqa: B009 - optional
+        gradient: Callable[..., FloatArray] = getattr(self.predictor, "score_gradients")  # noqa: B009 - optional
+        return chain(rows, gradient(self.encoder.encode(rows), classes))
+
+    @property
+    def shares_variants(self) -> bool:
+        """True when the variants of a row are evaluated together, and their margins give their scores."""
+        return hasattr(self.predictor, "scores_of") and self.encoder.block_rows is None
+
+    def scores_of(self, margins: FloatArray) -> FloatArray:
+        """The scores that margins ``(n_rows, n_scores)`` belong to; for models that share variants."""
+        convert: Callable[[FloatArray, float], FloatArray] = getattr(self.predictor, "scores_of")  # noqa: B009 - optional
+        return convert(margins, self.threshold)
 
     def exact_margins(self, rows: FloatArray) -> FloatArray:
         """As ``margins``, in the predictor's full precision: ``(n_rows, n_scores)``."""

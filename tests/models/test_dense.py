@@ -217,3 +217,51 @@ def test_a_chain_refuses_what_cannot_be():
         DenseChain(3).scale(np.ones(2), 0.0)
     with pytest.raises(ModelError, match="finite"):
         DenseChain(3).scale(np.full(3, np.inf), 0.0)
+
+
+NETWORKS = {
+    "sigmoid": random_network((6, 9, 5, 1)),
+    "two shares": random_network((6, 9, 2), Activation.SOFTMAX),
+    "three shares": random_network((6, 9, 3), Activation.SOFTMAX),
+    "logit": random_network((6, 4, 1), Activation.LINEAR),
+    "tanh": random_network((6, 4, 1), Activation.TANH),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_nearby_scores_are_those_of_the_moved_rows(name: str):
+    network, columns = NETWORKS[name], np.array([0, 2, 5])
+    steps = RNG.normal(size=(len(ROWS), 3))
+    own, moved = network.nearby_scores(ROWS, columns, steps)
+    assert np.allclose(own, network.predict(ROWS), atol=1e-5)
+    for i, column in enumerate(columns):
+        rows = ROWS.copy()
+        rows[:, column] += steps[:, i]
+        assert np.allclose(moved[:, i], network.predict(rows), atol=1e-5)
+    one, near = network.nearby_scores(ROWS[7:8], columns, steps[7:8])  # a row does not depend on those beside it
+    assert (one == own[7:8]).all()
+    assert (near == moved[7:8]).all()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_margins_lead_back_to_their_scores(name: str):
+    network = NETWORKS[name]
+    for threshold in (0.2, 0.5):
+        assert np.allclose(
+            network.scores_of(network.margins(ROWS, threshold), threshold), network.predict(ROWS), atol=1e-5
+        )
+    assert np.allclose(network.fast_scores(ROWS), network.predict(ROWS), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_score_gradients_agree_with_finite_differences(name: str):
+    network, rows = NETWORKS[name], ROWS[:200]
+    classes = RNG.integers(network.n_scores, size=len(rows))
+    gradients = network.score_gradients(rows, classes)
+    lines, h = np.arange(len(rows)), 1e-6
+    for j in range(6):
+        ahead, behind = rows.copy(), rows.copy()
+        ahead[:, j] += h
+        behind[:, j] -= h
+        slope = (network.predict(ahead) - network.predict(behind))[lines, classes] / (2 * h)
+        assert np.allclose(gradients[:, j], slope, rtol=1e-4, atol=1e-6)

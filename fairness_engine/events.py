@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +24,8 @@ IntArray = NDArray[np.int64]
 
 _ARRAY_DTYPES = {"float64": np.float64, "int64": np.int64}
 MAX_LINE_BYTES = 256_000_000
+NOT_MEASURED = -1
+"""``Pairs.n_unseen`` of a pair whose plausibility is not known."""
 
 
 class StopReason(StrEnum):
@@ -46,6 +48,9 @@ class Pairs:
             there are more than two.
         decision_first, decision_second: their classes ``(n_pairs,)``.
         evaluation: evaluations spent when the pair was found ``(n_pairs,)``; the order of discovery.
+        distance: from the nearest real row ``(n_pairs,)``, 0 to 1; NaN where it was not measured (see ``plausibility``).
+        n_unseen: pairs of values of the person that never occur together in the data though they should ``(n_pairs,)``;
+            -1 where it was not measured.
     """
 
     first: FloatArray
@@ -55,25 +60,35 @@ class Pairs:
     decision_first: IntArray
     decision_second: IntArray
     evaluation: IntArray
+    distance: FloatArray = field(default_factory=lambda: np.empty(0))
+    n_unseen: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        """What was left out was not measured."""
+        n = len(self.first)
+        if n and not self.distance.size:
+            object.__setattr__(self, "distance", np.full(n, np.nan))
+        if n and not self.n_unseen.size:
+            object.__setattr__(self, "n_unseen", np.full(n, NOT_MEASURED))
 
     def __len__(self) -> int:
         return len(self.first)
 
     def __getitem__(self, index: slice | NDArray[np.bool_] | IntArray) -> Pairs:
-        return Pairs(*(getattr(self, field.name)[index] for field in fields(self)))
+        return Pairs(*(getattr(self, each.name)[index] for each in fields(self)))
 
     @staticmethod
     def empty(n_columns: int) -> Pairs:
         """No pairs."""
         rows, numbers, codes = np.empty((0, n_columns)), np.empty(0), np.empty(0, np.int64)
-        return Pairs(rows, rows, numbers, numbers, codes, codes, codes)
+        return Pairs(rows, rows, numbers, numbers, codes, codes, codes, numbers, codes)
 
     @staticmethod
     def concatenate(batches: list[Pairs], n_columns: int) -> Pairs:
         """All batches, in order."""
         if not batches:
             return Pairs.empty(n_columns)
-        return Pairs(*(np.concatenate([getattr(b, field.name) for b in batches]) for field in fields(Pairs)))
+        return Pairs(*(np.concatenate([getattr(b, each.name) for b in batches]) for each in fields(Pairs)))
 
 
 @dataclass(frozen=True)
@@ -128,6 +143,14 @@ class GroupScored:
 
 
 @dataclass(frozen=True)
+class ResultReady:
+    """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count`` or ``split``; plain JSON."""
+
+    name: str
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Stopped:
     """The one last event of a run that ended as it should."""
 
@@ -146,9 +169,9 @@ class Failed:
     message: str
 
 
-Event = Step | Progress | PairsFound | ShareEstimated | GroupScored | Stopped | Failed
+Event = Step | Progress | PairsFound | ShareEstimated | GroupScored | ResultReady | Stopped | Failed
 _EVENTS: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (Step, Progress, PairsFound, ShareEstimated, GroupScored, Stopped, Failed)
+    cls.__name__: cls for cls in (Step, Progress, PairsFound, ShareEstimated, GroupScored, ResultReady, Stopped, Failed)
 }
 
 
@@ -183,11 +206,11 @@ def from_line(line: str) -> Event:
 
 
 def _read_pairs(body: dict[str, Any]) -> Pairs:
-    pairs = Pairs(**{field.name: unpack_array(body[field.name]) for field in fields(Pairs)})
+    pairs = Pairs(**{each.name: unpack_array(body[each.name]) for each in fields(Pairs)})
     n = len(pairs.first)
     if pairs.first.ndim != 2 or pairs.first.shape != pairs.second.shape:
         raise ValueError("rows of pairs")
-    if any(getattr(pairs, field.name).shape != (n,) for field in fields(Pairs)[2:]):
+    if any(getattr(pairs, each.name).shape != (n,) for each in fields(Pairs)[2:]):
         raise ValueError("columns of pairs")
     return pairs
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fairness_engine.events import (
     Pairs,
     PairsFound,
     Progress,
+    ResultReady,
     Stopped,
     StopReason,
     from_line,
@@ -33,6 +35,20 @@ def test_pairs_keep_every_bit() -> None:
     assert back.pairs.evaluation.dtype == np.int64
 
 
+def test_pairs_that_were_not_measured_say_so_and_measured_ones_keep_their_figures() -> None:
+    pairs = some_pairs()
+    assert np.isnan(pairs.distance).all()
+    assert (pairs.n_unseen == -1).all()
+    measured = replace(pairs, distance=np.array([0.0, 0.1, 0.2]), n_unseen=np.array([0, 1, 2]))
+    both = Pairs.concatenate([measured[1:], pairs[:1]], 4)
+    assert both.distance[:2].tolist() == [0.1, 0.2]
+    assert np.isnan(both.distance[2])
+    assert both.n_unseen.tolist() == [1, 2, -1]
+    back = from_line(to_line(PairsFound(measured)))
+    assert isinstance(back, PairsFound)
+    assert (back.pairs.distance == measured.distance).all()
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -40,6 +56,7 @@ def test_pairs_keep_every_bit() -> None:
         Stopped(StopReason.FOUND, 1, 0.5, 2, 3, 4),
         Failed("sorry"),
         GroupScored(0.1, (0.2, 0.3), (2, 3), ("F", "M")),
+        ResultReady("split", {"seed": [3, 1]}),
     ],
 )
 def test_events_are_equal_after_their_line(event: object) -> None:

@@ -5,6 +5,7 @@ Nothing is believed: types, ranges and shapes are checked, and that the two pers
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from typing import Any
@@ -19,6 +20,7 @@ from fairness_engine.events import (
     Pairs,
     PairsFound,
     Progress,
+    ResultReady,
     ShareEstimated,
     Step,
     Stopped,
@@ -34,6 +36,8 @@ WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
+_RESULTS = ("plausibility", "diversity", "count", "split")
+_MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
 
@@ -111,6 +115,8 @@ class Fold:
                     self._curve = self._curve[::2]
             case GroupScored():
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
+            case ResultReady():
+                self._store.set_result(self._run_id, event.name, _checked_result(event))
             case Stopped():
                 _check_counts(event)
                 _check_numbers(event.n_rejected)
@@ -168,6 +174,19 @@ def _group_score(event: GroupScored) -> dict[str, Any]:
     _check_numbers(event.score, *event.shares, whole=False)
     _check_numbers(*event.counts)
     return {"score": event.score, "shares": list(event.shares), "counts": list(event.counts), "groups": groups}
+
+
+def _checked_result(event: ResultReady) -> dict[str, Any]:
+    """The content of a result, as far as it can be judged without knowing what it says."""
+    if event.name not in _RESULTS or not isinstance(event.content, dict):
+        raise ProcessError(_PROTOCOL + "it sent a result that nobody asked for.")
+    try:
+        text = json.dumps(event.content, allow_nan=False)
+    except ValueError:
+        raise ProcessError(_PROTOCOL + "it sent a result with a number that is not finite.") from None
+    if len(text) > _MAX_RESULT_CHARACTERS:
+        raise ProcessError(_PROTOCOL + f"it sent a result of {len(text):,} characters.")
+    return event.content
 
 
 def _check_numbers(*values: Any, whole: bool = True) -> None:

@@ -20,6 +20,8 @@ from fairness_engine.runs.config import RunConfig
 
 _NUMBERS = {"score_a": "score_first", "score_b": "score_second"}
 _CODES = {"decision_a": "decision_first", "decision_b": "decision_second", "evaluation": "evaluation"}
+_MEASURED = {"distance": "distance", "n_unseen": "n_unseen"}
+"""Columns that files of earlier versions lack."""
 
 
 def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
@@ -27,7 +29,7 @@ def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
     names = config.schema.names
     columns: dict[str, Any] = {f"a.{name}": pairs.first[:, i] for i, name in enumerate(names)}
     columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.protected}
-    columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES}.items()}
+    columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES, **_MEASURED}.items()}
     table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
     temporary = path.with_suffix(".tmp")
     pq.write_table(table, temporary, compression="zstd")
@@ -50,7 +52,12 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
         second = first.copy()
         for name in config.scope.protected:
             second[:, config.schema.index(name)] = table[f"b.{name}"].to_numpy()
-        values = {field: table[name].to_numpy().copy() for name, field in {**_NUMBERS, **_CODES}.items()}
+        present = {
+            **_NUMBERS,
+            **_CODES,
+            **{name: field for name, field in _MEASURED.items() if name in table.schema.names},
+        }
+        values = {field: table[name].to_numpy().copy() for name, field in present.items()}
     except (pa.ArrowException, KeyError) as error:
         raise RunError(f"The stored pairs in {path.name} are damaged ({type(error).__name__}). Run again.") from None
     return Pairs(first, second, **values)

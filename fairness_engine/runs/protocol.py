@@ -69,12 +69,13 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
     """
     n = len(pairs)
     numbers = (pairs.first, pairs.second, pairs.score_first, pairs.score_second)
-    codes = (pairs.decision_first, pairs.decision_second, pairs.evaluation)
+    codes = (pairs.decision_first, pairs.decision_second, pairs.evaluation, pairs.n_unseen)
     is_right = (
         pairs.first.shape == pairs.second.shape == (n, n_columns)
         and all(array.dtype == np.float64 and bool(np.isfinite(array).all()) for array in numbers)
         and all(array.dtype == np.int64 for array in codes)
-        and all(array.shape == (n,) for array in (*numbers[2:], *codes))
+        and pairs.distance.dtype == np.float64
+        and all(array.shape == (n,) for array in (*numbers[2:], *codes, pairs.distance))
     )
     if not is_right:
         raise ProcessError("The model's process broke its protocol: it sent pairs of the wrong shape.")

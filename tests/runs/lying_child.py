@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.events import Pairs, PairsFound, Progress, Stopped, StopReason, to_line
+from fairness_engine.events import Pairs, PairsFound, Progress, ResultReady, Stopped, StopReason, to_line
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--scratch")
@@ -99,6 +99,12 @@ def misbehave() -> None:
         say(
             '{"event": "ShareEstimated", "share": 2.0, "low": 0, "high": 1, "n_hits": 1, "n": 1, "distribution": "uniform"}'
         )
+    elif MODE == "unknown result":
+        say(to_line(ResultReady("verdict", {"n": 1})))
+    elif MODE == "endless result":
+        say(to_line(ResultReady("split", {"ranks": list(range(100_000))})))
+    elif MODE == "infinite result":
+        say(to_line(ResultReady("count", {"share": float("inf")})))
     elif MODE == "after the end":
         say(stopped())
         say(to_line(Progress(1, 0.1, 1, 1)))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from worker_cases import census_config
 
 from fairness_engine.events import Pairs
 from fairness_engine.runs import pairs_writer
+from fairness_engine.runs.pairs_file import read_pairs, write_pairs
 from fairness_engine.runs.pairs_writer import PairsWriter
 from fairness_engine.runs.store import RunStore
 
@@ -22,7 +24,7 @@ def numbered(start: int, n: int) -> Pairs:
     second = first.copy()
     second[:, SEX] += 1
     order = np.arange(start, start + n, dtype=np.int64)
-    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order)
+    return Pairs(first, second, order / 3, order / 7, order % 2, 1 - order % 2, order, order / 11, order % 3)
 
 
 @pytest.fixture
@@ -35,6 +37,16 @@ def assert_all_there(store: RunStore, run_id: str, n: int) -> None:
     assert store.n_pairs(run_id) == len(pairs) == n
     for name in Pairs.__dataclass_fields__:
         assert np.array_equal(getattr(pairs, name), getattr(expected, name)), name
+
+
+def test_a_file_of_an_earlier_version_reads_as_not_measured(store: RunStore, tmp_path: Path) -> None:
+    config, file = census_config(store), tmp_path / "pairs.parquet"
+    write_pairs(file, numbered(0, 5), config)
+    pq.write_table(pq.read_table(file).drop_columns(["distance", "n_unseen"]), file)
+    pairs = read_pairs(file, config)
+    assert np.isnan(pairs.distance).all()
+    assert pairs.n_unseen.tolist() == [-1] * 5
+    assert np.array_equal(pairs.first, numbered(0, 5).first)
 
 
 def test_many_small_batches_come_back_in_order_from_few_files(store: RunStore) -> None:

@@ -6,6 +6,7 @@ is too near the threshold are decided again at full precision.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -15,14 +16,15 @@ from numpy.typing import NDArray
 
 from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
-from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated, Stopped, StopReason
+from fairness_engine.events import Event, FloatArray, IntArray, Progress, ResultReady, Stopped, StopReason
 from fairness_engine.models.model import Model
 
 MAX_ROWS = 1e9
 """Individuals times variants that are still counted: a matter of minutes with a small network."""
-EXACT = "exact"
-"""What ``ShareEstimated.distribution`` says of a share that no draw was needed for."""
+_MAX_INNER_ROWS = 256
+"""Rows that one outer row stands for, so that a slow model can still be cancelled."""
 _BLOCK_ROWS = 1 << 16
+_BLOCK_SECONDS = 0.1
 _REPORT_SECONDS = 0.25
 
 BoolArray = NDArray[np.bool_]
@@ -52,8 +54,8 @@ def run_exact(
         max_seconds: greater than 0; the count is given up after it.
 
     Yields:
-        ``Progress`` at most four times a second; at the end of a whole count one ``ShareEstimated`` of distribution
-        ``exact``, whose interval is the share itself; and one ``Stopped``, last. A count that was ended early
+        ``Progress`` at most four times a second; at the end of a whole count one ``ResultReady`` named ``count`` with
+        ``n_discriminatory``, ``n_individuals`` and ``share``; and one ``Stopped``, last. A count that was ended early
         gives no share: what it went through is no sample of the domain.
 
     Raises:
@@ -63,26 +65,25 @@ def run_exact(
     """
     _check(domain, max_seconds)
     n_individuals = int(domain.n_individuals)
-    n_in_block = max(1, _BLOCK_ROWS // domain.n_variants)
     started = last_report = time.perf_counter()
     n = n_found = evaluations = 0
     reason = None
+    blocks = decide_all(model, domain)
     while n < n_individuals:
         now = time.perf_counter()
         reason = _why_stop(is_cancelled, now - started, max_seconds)
         if reason is not None:
             break
-        rows = individuals(domain, n, min(n + n_in_block, n_individuals))
-        verdicts, n_evaluated = decide_individuals(model, domain, rows)
-        n, n_found, evaluations = n + len(rows), n_found + int(verdicts.sum()), evaluations + n_evaluated
+        verdicts, n_evaluated = next(blocks)
+        n, n_found, evaluations = n + len(verdicts), n_found + int(verdicts.sum()), evaluations + n_evaluated
         if now - last_report >= _REPORT_SECONDS:
             last_report = now
             yield Progress(evaluations, now - started, n, n_found, "counting")
     seconds = time.perf_counter() - started
     yield Progress(evaluations, seconds, n, n_found, "counting")
     if n == n_individuals:
-        share = n_found / n_individuals
-        yield ShareEstimated(share, share, share, n_found, n_individuals, EXACT)
+        content = {"n_discriminatory": n_found, "n_individuals": n, "share": n_found / n}
+        yield ResultReady("count", content)
     yield Stopped(reason or StopReason.EXHAUSTED, evaluations, seconds, n, n_found)
 
 
@@ -115,35 +116,98 @@ def individuals(domain: Domain, start: int, stop: int) -> FloatArray:
 
     Numbers are mixed-radix over the free columns, the last one fastest; protected columns hold their lowest value.
     """
-    free = domain.free
+    return _combinations(domain, domain.free, start, stop)
+
+
+def _combinations(domain: Domain, columns: IntArray, start: int, stop: int) -> FloatArray:
+    """Rows number ``start`` to ``stop - 1`` of those that differ in some columns only; the others hold their lowest value."""
     rows = np.tile(domain.low, (stop - start, 1))
-    if not len(free):
+    if not len(columns):
         return rows
-    shape = tuple(int(count) for count in domain.n_values[free])
+    shape = tuple(int(count) for count in domain.n_values[columns])
     digits = np.unravel_index(np.arange(start, stop), shape)
-    for column, digit in zip(free, digits, strict=True):
+    for column, digit in zip(columns, digits, strict=True):
         rows[:, column] += domain.unit[column] * digit
     return rows
 
 
-def decide_individuals(model: Model, domain: Domain, rows: FloatArray) -> tuple[BoolArray, int]:
-    """Which rows are discriminatory ``(n_rows,)``, and how many rows the model decided for it."""
-    n_variants = domain.n_variants
+def decide_all(model: Model, domain: Domain) -> Iterator[tuple[BoolArray, int]]:
+    """Which individuals are discriminatory, in the order of ``individuals``, and how many rows the model decided for it.
+
+    The last columns are treated like the protected ones: all combinations of their values are variants of one outer row.
+    A network then computes its first layer once an outer row, and hardly any row is ever written out.
+
+    Yields:
+        ``(is_discriminatory (n,), n_evaluated)`` a block of about ``_BLOCK_SECONDS``.
+    """
+    n_outer_columns, n_inner = _split(domain)
+    outer, inner = domain.free[:n_outer_columns], domain.free[n_outer_columns:]
+    n_outer = int(np.prod(domain.n_values[outer]))
+    columns = np.concatenate([inner, domain.protected])
+    inner_values = _combinations(domain, inner, 0, n_inner)[:, inner]
+    values = np.array([(*a, *b) for a, b in itertools.product(inner_values.tolist(), domain.variant_values.tolist())])
+    size, done = 1, 0
+    while done < n_outer:
+        rows = _combinations(domain, outer, done, min(done + size, n_outer))
+        started = time.perf_counter()
+        decided = _decide(model, domain, rows, columns, values)
+        seconds = time.perf_counter() - started
+        yield decided
+        done += len(rows)
+        if seconds > _BLOCK_SECONDS:
+            size = max(1, size // 2)
+        elif 2 * size * len(values) <= _BLOCK_ROWS:
+            size *= 2
+
+
+def _split(domain: Domain) -> tuple[int, int]:
+    """How many free columns are outer, and how many combinations the others have."""
+    n_outer, n_inner = len(domain.free), 1
+    for column in domain.free[::-1]:
+        n_values = int(domain.n_values[column])
+        if n_inner * n_values * domain.n_variants > _MAX_INNER_ROWS:
+            break
+        n_outer, n_inner = n_outer - 1, n_inner * n_values
+    return n_outer, n_inner
+
+
+def _decide(
+    model: Model, domain: Domain, rows: FloatArray, columns: IntArray, values: FloatArray
+) -> tuple[BoolArray, int]:
+    """Verdicts on the individuals of some outer rows, and how many rows the model decided.
+
+    Args:
+        model, domain: what is assessed, and where.
+        rows: outer rows ``(n_outer, n_columns)``.
+        columns: the inner and the protected columns.
+        values: what they hold ``(n_inner * n_variants, len(columns))``, the variants of an individual together.
+    """
+    n_variants, n_rows = domain.n_variants, len(rows) * len(values)
     if domain.scope.score_gap > 0 or not model.is_binary:
-        return _by_scores(model, domain, domain.variants(rows)), len(rows) * n_variants
-    margins = model.variant_margins(rows, domain.protected, domain.variant_values)[:, 0].reshape(-1, n_variants)
-    verdicts: BoolArray = np.asarray((margins > model.rounding).any(axis=1) & (margins <= -model.rounding).any(axis=1))
-    unsure = np.flatnonzero(~verdicts & (np.abs(margins) <= model.rounding).any(axis=1))
+        every = np.repeat(rows, len(values), axis=0)
+        every.reshape(len(rows), len(values), -1)[:, :, columns] = values
+        return _by_scores(model, domain, every), n_rows
+    margins = model.variant_margins(rows, columns, values)[:, 0].reshape(-1, n_variants)
+    lowest, highest = margins[:, 0].copy(), margins[:, 0].copy()
+    for i in range(1, n_variants):  # a reduction along a short last axis is thirty times slower
+        np.minimum(lowest, margins[:, i], out=lowest)
+        np.maximum(highest, margins[:, i], out=highest)
+    verdicts: BoolArray = (highest > model.rounding) & (lowest <= -model.rounding)
+    unsure = np.flatnonzero(~verdicts & (lowest <= model.rounding) & (highest > -model.rounding))
     if len(unsure):
-        verdicts[unsure] = _by_scores(model, domain, domain.variants(rows[unsure]))
-    return verdicts, (len(rows) + len(unsure)) * n_variants
+        n_inner = len(values) // n_variants
+        again = np.repeat(rows[unsure // n_inner], n_variants, axis=0)
+        places = (unsure % n_inner)[:, None] * n_variants + np.arange(n_variants)
+        again[:, columns] = values[places.ravel()]
+        verdicts[unsure] = _by_scores(model, domain, again)
+    return verdicts, n_rows + len(unsure) * n_variants
 
 
-def _by_scores(model: Model, domain: Domain, variants: FloatArray) -> BoolArray:
-    """As ``decide_individuals``, from full scores of ``variants (n_rows, n_variants, n_columns)``."""
-    scores = model.scores(variants.reshape(-1, domain.n_columns))
+def _by_scores(model: Model, domain: Domain, rows: FloatArray) -> BoolArray:
+    """Verdicts from full scores of ``rows (n_individuals * n_variants, n_columns)``, the variants of an individual together."""
+    scores = model.scores(rows)
     if domain.scope.score_gap > 0:
-        by_row = scores.reshape(len(variants), domain.n_variants, -1)
+        by_row = scores.reshape(len(rows) // domain.n_variants, domain.n_variants, -1)
         return np.asarray(np.ptp(by_row, axis=1).max(axis=1) > domain.scope.score_gap)
-    decisions = model.decide(scores).reshape(len(variants), domain.n_variants)
+    decisions = model.decide(scores).reshape(-1, domain.n_variants)
     return np.asarray(decisions.min(axis=1) != decisions.max(axis=1))

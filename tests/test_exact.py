@@ -7,34 +7,42 @@ import pytest
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import SettingError
-from fairness_engine.events import Event, Progress, ShareEstimated, Stopped, StopReason
-from fairness_engine.exact import can_count, individuals, n_rows_to_count, run_exact
+from fairness_engine.events import Event, Progress, ResultReady, Stopped, StopReason
+from fairness_engine.exact import can_count, decide_all, individuals, n_rows_to_count, run_exact
 from fairness_engine.models.model import Model
 from fairness_engine.schema import Column, Kind, Schema
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
-def whole_count(model: Model, domain: Domain) -> ShareEstimated:
+def whole_count(model: Model, domain: Domain) -> int:
+    """How many individuals are discriminatory; what is said of them must agree."""
     events = list(run_exact(model, domain))
-    assert isinstance(events[-1], Stopped)
-    assert events[-1].reason is StopReason.EXHAUSTED
-    (share,) = [event for event in events if isinstance(event, ShareEstimated)]
-    return share
+    stopped = events[-1]
+    assert isinstance(stopped, Stopped)
+    assert stopped.reason is StopReason.EXHAUSTED
+    (count,) = [event for event in events if isinstance(event, ResultReady)]
+    n = count.content["n_discriminatory"]
+    assert count.name == "count"
+    assert count.content == {
+        "n_discriminatory": n,
+        "n_individuals": domain.n_individuals,
+        "share": stopped.n_found / stopped.n_tried,
+    }
+    assert (stopped.n_found, stopped.n_tried) == (n, domain.n_individuals)
+    return int(n)
 
 
 @pytest.mark.parametrize("protected", [("sex",), ("job",), ("age",), ("sex", "age"), ("wealth",)])
 def test_the_count_is_that_of_enumeration(protected: tuple[str, ...]) -> None:
     domain, model = small_domain(protected), function_model(biased_score)
-    share = whole_count(model, domain)
     truth = len(true_keys(model, domain))
-    assert (share.n_hits, share.n, share.distribution) == (truth, domain.n_individuals, "exact")
-    assert share.low == share.share == share.high == pytest.approx(truth / domain.n_individuals)
+    assert whole_count(model, domain) == truth
     assert (truth > 0) == (protected != ("job",))
 
 
 def test_the_count_by_hand() -> None:
     # women of 6 ages (20-25), 4 hours (3-6) and 3 jobs are refused where wealth of 0.75 or 1 would decide
-    assert whole_count(function_model(biased_score), small_domain()).n_hits == 6 * 4 * 3 * 2
+    assert whole_count(function_model(biased_score), small_domain()) == 6 * 4 * 3 * 2
 
 
 def test_every_individual_comes_once_and_lies_in_the_domain() -> None:
@@ -49,7 +57,7 @@ def test_scores_that_differ_by_the_gap_count() -> None:
     domain = small_domain(score_gap=0.35)
     model = function_model(biased_score)
     scores = model.scores(domain.variants(individuals(domain, 0, 1500)).reshape(-1, 5)).reshape(-1, 2)
-    assert whole_count(model, domain).n_hits == int((np.abs(scores[:, 0] - scores[:, 1]) > 0.35).sum()) == 216
+    assert whole_count(model, domain) == int((np.abs(scores[:, 0] - scores[:, 1]) > 0.35).sum()) == 216
 
 
 def three_scores(rows: np.ndarray) -> np.ndarray:
@@ -59,9 +67,9 @@ def three_scores(rows: np.ndarray) -> np.ndarray:
 def test_more_than_two_classes() -> None:
     domain = small_domain()
     # men: class 1 up to a wealth of 0.5; women: class 2; from 0.75 on everybody class 0
-    assert whole_count(function_model(three_scores, 3), domain).n_hits == 900
-    assert whole_count(function_model(three_scores, 3), small_domain(score_gap=0.19)).n_hits == 1500
-    assert whole_count(function_model(three_scores, 3), small_domain(score_gap=0.21)).n_hits == 0
+    assert whole_count(function_model(three_scores, 3), domain) == 900
+    assert whole_count(function_model(three_scores, 3), small_domain(score_gap=0.19)) == 1500
+    assert whole_count(function_model(three_scores, 3), small_domain(score_gap=0.21)) == 0
 
 
 class RoughPredictor:
@@ -90,14 +98,38 @@ def test_rows_near_the_threshold_are_decided_at_full_precision() -> None:
 
     rough = RoughPredictor(near)
     model = Model(rough, rough, rounding=0.06)
-    assert whole_count(model, small_domain()).n_hits == len(true_keys(function_model(near), small_domain())) == 150
+    assert whole_count(model, small_domain()) == len(true_keys(function_model(near), small_domain())) == 150
+
+
+@pytest.mark.parametrize("inner_rows", [1, 7, 100, 10**6])
+@pytest.mark.parametrize("block_seconds", [0.0, 60.0])
+@pytest.mark.parametrize("kind", ["sure", "rough", "gap", "classes"])
+def test_verdicts_come_in_the_order_of_individuals_however_they_are_blocked(
+    inner_rows: int, block_seconds: float, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairness_engine.exact._MAX_INNER_ROWS", inner_rows)
+    monkeypatch.setattr("fairness_engine.exact._BLOCK_SECONDS", block_seconds)
+    domain = small_domain(("sex", "job"), score_gap=0.35 if kind == "gap" else 0.0)
+    rough = RoughPredictor(biased_score)
+    model = Model(rough, rough, rounding=0.06) if kind == "rough" else function_model(biased_score)
+    if kind == "classes":
+        model = function_model(three_scores, 3)
+    verdicts = np.concatenate([verdicts for verdicts, _ in decide_all(model, domain)])
+    n = int(domain.n_individuals)
+    scores = model.scores(domain.variants(individuals(domain, 0, n)).reshape(-1, 5))
+    decisions = model.decide(scores).reshape(n, -1)
+    truth = decisions.min(axis=1) != decisions.max(axis=1)
+    if kind == "gap":
+        truth = np.ptp(scores.reshape(n, -1), axis=1) > 0.35
+    assert 0 < truth.sum() < n
+    assert (verdicts == truth).all()
 
 
 def test_a_count_that_is_cancelled_gives_no_share() -> None:
     asked = iter([False, False, *[True] * 100])
     domain = Domain(wide_schema(), Scope(("sex",)))
     events: list[Event] = list(run_exact(function_model(lambda rows: rows[:, 0]), domain, lambda: next(asked)))
-    assert not [event for event in events if isinstance(event, ShareEstimated)]
+    assert not [event for event in events if isinstance(event, ResultReady)]
     stopped = events[-1]
     assert isinstance(stopped, Stopped)
     assert stopped.reason is StopReason.CANCELLED
@@ -132,8 +164,7 @@ def wide_schema(n: int = 1000) -> Schema:
 
 def test_only_protected_columns_make_one_individual() -> None:
     domain = Domain(Schema((Column("age", Kind.INTEGER, minimum=0, maximum=9),)), Scope(("age",)))
-    share = whole_count(function_model(lambda rows: rows[:, 0] / 9), domain)
-    assert (share.n_hits, share.n) == (1, 1)
+    assert whole_count(function_model(lambda rows: rows[:, 0] / 9), domain) == 1
 
 
 def test_what_cannot_be_counted_is_refused() -> None:

@@ -14,7 +14,7 @@ from fairness_engine.dataset import infer_schema, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import DataError
 from fairness_engine.estimate import interval, run_estimate
-from fairness_engine.events import ShareEstimated, Stopped
+from fairness_engine.events import ResultReady, ShareEstimated, Stopped
 from fairness_engine.exact import run_exact
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
@@ -113,10 +113,11 @@ def test_the_exact_count_of_the_model_is_the_truth(protected: tuple[str, ...]) -
     sample = find_sample("recidivism")
     truth = next(s for s in sample.read_truth()["shares"] if s["protected"] == list(protected))
     domain = Domain(sample.schema_for(sample.model("recidivism_planted")), Scope(protected))
-    (share,) = [
-        e for e in run_exact(opened("recidivism", "recidivism_planted"), domain) if isinstance(e, ShareEstimated)
-    ]
-    assert (share.n_hits, share.n) == (truth["n_discriminatory"], truth["n_individuals"])
+    (count,) = [e for e in run_exact(opened("recidivism", "recidivism_planted"), domain) if isinstance(e, ResultReady)]
+    assert (count.content["n_discriminatory"], count.content["n_individuals"]) == (
+        truth["n_discriminatory"],
+        truth["n_individuals"],
+    )
 
 
 @by_model([pair for pair in EXACT if "planted" in pair[1].name])

@@ -29,6 +29,7 @@ class RunKind(StrEnum):
 
     SEARCH = "search"
     ESTIMATE = "estimate"
+    COUNT = "count"
 
 
 @cache
@@ -50,13 +51,13 @@ class RunConfig:
     """One run, completely: the same configuration gives the same pairs.
 
     Args:
-        kind: search or estimate.
+        kind: search, estimate or exact count.
         data_id, model_id: files of the store (their content is in the id).
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
-        technique: name in ``search.registry``; empty for an estimate.
+        technique: name in ``search.registry``; empty for an estimate and a count.
         settings: of the technique, by name; what is not named keeps its default.
-        budget: when a search ends; an estimate ends with its samples, or by the limit of seconds.
+        budget: when a search ends; an estimate ends with its samples, a count with the space, or by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
         comparison: runs of one side-by-side comparison share this text.
         max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.

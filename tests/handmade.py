@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from fairness_engine.domain import Domain, Scope
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
+from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model, Output
+from fairness_engine.models.open import bind
 from fairness_engine.schema import Column, Kind, Schema
 
 
@@ -88,3 +93,26 @@ def true_keys(model: Model, domain: Domain) -> set[int]:
 def small_domain(protected: tuple[str, ...] = ("sex",), **scope: object) -> Domain:
     """The domain of ``small_schema``: 1,500 individuals with sex protected."""
     return Domain(small_schema(), Scope(protected, **scope))
+
+
+def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> DenseNetwork:
+    """ReLU layers of random weights over the columns of a domain, balanced so that every decision is common in it."""
+    rng = np.random.default_rng(seed)
+    widths = (domain.n_columns, 12, 8, n_outputs)
+    last = Activation.SIGMOID if n_outputs == 1 else Activation.SOFTMAX
+    layers = [
+        Layer(2 * rng.normal(size=(a, b)) / np.sqrt(a), rng.normal(size=b), Activation.RELU if i < 2 else last)
+        for i, (a, b) in enumerate(itertools.pairwise(widths))
+    ]
+    span = np.where(domain.high > domain.low, domain.high - domain.low, 1.0)
+    network = DenseNetwork(layers).with_affine_inputs(2 / span, -2 * domain.low / span - 1)
+    logits = network.logits(domain.sample(2000, rng))
+    balanced = replace(network.layers[-1], biases=network.layers[-1].biases - np.median(logits, axis=0))
+    return DenseNetwork((*network.layers[:-1], balanced))
+
+
+def network_model(domain: Domain | None = None, n_outputs: int = 1, seed: int = 0) -> Model:
+    """A model with a gradient: ``small_network`` over the columns of a domain."""
+    domain = domain or small_domain()
+    network = small_network(domain, n_outputs, seed)
+    return bind(network, CodesEncoder(domain.schema), domain.schema, favourable=1)

@@ -47,6 +47,7 @@ class FitCard:
         uses_protected: does any decision or score change with the column, by its name.
         not_taken: columns of the schema that are not among the model's inputs.
         is_deterministic: two evaluations of the same rows agree.
+        has_gradient: scores can be derived by the columns, which some techniques need.
         sample_rows: three rows: ``labels`` as people read them, ``received`` as the model gets them,
             ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
         warnings: one sentence each, with a remedy.
@@ -73,6 +74,7 @@ class FitCard:
     sample_rows: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     rows_per_second: float
+    has_gradient: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal card."""
@@ -81,13 +83,13 @@ class FitCard:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> FitCard:
-        """Read a card back.
+        """Read a card back; one that was made before ``has_gradient`` was asked is read too.
 
         Raises:
             ModelError: it is none.
         """
         names = {field.name for field in fields(cls)}
-        if not isinstance(content, Mapping) or set(content) != names:
+        if not isinstance(content, Mapping) or {*content, "has_gradient"} != names:
             raise ModelError("A fit card must hold its own fields, got others. Assess the model again.")
         values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}
         return cls(**values)
@@ -140,6 +142,7 @@ def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitC
         sample_rows=_shown_rows(model, schema, rows[:_N_SHOWN], scores[:_N_SHOWN], decisions[:_N_SHOWN]),
         warnings=(),
         rows_per_second=speed,
+        has_gradient=model.has_gradient,
     )
     n_nan = int(np.isnan(scores).any(axis=1).sum())
     notes = (*model.notes, *fit_warnings(card, n_differing, n_nan))

@@ -36,7 +36,7 @@ WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
-_RESULTS = ("plausibility", "diversity", "count", "split")
+_RESULTS = ("notes", "plausibility", "diversity", "count", "split")
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +14,8 @@ import numpy as np
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import FitError, ProcessError
-from fairness_engine.events import Event, FloatArray, pack_array, unpack_array
+from fairness_engine.errors import ProcessError
+from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -52,30 +53,27 @@ class Opened:
         return Domain(schema, self.scope, self.model.taken(schema.names))
 
     def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """The events of a run, searching or estimating.
+        """The events of a run: a search, an estimate or a count.
 
         Raises:
-            FitError: the model takes none of the protected attributes.
+            InputError: the model cannot be searched, or not with this technique; see ``requirements.check``.
         """
         from fairness_engine import kernels
+        from fairness_engine.exact import run_exact
+        from fairness_engine.search import requirements
+        from fairness_engine.search.registry import technique_named
 
-        self._refuse_blind_model()
-
+        technique = technique_named(config.technique) if config.kind is RunKind.SEARCH else None
+        notes = requirements.check(self.model, self.domain, self.dataset.rows, technique)
+        if notes:
+            yield ResultReady("notes", {"notes": list(notes)})
         kernels.warm_up()
         if config.kind is RunKind.ESTIMATE:
             yield from self._estimate(config, is_cancelled)
+        elif config.kind is RunKind.COUNT:
+            yield from run_exact(self.model, self.domain, is_cancelled, config.budget.max_seconds or math.inf)
         else:
             yield from self._search(config, is_cancelled)
-
-    def _refuse_blind_model(self) -> None:
-        """A model that takes no protected attribute decides all variants alike; to search it would only look like work."""
-        taken = self.model.taken(self.dataset.schema.names)
-        protected = self.domain.scope.protected
-        if not taken.intersection(protected):
-            raise FitError(
-                f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it decides all "
-                "variants alike by construction, and a search would find nothing. Compare groups instead."
-            )
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.search.registry import technique_named

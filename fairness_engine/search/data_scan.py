@@ -26,6 +26,7 @@ class DataScan:
     title: ClassVar[str] = "Data scan"
     summary: ClassVar[str] = "Tests every person of the data set. The place to start: all pairs are plausible."
     reference: ClassVar[str] = "baseline"
+    moves_rows: ClassVar[bool] = False
 
     batch: int = setting(4096, "Rows tested in one step.", minimum=1, maximum=1_000_000, unit="rows")
 

@@ -31,6 +31,7 @@ class RandomSearch:
     title: ClassVar[str] = "Random"
     summary: ClassVar[str] = "An honest baseline: people drawn at random. Use it beside every other technique."
     reference: ClassVar[str] = "THEMIS (Galhotra et al. 2017)"
+    moves_rows: ClassVar[bool] = False
 
     batch: int = setting(4096, "People drawn in one step.", minimum=1, maximum=1_000_000, unit="rows")
 

@@ -28,7 +28,9 @@ class Technique(Protocol):
     """One way to search for discriminatory pairs.
 
     Class attributes: ``name`` (command line, e.g. ``aequitas``), ``title`` (screens), ``summary`` (when to use it, one
-    line), ``reference`` (paper and algorithm number).
+    line), ``reference`` (paper and algorithm number). Optional claims that ``requirements.py`` reads: ``needs_gradient`` (of
+    the model, else it is refused), ``estimates_gradient`` (from scores, which labels hardly give), and ``moves_rows``, False
+    for one that works where no attribute may be moved.
     """
 
     name: ClassVar[str]

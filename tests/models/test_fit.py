@@ -18,9 +18,10 @@ from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.domain_values import sample_rows
+from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.fit import FitCard, assess_fit, auc
 from fairness_engine.models.model import Output, measure_rows_per_second
-from fairness_engine.models.open import open_model
+from fairness_engine.models.open import bind, open_model
 from fairness_engine.schema import ModelInput, Schema
 
 SCHEMA = numbers_schema()
@@ -67,6 +68,19 @@ def test_a_card_survives_json():
     assert FitCard.from_json(json.loads(json.dumps(card.to_json()))) == card
     with pytest.raises(ModelError, match="its own fields"):
         FitCard.from_json({"format": "x"})
+
+
+def test_a_card_that_was_stored_before_gradients_were_asked_about_is_read():
+    content = {name: value for name, value in card_of(share).to_json().items() if name != "has_gradient"}
+    assert FitCard.from_json(content).has_gradient is False
+    with pytest.raises(ModelError, match="its own fields"):
+        FitCard.from_json({**content, "has_slope": True})
+
+
+def test_the_card_says_whether_the_model_has_a_gradient():
+    assert card_of(share).has_gradient is False
+    network = bind(random_network((4, 3, 1)), CodesEncoder(SCHEMA), SCHEMA)
+    assert assess_fit(network, dataset(None), np.random.default_rng(0)).has_gradient is True
 
 
 @pytest.mark.parametrize(
@@ -258,7 +272,7 @@ from pathlib import Path
 import keras, numpy as np
 from keras import layers as L
 from fairness_engine.errors import EvenhandError
-from fairness_engine.models.open import open_model
+from fairness_engine.models.open import bind, open_model
 from fairness_engine.models.model import measure_rows_per_second
 from fairness_engine.schema import Column, Kind, Schema
 folder = Path(sys.argv[1])

@@ -1,0 +1,236 @@
+"""What a search needs of a model and a domain, said in one sentence before anything is searched.
+
+``check`` asks the model itself, in the process of the run. ``why_not`` and ``notes_of`` read the fit card, so that the app can
+say the same before a run is started; they know less, and leave to ``check`` what the card does not tell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.domain import Domain
+from fairness_engine.errors import FitError, ModelError, SettingError
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.model import Model, Output
+
+_SEED = 0
+_FIRST_EVALUATIONS = 64
+_MIN_PEOPLE, _ENOUGH_PEOPLE, _MAX_PEOPLE = 256, 512, 4096
+"""A verdict needs the first; people of one decision are tried up to the second, people of one score up to the last."""
+_MAX_SECONDS = 3.0
+
+
+def check(model: Model, domain: Domain, rows: FloatArray, technique: Any = None) -> tuple[str, ...]:
+    """Refuse a search that cannot find anything, and say what a reader should know of one that can.
+
+    A few people are tried with all their variants, half of them rows of the data and half uniform; as soon as two decisions
+    differ, that is enough. These evaluations are no technique's and not charged to its budget.
+
+    Args:
+        model, domain: what is assessed, and where.
+        rows: rows of the data ``(n_rows, n_columns)``; may be empty.
+        technique: the class of the technique or one of its kind; ``None`` for an estimate.
+
+    Returns:
+        Notes, one sentence or two each.
+
+    Raises:
+        FitError: the model takes none of the protected attributes, gives no numbers, or one score for everybody.
+        ModelError: the technique follows the true gradient, and the model has none.
+        SettingError: the technique moves attributes, and none may be moved.
+    """
+    notes = [*_on_protected(model, domain), *_on_technique(model, domain, technique)]
+    return (*notes, *_on_answers(model, _try_out(model, domain, rows), domain.scope.score_gap))
+
+
+# --- what the inputs tell -----------------------------------------------------------------------
+
+
+def _on_protected(model: Model, domain: Domain) -> Iterator[str]:
+    """A model that takes no protected attribute decides all variants alike; to search it would only look like work."""
+    protected = domain.scope.protected
+    taken = model.taken(domain.schema.names)
+    if not taken.intersection(protected):
+        raise FitError(
+            f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it decides all "
+            "variants alike by construction, and a search would find nothing. Compare groups instead."
+        )
+    for name, values in zip(protected, domain.variant_values.T, strict=True):
+        if name not in taken:
+            yield (
+                f"The model does not take '{name}', so nothing changes with it, and every person costs {len(set(values))} times the "
+                "evaluations needed. Leave it out of the protected attributes under Scope."
+            )
+
+
+def _on_technique(model: Model, domain: Domain, technique: Any) -> Iterator[str]:
+    if technique is None:
+        return
+    if getattr(technique, "needs_gradient", False) and not model.has_gradient:
+        raise ModelError(_no_gradient(technique, model.predictor.kind))
+    if not len(domain.movable) and getattr(technique, "moves_rows", True):
+        raise SettingError(
+            f"{technique.title} moves attributes, but none is left to move: all that are not protected are fixed, have one value, "
+            "or are not taken by the model. Free one under Scope, or choose the data scan."
+        )
+    if getattr(technique, "estimates_gradient", False) and model.predictor.output is Output.LABEL:
+        yield _labels_only(technique)
+
+
+def _no_gradient(technique: Any, kind: str) -> str:
+    return (
+        f"{technique.title} follows the true gradient, which only a network that takes every column as one number has; this model "
+        f"({kind}) has none. Choose MAFT, which estimates gradients from the scores of any model."
+    )
+
+
+def _labels_only(technique: Any) -> str:
+    return (
+        f"The model gives labels without scores: {technique.title} sees a slope only where one step changes the label, and elsewhere "
+        "moves at random. Compare it with AEQUITAS, which needs labels only."
+    )
+
+
+# --- what the answers tell ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the model said to the people tried.
+
+    Args:
+        n_people: how many were tried, each with all variants.
+        n_rows, n_not_finite: rows evaluated, and how many of them got no number.
+        lowest, highest: finite scores ``(n_scores,)``; infinite where there was none.
+        classes: the decisions met.
+    """
+
+    n_people: int
+    n_rows: int
+    n_not_finite: int
+    lowest: FloatArray
+    highest: FloatArray
+    classes: frozenset[int]
+
+    @property
+    def have_one_score(self) -> bool:
+        return bool((self.lowest == self.highest).all())
+
+    @property
+    def are_enough(self) -> bool:
+        return len(self.classes) > 1 or (self.n_people >= _ENOUGH_PEOPLE and not self.have_one_score)
+
+
+def _on_answers(model: Model, answers: _Answers, score_gap: float) -> Iterator[str]:
+    if answers.n_not_finite == answers.n_rows:
+        raise FitError(
+            f"The model must give numbers, but gave none (NaN) for all of {answers.n_rows:,} rows tried. Check the ranges of the "
+            "columns, or train the model again."
+        )
+    if answers.n_not_finite:
+        yield (
+            f"The model gives no number (NaN) for {answers.n_not_finite:,} of {answers.n_rows:,} rows tried: such rows are never "
+            "reported as found. Check the ranges of the columns."
+        )
+    if len(answers.classes) > 1 or answers.n_people < _MIN_PEOPLE:
+        return
+    if answers.have_one_score:
+        scores = ", ".join(f"{score:.4g}" for score in answers.lowest)
+        raise FitError(
+            f"The model must tell people apart, but gave all of {answers.n_rows:,} rows tried the same score ({scores}): a search would "
+            "find nothing. Check that its inputs are scaled and ordered as in its training."
+        )
+    if score_gap == 0:
+        (only,) = answers.classes
+        yield (
+            f"The model decided all of {answers.n_rows:,} rows tried for '{model.classes[only]}', though their scores differ: expect few "
+            "pairs, or none. Check the decision threshold, or set a score gap under Scope."
+        )
+
+
+def _try_out(model: Model, domain: Domain, rows: FloatArray) -> _Answers:
+    """Evaluate people with all their variants, in growing batches, until their answers differ or enough were asked."""
+    people = _people(domain, rows)
+    n_scores = model.predictor.n_scores
+    answers = _Answers(0, 0, 0, np.full(n_scores, np.inf), np.full(n_scores, -np.inf), frozenset())
+    size, started = max(1, _FIRST_EVALUATIONS // domain.n_variants), time.perf_counter()
+    while answers.n_people < len(people) and not answers.are_enough:
+        batch = people[answers.n_people : answers.n_people + size]
+        answers = _added(answers, model, domain.variants(batch).reshape(-1, domain.n_columns), len(batch))
+        if time.perf_counter() - started > _MAX_SECONDS:
+            break
+        size *= 2
+    return answers
+
+
+def _people(domain: Domain, rows: FloatArray) -> FloatArray:
+    """Rows of the data that lie in the domain, and as many uniform ones, mixed ``(n_people, n_columns)``."""
+    rng = np.random.default_rng(_SEED)
+    inside = rows[domain.contains(rows)] if len(rows) else np.empty((0, domain.n_columns))
+    chosen = rng.permutation(len(inside))[: _MAX_PEOPLE // 2]
+    uniform = domain.sample(_MAX_PEOPLE - len(chosen), rng, inside)
+    return rng.permutation(np.concatenate([inside[chosen], uniform]))
+
+
+def _added(answers: _Answers, model: Model, variants: FloatArray, n_people: int) -> _Answers:
+    scores = np.asarray(model.scores(variants))
+    is_finite = np.isfinite(scores).all(axis=1)
+    finite = scores[is_finite]
+    decisions: IntArray = model.decide(finite)
+    return _Answers(
+        answers.n_people + n_people,
+        answers.n_rows + len(scores),
+        answers.n_not_finite + int((~is_finite).sum()),
+        np.minimum(answers.lowest, finite.min(axis=0, initial=np.inf)),
+        np.maximum(answers.highest, finite.max(axis=0, initial=-np.inf)),
+        answers.classes | {int(decision) for decision in np.unique(decisions)},
+    )
+
+
+# --- what the fit card tells --------------------------------------------------------------------
+
+
+def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -> str | None:
+    """Why a technique cannot work with the model of a fit card, in one sentence or two; ``None`` when it can.
+
+    Args:
+        technique: its class.
+        card: ``FitCard.to_json``; what an older card does not tell is left to ``check``.
+        protected: names of the protected attributes.
+    """
+    output, used = card.get("output") or {}, card.get("uses_protected") or {}
+    is_blind = bool(protected) and all(used.get(name) is False for name in protected)
+    if is_blind and output.get("min") is not None and output["min"] == output.get("max"):
+        return (
+            f"The model gives everybody the same score ({output['min']:.4g}), so a search would find nothing. Check that its inputs are "
+            "scaled and ordered as in its training."
+        )
+    if is_blind:
+        names = " and ".join([", ".join(protected[:-1]), protected[-1]] if len(protected) > 1 else protected)
+        return (
+            f"The model does not take {names}, so a search would find nothing by construction. Look at groups instead."
+        )
+    if getattr(technique, "needs_gradient", False):
+        if output.get("kind") == Output.LABEL:
+            return "The model gives labels only, and this technique follows the slope of its scores. Choose AEQUITAS."
+        if card.get("has_gradient") is False:
+            return _no_gradient(technique, str(card.get("kind") or "its kind is not known"))
+    return None
+
+
+def notes_of(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -> tuple[str, ...]:
+    """What to know before a technique is started with the model of a fit card; arguments as ``why_not``."""
+    used, notes = card.get("uses_protected") or {}, []
+    notes += [
+        f"No score changed with '{name}' on the rows tried: expect pairs that differ in the others only. Without it a search is cheaper."
+        for name in protected
+        if len(protected) > 1 and used.get(name) is False
+    ]
+    if getattr(technique, "estimates_gradient", False) and (card.get("output") or {}).get("kind") == Output.LABEL:
+        notes.append(_labels_only(technique))
+    return tuple(notes)

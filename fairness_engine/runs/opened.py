@@ -76,13 +76,15 @@ class Opened:
             yield from self._search(config, is_cancelled)
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.diversity import with_diversity
         from fairness_engine.search.registry import technique_named
         from fairness_engine.search.run import run_search
         from fairness_engine.search.technique import make_technique
 
         technique = make_technique(technique_named(config.technique), config.settings)
         starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
-        yield from run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
+        events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
+        yield from with_diversity(events, self.model, self.domain, self.dataset.rows, is_cancelled)
 
     def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.estimate import run_estimate

@@ -30,13 +30,14 @@ from fairness_engine.events import (
 from fairness_engine.runs.pairs_writer import PairsWriter
 from fairness_engine.runs.protocol import check_pairs, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
+from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.store import RunStore
 
 WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
-_RESULTS = ("notes", "plausibility", "diversity", "count", "split")
+_RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -177,7 +178,7 @@ def _group_score(event: GroupScored) -> dict[str, Any]:
 
 
 def _checked_result(event: ResultReady) -> dict[str, Any]:
-    """The content of a result, as far as it can be judged without knowing what it says."""
+    """The content of a result, as far as it can be judged."""
     if event.name not in _RESULTS or not isinstance(event.content, dict):
         raise ProcessError(_PROTOCOL + "it sent a result that nobody asked for.")
     try:
@@ -186,6 +187,8 @@ def _checked_result(event: ResultReady) -> dict[str, Any]:
         raise ProcessError(_PROTOCOL + "it sent a result with a number that is not finite.") from None
     if len(text) > _MAX_RESULT_CHARACTERS:
         raise ProcessError(_PROTOCOL + f"it sent a result of {len(text):,} characters.")
+    if not is_possible(event.name, event.content):
+        raise ProcessError(_PROTOCOL + f"it sent a result that cannot be ({event.name}).")
     return event.content
 
 

@@ -105,6 +105,8 @@ def misbehave() -> None:
         say(to_line(ResultReady("split", {"ranks": list(range(100_000))})))
     elif MODE == "infinite result":
         say(to_line(ResultReady("count", {"share": float("inf")})))
+    elif MODE == "impossible count":
+        say(to_line(ResultReady("count", {"n_discriminatory": 3, "n_individuals": 2, "share": 1.5})))
     elif MODE == "after the end":
         say(stopped())
         say(to_line(Progress(1, 0.1, 1, 1)))

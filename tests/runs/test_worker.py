@@ -69,6 +69,7 @@ PROTOCOL = "broke its protocol"
         ("unknown result", "a result that nobody asked for"),
         ("endless result", "a result of"),
         ("infinite result", "not finite"),
+        ("impossible count", "a result that cannot be (count)"),
         ("after the end", "went on after its last event"),
         ("segmentation fault", "segmentation fault"),
         ("leaves", "status 7"),

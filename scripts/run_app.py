@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import socket
@@ -110,6 +111,7 @@ def announce(address: str, opens_browser: bool) -> None:
         if opens_browser:
             webbrowser.open(address)
         compile_searches()
+        start_waiting_runs()
         return
     print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)
 
@@ -120,6 +122,16 @@ def compile_searches() -> None:
     from fairness_engine.runs.compiled import prepare_compiled
 
     prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None)
+
+
+def start_waiting_runs() -> None:
+    """Go on with the queue of an earlier server: workers start one another, but not over a restart of the machine."""
+    from fairness_engine.errors import RunError
+    from fairness_engine.runs.launch import start_queued
+    from fairness_engine.runs.store import RunStore
+
+    with contextlib.suppress(RunError):  # a store that cannot be used is said on every page
+        start_queued(RunStore(Path(os.environ["EVENHAND_WORKSPACE"]), os.environ.get("EVENHAND_DATABASE_URL")))
 
 
 def preload() -> None:

@@ -58,10 +58,17 @@ def refresh(store: RunStore, run_id: str) -> RunRecord:
 
 
 def start_queued(store: RunStore) -> None:
-    """Mark runs whose worker is gone, then start waiting runs while places are free, the oldest first."""
+    """Mark runs whose worker is gone, then start waiting runs while places are free, the oldest first.
+
+    A page that follows a comparison asks this every second or so with dozens of runs in the queue: no more of them are
+    tried than there are places.
+    """
     mark_crashed(store)
-    for run in store.runs_in(RunState.QUEUED):
-        if store.reserve(run.id, max_at_work()):
+    active = store.runs_in(RunState.QUEUED, RunState.RUNNING)
+    waiting = [run for run in active if run.state is RunState.QUEUED and run.reserved is None]
+    n_free = max_at_work() - (len(active) - len(waiting))
+    for run in waiting[: max(0, n_free)]:
+        if store.reserve(run.id, max_at_work()):  # another process may have been faster
             _start(store, run.id)
 
 

@@ -195,11 +195,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store = RunStore(options.workspace, os.environ.get(DATABASE_VARIABLE))
     try:
         work(store, options.run_id, lambda: bool(told))
-        if not told:
+    finally:
+        if not told:  # whatever became of this run, those that wait go on
             from fairness_engine.runs.launch import start_queued
 
             start_queued(store)
-    finally:
         store.close()
     return 0
 

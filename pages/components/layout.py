@@ -159,9 +159,7 @@ def _step_icon(place: steps.Place, following: steps.Place, *, is_done: bool) -> 
         return ":material/check_circle:"
     if place is following and place.is_step:
         return ":material/arrow_circle_right:"
-    if place.is_step:
-        return ":material/radio_button_unchecked:"
-    return ":material/home:" if place is steps.START else ":material/menu_book:"
+    return ":material/radio_button_unchecked:" if place.is_step else place.icon
 
 
 def _step_help(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:

@@ -1,4 +1,4 @@
-"""The widgets of the Plan page: techniques with their settings, budget and seed, estimates."""
+"""The widgets of the Plan page: one technique or several, with their settings, budget and seeds."""
 
 from __future__ import annotations
 
@@ -13,44 +13,158 @@ from fairness_engine.search.technique import SettingInfo, settings_of
 from pages.components import planning, wording
 from pages.components.planning import STRATEGY, Choice, PlannedRun
 from pages.components.run_words import DISTRIBUTIONS
+from pages.components.technique_families import BASELINES, Family, known_families
 
 _FIRST_CHOICE = "aequitas"
+_COMPARED_FIRST = ("aequitas", "maft", "directed")
+"""Ticked when a reader compares for the first time: one of each kind of search that any model takes."""
 _CUSTOM = "Custom"
 _CUSTOM_ROWS = 200_000
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
+_ONE, _COMPARE = "One search", "Compare techniques"
+_MAX_SEEDS = 10
+_FEW_SECONDS = 120.0
+"""An exact count that takes no longer is proposed; a longer one is the reader's choice."""
+
+
+def mode_form() -> bool:
+    """One search or a comparison; true for a comparison."""
+    mode = st.segmented_control(
+        "What to start",
+        [_ONE, _COMPARE],
+        default=_ONE,
+        required=True,
+        key="plan_mode",
+        help="A comparison runs several techniques on the same budget and with several seeds, so that luck shows.",
+        persist_state="session",
+    )
+    return bool(mode == _COMPARE)
+
+
+# --- one technique ------------------------------------------------------------------------------
 
 
 def technique_form(choices: list[Choice]) -> list[PlannedRun]:
-    """One frame a technique; returns the searches that were ticked."""
-    planned: list[PlannedRun] = []
+    """All techniques by family, one of them chosen, and its settings.
+
+    Returns:
+        The searches to run; several when several strategies are chosen, none when no technique is possible.
+    """
+    offered = {choice.technique.name: choice for choice in choices}
+    families = known_families()
+    possible = [name for family in families for name in family.techniques if offered[name].reason is None]
+    first = _FIRST_CHOICE if _FIRST_CHOICE in possible else next(iter(possible), None)
+    for family in families:
+        st.session_state.setdefault(_radio(family), first if first in family.techniques else None)
+        _say_family(family)
+        _radio_of(family, families, offered)
+    chosen = next((name for f in families if (name := st.session_state.get(_radio(f))) in possible), None)
+    if chosen is None:
+        return []
+    with st.container(key=f"technique_{chosen}"):
+        _say_notes(offered[chosen])
+        return _settings_form(offered[chosen].technique)
+
+
+def _radio(family: Family) -> str:
+    return f"one_{family.key}"
+
+
+def _say_family(family: Family) -> None:
+    st.markdown(f"**{wording.markdown(family.title)}** — {wording.markdown(family.use_when)}")
+
+
+def _radio_of(family: Family, families: list[Family], offered: dict[str, Choice]) -> None:
+    """The family's possible techniques to choose from; under them those that are not, with the reason."""
+    possible = [name for name in family.techniques if offered[name].reason is None]
+    if possible:
+        if st.session_state.get(_radio(family)) not in possible:
+            st.session_state[_radio(family)] = None
+        st.radio(
+            family.title,
+            possible,
+            index=None,
+            format_func=lambda name: f"**{wording.markdown(offered[name].technique.title)}**",
+            captions=[wording.markdown(offered[name].technique.summary) for name in possible],
+            key=_radio(family),
+            on_change=_leave_others,
+            args=(family, families),
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+    _say_impossible([offered[name] for name in family.techniques if name not in possible])
+
+
+def _leave_others(family: Family, families: list[Family]) -> None:
+    """One technique is chosen over all families."""
+    for other in families:
+        if other is not family and _radio(other) in st.session_state:
+            st.session_state[_radio(other)] = None
+
+
+def _say_impossible(choices: list[Choice]) -> None:
+    """Techniques that cannot run here, those with one reason in one line."""
+    reasons: dict[str, list[str]] = {}
     for choice in choices:
-        with st.container(border=True, key=f"technique_{choice.technique.name}"):
-            planned += _technique(choice)
-    return planned
+        reasons.setdefault(choice.reason or "", []).append(choice.technique.title)
+    for reason, titles in reasons.items():
+        st.caption(
+            f":gray[**{wording.markdown(wording.listed(titles))}**: not possible here. {wording.markdown(reason)}]"
+        )
 
 
-def _technique(choice: Choice) -> list[PlannedRun]:
+# --- several techniques -------------------------------------------------------------------------
+
+
+def comparison_form(choices: list[Choice]) -> list[PlannedRun]:
+    """All techniques by family to tick; the baselines are always part of it."""
+    offered = {choice.technique.name: choice for choice in choices}
+    planned: list[PlannedRun] = []
+    for family in known_families():
+        with st.container(border=True, key=f"family_{family.key}"):
+            _say_family(family)
+            if family.techniques == BASELINES:
+                st.caption("Always part of a comparison: a search that does not beat them shows nothing.")
+            for name in family.techniques:
+                if offered[name].reason is None:
+                    planned += _ticked(offered[name])
+            _say_impossible([offered[name] for name in family.techniques if offered[name].reason is not None])
+    return planned if any(run.technique not in BASELINES for run in planned) else []
+
+
+def _ticked(choice: Choice) -> list[PlannedRun]:
     technique, name = choice.technique, choice.technique.name
-    is_possible = choice.reason is None
+    is_baseline = name in BASELINES
     is_on = st.checkbox(
         f"**{wording.markdown(technique.title)}** — {wording.markdown(technique.summary)}",
-        value=is_possible and name == _FIRST_CHOICE,
+        value=is_baseline or name in _COMPARED_FIRST,
         key=f"use_{name}",
-        disabled=not is_possible,
+        disabled=is_baseline,
         help=f"Source: {wording.markdown(technique.reference)}",
         persist_state="session",
     )
-    if choice.reason is not None:
-        st.caption(f"Not possible here. {wording.markdown(choice.reason)}")
-        return []
-    if not is_on:
-        return []
+    if is_on:
+        _say_notes(choice)
+    if is_baseline:
+        return [PlannedRun(name)]
+    return _settings_form(technique) if is_on else []
+
+
+def _say_notes(choice: Choice) -> None:
+    for note in choice.notes:
+        st.caption(f":material/info: {wording.markdown(note)}")
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def _settings_form(technique: type[Any]) -> list[PlannedRun]:
     strategies = _strategies(technique)
     settings = _settings(technique)
     if strategies is None:
-        return [PlannedRun(name, settings)]
-    return [PlannedRun(name, {**settings, STRATEGY: strategy}) for strategy in strategies]
+        return [PlannedRun(technique.name, settings)]
+    return [PlannedRun(technique.name, {**settings, STRATEGY: strategy}) for strategy in strategies]
 
 
 def _strategies(technique: type[Any]) -> list[str] | None:
@@ -75,7 +189,7 @@ def _settings(technique: type[Any]) -> dict[str, Any]:
     infos = [info for info in settings_of(technique) if info.name != STRATEGY]
     if not infos:
         return {}
-    with st.expander("Settings"):
+    with st.expander(f"Settings of {wording.markdown(technique.title)}"):
         columns = st.columns(3)
         values = {info.name: _field(technique.name, info, columns[i % 3]) for i, info in enumerate(infos)}
     return {info.name: values[info.name] for info in infos if values[info.name] != info.default}
@@ -100,6 +214,9 @@ def _field(technique: str, info: SettingInfo, place: Any) -> Any:
         label, low, high, info.default, key=key, help=info.help, persist_state="session", **shape
     )
     return info.default if value is None else value
+
+
+# --- budget, seeds, estimates -------------------------------------------------------------------
 
 
 def budget_form() -> Budget:
@@ -135,10 +252,10 @@ def _custom_budget() -> Budget:
     return Budget(max_evaluations, max_seconds, max_found)
 
 
-def seed_field() -> int:
-    """The seed of every run."""
+def seed_field(label: str = "Seed") -> int:
+    """The seed of every run, or the first of several."""
     seed = st.number_input(
-        "Seed",
+        label,
         0,
         _MAX_EXACT,
         0,
@@ -147,6 +264,55 @@ def seed_field() -> int:
         persist_state="session",
     )
     return int(seed or 0)
+
+
+def n_seeds_field() -> int:
+    """How often each technique of a comparison runs."""
+    n_seeds = st.number_input(
+        "Seeds of each technique",
+        1,
+        _MAX_SEEDS,
+        5,
+        key="n_seeds",
+        help="Each technique runs once with each seed. The median and the range over the seeds tell skill from luck; "
+        "with one seed nothing can be said of luck.",
+        persist_state="session",
+    )
+    return int(n_seeds or 1)
+
+
+def max_starts_field() -> int | None:
+    """How many rows of the data each search may start from."""
+    most = st.number_input(
+        "Start rows",
+        1,
+        _MAX_EXACT,
+        value=None,
+        key="max_starts",
+        placeholder="all rows",
+        help="Techniques that set out from rows of your data take at most this many. They are drawn by the seed, so all "
+        "techniques get the same ones. The data scan always goes through all of your data.",
+        persist_state="session",
+    )
+    return None if most is None else int(most)
+
+
+def count_field(n_rows: float, expected_seconds: float | None) -> bool:
+    """Whether all that exist are counted too, proposed where it takes little.
+
+    Args:
+        n_rows: how many rows the model must decide for it.
+        expected_seconds: how long that takes; ``None`` when the model's speed is not known.
+    """
+    takes = "" if expected_seconds is None else f", about {wording.duration(expected_seconds)}"
+    return st.checkbox(
+        f"Count exactly how many exist ({wording.magnitude(n_rows)} rows{takes})",
+        value=expected_seconds is not None and expected_seconds <= _FEW_SECONDS,
+        key="is_counted",
+        help="The space is small enough to go through every person of it. The comparison then says what share of all "
+        "there are each technique has found.",
+        persist_state="session",
+    )
 
 
 def estimate_form() -> tuple[list[Distribution], int]:

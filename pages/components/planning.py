@@ -11,8 +11,10 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
+from fairness_engine.exact import can_count, n_rows_to_count
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import Review
+from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import make_technique, settings_of
 from pages.components import wording
@@ -42,10 +44,11 @@ EFFORTS = (Effort("Quick", 50_000, 60), Effort("Standard", 500_000, 600), Effort
 
 @dataclass(frozen=True)
 class Choice:
-    """A technique as the page offers it; ``reason`` says why it is not possible here."""
+    """A technique as the page offers it; ``reason`` says why it is not possible here, ``notes`` what to know of it."""
 
     technique: type[Any]
     reason: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,13 @@ class Plan:
     """Everything that Start needs.
 
     Args:
-        searches: one run each, all with the same budget and seed.
+        searches: run once with each seed, all with the same budget.
         budget: of each search.
-        seed: of each run.
+        seed: of each run; the first of several.
         distributions: an estimate of each, with ``n_samples`` draws.
+        n_seeds: each search runs with the seeds ``seed`` to ``seed + n_seeds - 1``.
+        max_starts: how many rows of the data a search may start from, the same for all; ``None`` is every row.
+        is_counted: all discriminatory individuals of the domain are counted too.
     """
 
     searches: Sequence[PlannedRun]
@@ -72,32 +78,62 @@ class Plan:
     seed: int
     distributions: Sequence[Distribution] = ()
     n_samples: int = 20_000
+    n_seeds: int = 1
+    max_starts: int | None = None
+    is_counted: bool = False
 
     @property
     def n_runs(self) -> int:
         """Runs that will be started."""
-        return len(self.searches) + len(self.distributions)
+        return len(self.searches) * self.n_seeds + len(self.distributions) + self.is_counted
 
 
 def choices(review: Review) -> list[Choice]:
     """All techniques, each with the reason when this review's model cannot be searched with it."""
-    return [Choice(technique, why_not(technique, review)) for technique in TECHNIQUES.values()]
+    return [
+        Choice(technique, why_not(technique, review), notes_of(technique, review)) for technique in TECHNIQUES.values()
+    ]
 
 
 def why_not(technique: type[Any], review: Review) -> str | None:
-    """Why a technique cannot work here, in one sentence; ``None`` when it can."""
-    fit = review.fit or {}
-    protected = review.scope.protected if review.scope else ()
-    used = fit.get("uses_protected") or {}
-    if protected and all(used.get(name) is False for name in protected):
-        names = wording.listed(list(protected))
-        return (
-            f"The model does not take {names}, so a search would find nothing by construction. Look at groups instead."
-        )
-    output = (fit.get("output") or {}).get("kind")
-    if getattr(technique, "needs_gradient", False) and output == "label":
-        return "The model gives labels only, and this technique follows the slope of its scores."
-    return None
+    """Why a technique cannot work here, in a sentence or two; ``None`` when it can.
+
+    What the fit card does not tell, one of an earlier version above all, is allowed here and refused by the run itself.
+    """
+    return requirements.why_not(technique, review.fit or {}, _protected(review))
+
+
+def notes_of(technique: type[Any], review: Review) -> tuple[str, ...]:
+    """What to know before a technique is started here, a sentence or two each."""
+    return requirements.notes_of(technique, review.fit or {}, _protected(review))
+
+
+def _protected(review: Review) -> tuple[str, ...]:
+    return review.scope.protected if review.scope else ()
+
+
+def is_countable(review: Review) -> bool:
+    """Whether all individuals of the review's domain can be gone through."""
+    return review.scope is not None and review.schema is not None and can_count(Domain(review.schema, review.scope))
+
+
+def count_work(domain: Domain, rows_per_second: float | None) -> tuple[float, float | None]:
+    """What an exact count costs: rows, and seconds when the model's speed is known."""
+    n_rows = n_rows_to_count(domain)
+    return n_rows, expected_seconds(n_rows, rows_per_second)
+
+
+def runs_text(plan: Plan) -> str:
+    """How many runs a comparison makes and how they go through the queue."""
+    from fairness_engine.runs.launch import max_at_work
+
+    parts = (
+        f"{wording.counted(len(plan.searches), 'search', 'searches')} with {wording.counted(plan.n_seeds, 'seed')} each"
+    )
+    if plan.is_counted:
+        parts += ", and an exact count"
+    queue = f"{max_at_work()} work at a time; the others wait and start by themselves, also when nobody looks."
+    return f"**{wording.counted(plan.n_runs, 'run')}**: {parts}. {queue}"
 
 
 def strategies_of(technique: type[Any]) -> tuple[str, ...]:
@@ -112,19 +148,25 @@ def expected_seconds(evaluations: float, rows_per_second: float | None) -> float
     return _SECONDS_TO_OPEN + evaluations / rows_per_second
 
 
-def expected_text(plan: Plan, n_variants: int, rows_per_second: float | None) -> str:
-    """How long a plan will take, in words; nothing when the model's speed is not known."""
-    limit = plan.budget.max_seconds
-    work = plan.budget.max_evaluations
+def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> str:
+    """How long a plan will take, in words; nothing when the model's speed is not known.
+
+    Args:
+        domain: of the review.
+        rows_per_second: what the model was measured to evaluate.
+    """
+    from fairness_engine.runs.launch import max_at_work
+
+    limit, work = plan.budget.max_seconds, plan.budget.max_evaluations
     each = expected_seconds(work, rows_per_second) if work else limit
-    estimate = expected_seconds(plan.n_samples * n_variants, rows_per_second)
+    estimate = expected_seconds(plan.n_samples * domain.n_variants, rows_per_second)
     if each is None or estimate is None:
         return "" if limit is None else f"At most {wording.duration(limit)} a search."
     search = min(each, limit) if limit else each
-    from fairness_engine.runs.launch import max_at_work
-
+    total = len(plan.searches) * plan.n_seeds * search + len(plan.distributions) * estimate
+    if plan.is_counted:
+        total += expected_seconds(n_rows_to_count(domain), rows_per_second) or 0.0
     at_once = min(max_at_work(), max(1, plan.n_runs))
-    total = len(plan.searches) * search + len(plan.distributions) * estimate
     return f"About {wording.duration(max(1.0, total / at_once))} with this model."
 
 
@@ -148,7 +190,9 @@ def _span(seconds: float) -> str:
 
 
 def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
-    """The runs of a plan; more than one share a comparison.
+    """The runs of a plan in the order of the queue: the count, every search with the first seed, with the next, estimates.
+
+    More than one share a comparison.
 
     Raises:
         SettingError: nothing was chosen, or a setting is out of its range.
@@ -157,25 +201,44 @@ def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
         raise SettingError("A run needs a data set, a model and a scope. Complete the steps before this one.")
     if not plan.n_runs:
         raise SettingError("Choose at least one technique, or an estimate.")
+    for search in plan.searches:
+        make_technique(TECHNIQUES[search.technique], search.settings)
     same: dict[str, Any] = {
         "data_id": review.data_id,
         "model_id": review.model_id,
         "schema": review.schema,
         "scope": review.scope,
-        "seed": plan.seed,
         "comparison": secrets.token_hex(6) if plan.n_runs > 1 else None,
     }
-    for search in plan.searches:
-        make_technique(TECHNIQUES[search.technique], search.settings)
-    searches = [
+    domain = Domain(review.schema, review.scope)
+    return [*_count(plan, same, domain), *_searches(plan, same), *_estimates(plan, same, domain)]
+
+
+def _count(plan: Plan, same: Mapping[str, Any], domain: Domain) -> list[RunConfig]:
+    if not plan.is_counted:
+        return []
+    whole = Budget(int(n_rows_to_count(domain)))
+    return [RunConfig(RunKind.COUNT, budget=whole, seed=plan.seed, **same)]
+
+
+def _searches(plan: Plan, same: Mapping[str, Any]) -> list[RunConfig]:
+    """Seed by seed, so that every technique has something to show before the last run has ended."""
+    return [
         RunConfig(
-            RunKind.SEARCH, technique=search.technique, settings=dict(search.settings), budget=plan.budget, **same
+            RunKind.SEARCH,
+            technique=search.technique,
+            settings=dict(search.settings),
+            budget=plan.budget,
+            seed=seed,
+            # the scan's people are the data, all of them, and not a place to start from
+            max_starts=None if search.technique == "data-scan" else plan.max_starts,
+            **same,
         )
+        for seed in range(plan.seed, plan.seed + plan.n_seeds)
         for search in plan.searches
     ]
-    whole = Budget(plan.n_samples * Domain(review.schema, review.scope).n_variants)
-    estimates = [
-        RunConfig(RunKind.ESTIMATE, budget=whole, distribution=distribution, n_samples=plan.n_samples, **same)
-        for distribution in plan.distributions
-    ]
-    return searches + estimates
+
+
+def _estimates(plan: Plan, same: Mapping[str, Any], domain: Domain) -> list[RunConfig]:
+    draws = {"budget": Budget(plan.n_samples * domain.n_variants), "n_samples": plan.n_samples, "seed": plan.seed}
+    return [RunConfig(RunKind.ESTIMATE, distribution=name, **draws, **same) for name in plan.distributions]

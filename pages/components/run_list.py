@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import layout, run_words, state, steps, wording
+from pages.components import compare_choice, layout, run_words, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -29,27 +29,32 @@ def adopt_review() -> None:
         state.set_run(run_id)
 
 
-def actions(review: Review, group: list[RunRecord]) -> None:
-    """What to do next once all runs of a group have ended."""
+def actions(review: Review, group: list[RunRecord], *, is_compared: bool = False) -> None:
+    """What to do next once all runs of a group have ended.
+
+    Args:
+        is_compared: the group is followed on the Compare page, and so is its repetition.
+    """
     if any(run.is_active for run in group):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="actions"):
         if st.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
-            _run_again(review, group)
+            _run_again(review, group, is_compared=is_compared)
         state.link_to(steps.PLAN, "Plan another")
 
 
-def _run_again(review: Review, group: list[RunRecord]) -> None:
+def _run_again(review: Review, group: list[RunRecord], *, is_compared: bool) -> None:
     import secrets
 
-    from fairness_engine.runs.launch import launch
+    from fairness_engine.runs.launch import start_queued
 
     store = state.store()
     comparison = secrets.token_hex(6) if len(group) > 1 else None
     run_ids = [store.create_run(replace(run.config, comparison=comparison), review.id) for run in group]
-    for run_id in run_ids:
-        launch(store, run_id)
+    start_queued(store)
     state.set_run(run_ids[0])
+    if is_compared and comparison is not None:
+        compare_choice.go_to(comparison)
     st.rerun()
 
 
@@ -79,7 +84,7 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
             "": ["◆ shown" if run.id in shown else "" for run in runs],
             "Run": [run_words.run_title(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
-            "Pairs found": ["" if run.config.kind == "estimate" else wording.count(run.n_found) for run in runs],
+            "Pairs found": [wording.count(run.n_found) if run.config.kind == "search" else "" for run in runs],
             "Rows evaluated": [wording.count(run.evaluations) for run in runs],
             "Took": [wording.duration(run.seconds) for run in runs],
             "Started": [wording.when(run.created) for run in runs],

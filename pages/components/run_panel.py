@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.estimate import interval
-from pages.components import charts, layout, run_words, state, steps, theme, wording
+from pages.components import charts, compare_choice, layout, run_words, state, steps, theme, wording
 from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
@@ -26,6 +26,8 @@ STYLE = """
 </style>
 """
 """Seven digits fit into a tile of a narrow window."""
+MAX_SIDE_BY_SIDE = 6
+"""Runs that one page can show and a reader can take in; a comparison over several seeds has its own page."""
 _N_LATEST = 5
 
 
@@ -37,6 +39,22 @@ def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
     name = asked.config.comparison
     group = [run for run in runs if run is asked or (name is not None and run.config.comparison == name)]
     return sorted(group, key=lambda run: (run.created, run.id != run_id))
+
+
+def shown_of(group: list[RunRecord], run_id: str) -> list[RunRecord]:
+    """What the page draws of a group: all side by side, or of many runs the one asked for; Compare shows those together."""
+    return group if len(group) <= MAX_SIDE_BY_SIDE else [run for run in group if run.id == run_id]
+
+
+def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> None:
+    """Where the runs of a comparison are shown together, with how far they are."""
+    if sum(run.config.kind == "search" for run in together) < 2 or together[0].config.comparison is None:
+        return
+    text = "Compare these runs"
+    if len(shown) < len(together):
+        n_ended = sum(not run.is_active for run in together)
+        text = f"One of {len(together)} runs of a comparison, {n_ended} of them ended: see it whole"
+    compare_choice.link_to(together[0].config.comparison, text)
 
 
 def tile(title: str, text: str, explanation: str) -> None:
@@ -65,10 +83,13 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
         run_ids: which runs.
         is_followed: this is drawn again every second; once all runs have ended, the page is rerun to end that.
     """
-    from fairness_engine.runs.launch import refresh
+    from fairness_engine.runs.launch import start_queued
 
     store = state.store()
-    records = [refresh(store, run_id) for run_id in run_ids]
+    records = [store.run(run_id) for run_id in run_ids]
+    if any(record.is_active for record in records):
+        start_queued(store)
+        records = [store.run(run_id) for run_id in run_ids]
     if is_followed and not any(record.is_active for record in records):
         st.rerun()
     _stop_button(store, records)
@@ -78,6 +99,8 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
     for record in records:
         if record.config.kind == "estimate":
             _draw_estimate(store, record)
+        elif record.config.kind == "count":
+            _draw_count(store, record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -219,6 +242,17 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
         name = f"settling_{record.id}"
         figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: charts.settling_curve(points, what))
         layout.chart_with_table(figure, charts.settling_table(points), name)
+
+
+def _draw_count(store: RunStore, record: RunRecord) -> None:
+    st.subheader("How many exist", anchor=False)
+    _standing(record)
+    counted = store.results(record.id).get("count")
+    if not counted:
+        return
+    everyone = wording.counted(counted["n_individuals"], "individual")
+    text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
+    tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
 
 
 def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:

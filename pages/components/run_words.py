@@ -35,9 +35,11 @@ _ENDS = {
 
 
 def run_title(config: RunConfig) -> str:
-    """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``."""
+    """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``."""
     if config.kind == "estimate":
         return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
+    if config.kind == "count":
+        return "Exact count"
     technique = TECHNIQUES.get(config.technique)
     title = technique.title if technique else config.technique
     strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
@@ -80,6 +82,8 @@ def ending(record: RunRecord) -> str:
     end = _ENDS.get(record.stop_reason, "") if record.stop_reason else ""
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
+    if record.config.kind == "count" and record.state.value == "finished":
+        end = f"All {wording.counted(record.n_tried, 'individual')} of the domain were gone through."
     return f"{end} {kept if record.state.value == 'cancelled' else ''}".strip()
 
 
@@ -93,7 +97,7 @@ def _crash(record: RunRecord) -> str:
 
 
 def _kept(record: RunRecord) -> str:
-    if record.config.kind == "estimate":
+    if record.config.kind != "search":
         return ""
     if record.n_found == 0:
         return "Nothing was found up to then."

@@ -21,6 +21,7 @@ class Place:
         section: heading in the menu.
         is_step: part of the way from data to findings, so it shows done or next.
         invitation: said on pages that need this step and do not have it yet.
+        icon: in the menu, of a page that is no step.
     """
 
     title: str
@@ -29,9 +30,17 @@ class Place:
     section: str
     is_step: bool = False
     invitation: str = ""
+    icon: str = ":material/menu_book:"
 
 
-START = Place("Start", "pages/prepare/start.py", "", "Prepare", invitation="Open a review first, or make a new one.")
+START = Place(
+    "Start",
+    "pages/prepare/start.py",
+    "",
+    "Prepare",
+    invitation="Open a review first, or make a new one.",
+    icon=":material/home:",
+)
 DATA = Place("Data", "pages/prepare/data.py", "data", "Prepare", True, "This needs a data set. Drop a CSV file first.")
 MODEL = Place(
     "Model",
@@ -51,10 +60,11 @@ SCOPE = Place(
 )
 PLAN = Place("Plan", "pages/run/plan.py", "plan", "Run", True, "This needs a run. Plan one first.")
 RUN = Place("Run", "pages/run/live.py", "run", "Run", True, "This needs a run. Start one first.")
+COMPARE = Place("Compare", "pages/run/compare.py", "compare", "Run", icon=":material/stacked_line_chart:")
 PAIRS = Place("Pairs", "pages/explore/pairs.py", "pairs", "Explore", True)
 TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
 
-PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, PAIRS, TECHNIQUES)
+PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None,

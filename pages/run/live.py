@@ -16,10 +16,13 @@ def main() -> None:
         st.info(steps.PLAN.invitation)
         state.link_to(steps.PLAN, "Go to Plan")
         return
-    group = run_panel.comparison_of(runs, state.current_run_id())
+    run_id = state.current_run_id()
+    together = run_panel.comparison_of(runs, run_id)
+    group = run_panel.shown_of(together, run_id)
     if not group:
         st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
     else:
+        run_panel.link_to_comparison(together, group)
         is_active = any(run.is_active for run in group)
         panel = st.fragment(layout.guarded(follow), run_every=1.0 if is_active else None)
         panel(review, [run.id for run in group], is_active)

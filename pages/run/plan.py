@@ -1,18 +1,30 @@
-"""Plan: choose techniques, a budget and a seed; start the runs."""
+"""Plan: one search or a comparison of several, a budget and seeds; start the runs."""
 
 import streamlit as st
 
-from pages.components import layout, plan_form, planning, state, steps, wording
+from pages.components import compare_choice, layout, plan_form, planning, state, steps, wording
 
 
 def main() -> None:
-    """Draw the form and, on Start, launch its runs and go to the Run page."""
+    """Draw the form and, on Start, launch its runs and go where they can be followed."""
     layout.heading(
         steps.PLAN.title,
-        "How to search, and how much work to spend. Several searches may run side by side, each on the same budget.",
+        "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds more.",
     )
     review = state.require(steps.PLAN)
-    st.subheader("Techniques", anchor=False)
+    from fairness_engine.domain import Domain
+
+    domain = Domain(review.schema, review.scope)
+    speed = (review.fit or {}).get("rows_per_second")
+    is_comparison = plan_form.mode_form()
+    st.subheader("Techniques" if is_comparison else "Technique", anchor=False)
+    plan = _comparison(review, domain, speed) if is_comparison else _one_search(review)
+    _summary(plan, domain, speed, is_comparison)
+    if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
+        _start(review, plan, is_comparison)
+
+
+def _one_search(review):
     searches = plan_form.technique_form(planning.choices(review))
     st.subheader("Budget and seed", anchor=False)
     left, right = st.columns([3, 1])
@@ -21,23 +33,33 @@ def main() -> None:
     with right:
         seed = plan_form.seed_field()
     distributions, n_samples = plan_form.estimate_form()
-    plan = planning.Plan(searches, budget, seed, distributions, n_samples)
-    _summary(review, plan)
-    if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
-        _start(review, plan)
+    return planning.Plan(searches, budget, seed, distributions, n_samples)
 
 
-def _summary(review, plan) -> None:
+def _comparison(review, domain, speed):
+    searches = plan_form.comparison_form(planning.choices(review))
+    st.subheader("Budget and seeds", anchor=False)
+    budget = plan_form.budget_form()
+    places = st.columns(3)
+    with places[0]:
+        n_seeds = plan_form.n_seeds_field()
+    with places[1]:
+        seed = plan_form.seed_field("First seed")
+    with places[2]:
+        max_starts = plan_form.max_starts_field()
+    is_countable = bool(searches) and planning.is_countable(review)
+    is_counted = is_countable and plan_form.count_field(*planning.count_work(domain, speed))
+    return planning.Plan(searches, budget, seed, n_seeds=n_seeds, max_starts=max_starts, is_counted=is_counted)
+
+
+def _summary(plan, domain, speed, is_comparison) -> None:
     if not plan.n_runs:
-        st.info("Choose at least one technique, or an estimate.")
+        technique = "technique beside the baselines" if is_comparison else "technique, or an estimate"
+        st.info(f"Choose at least one {technique}.")
         return
-    from fairness_engine.domain import Domain
-
-    domain = Domain(review.schema, review.scope)
-    speed = (review.fit or {}).get("rows_per_second")
+    counted = f"{planning.runs_text(plan)}  \n" if is_comparison else ""
     st.markdown(
-        f"Each search: {planning.budget_text(plan.budget)}. "
-        f"{planning.expected_text(plan, domain.n_variants, speed)}  \n"
+        f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)}  \n"
         f"Every individual is tested with all {wording.count(domain.n_variants)} combinations of protected values."
     )
 
@@ -46,14 +68,16 @@ def _start_label(plan) -> str:
     return "Start" if plan.n_runs < 2 else f"Start {plan.n_runs} runs side by side"
 
 
-def _start(review, plan) -> None:
-    from fairness_engine.runs.launch import launch
+def _start(review, plan, is_comparison) -> None:
+    from fairness_engine.runs.launch import start_queued
 
     store = state.store()
-    run_ids = [store.create_run(config, review.id) for config in planning.make_configs(review, plan)]
-    for run_id in run_ids:
-        launch(store, run_id)
+    configs = planning.make_configs(review, plan)
+    run_ids = [store.create_run(config, review.id) for config in configs]
+    start_queued(store)
     state.set_run(run_ids[0])
+    if is_comparison:
+        compare_choice.go_to(configs[0].comparison)
     state.go_to(steps.RUN)
 
 

@@ -1,4 +1,4 @@
-"""The Plan page: what is offered, what is started, what is refused."""
+"""The Plan page: what is offered, what is started, what is refused; one search and comparisons."""
 
 from __future__ import annotations
 
@@ -7,23 +7,37 @@ from dataclasses import replace
 import pytest
 import said
 from said import OpenApp
+from streamlit.testing.v1 import AppTest
 
 import run_cases
 from fairness_engine.budget import Budget
+from fairness_engine.domain import Scope
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.store import RunStore
 from fairness_engine.search.registry import TECHNIQUES
+from pages.components.technique_families import BASELINES, known_families
 
 PLAN = "pages/run/plan.py"
+NEEDING_A_GRADIENT = [name for name, technique in TECHNIQUES.items() if getattr(technique, "needs_gradient", False)]
 
 
 @pytest.fixture(autouse=True)
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Runs that the page launched; the worker itself is tried elsewhere."""
-    launched: list[str] = []
-    monkeypatch.setattr("fairness_engine.runs.launch.launch", lambda store, run_id: launched.append(run_id))
-    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: None)
-    return launched
+    """Notes that the page asked for waiting runs to start; the worker itself is tried elsewhere."""
+    asked: list[str] = []
+    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: asked.append("start"))
+    return asked
+
+
+def choose(app: AppTest, name: str) -> AppTest:
+    """Choose the one technique to run."""
+    family = next(family for family in known_families() if name in family.techniques)
+    return app.radio(key=f"one_{family.key}").set_value(name).run()
+
+
+def comparing(app: AppTest) -> AppTest:
+    """Switch to a comparison."""
+    return app.button_group(key="plan_mode").set_value("Compare techniques").run()
 
 
 def test_without_a_review_the_page_says_where_to_begin(open_app: OpenApp) -> None:
@@ -32,26 +46,44 @@ def test_without_a_review_the_page_says_where_to_begin(open_app: OpenApp) -> Non
     assert "Open a review first" in said.text_of(app)
 
 
-def test_every_technique_is_offered_with_its_one_line(open_app: OpenApp, store: RunStore) -> None:
-    app = open_app(PLAN, review=run_cases.review_of(store).id)
+# --- one search ---------------------------------------------------------------------------------
+
+
+def test_every_technique_is_offered_in_its_family_with_its_one_line(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    review = store.save_review(replace(review, fit={**(review.fit or {}), "has_gradient": True}))
+    app = open_app(PLAN, review=review.id)
     assert said.errors_of(app) == []
-    labels = [box.label.replace("\\", "") for box in app.checkbox]
-    for technique in TECHNIQUES.values():
-        assert f"**{technique.title}** — {technique.summary}" in labels
+    text = said.text_of(app)
+    offered = {}
+    for family in known_families():
+        assert f"**{family.title}** — {family.use_when}" in text
+        radio = app.radio(key=f"one_{family.key}")
+        offered |= dict(zip(radio.options, radio.proto.captions, strict=True))
+    assert {title.replace("\\", ""): line.replace("\\", "") for title, line in offered.items()} == {
+        f"**{technique.title}**": technique.summary for technique in TECHNIQUES.values()
+    }
 
 
 def test_the_settings_form_follows_the_techniques_own_description(open_app: OpenApp, store: RunStore) -> None:
     from fairness_engine.search.technique import settings_of
 
     app = open_app(PLAN, review=run_cases.review_of(store).id)
-    for name in TECHNIQUES:
-        app.checkbox(key=f"use_{name}").check()
-    app.run()
-    keys = {widget.key for kind in ("number_input", "selectbox", "toggle", "text_input") for widget in app.get(kind)}
-    expected = {
-        f"set_{name}_{info.name}" for name, technique in TECHNIQUES.items() for info in settings_of(technique)
-    } - {"set_aequitas_strategy"}
-    assert expected <= keys
+    for name, technique in TECHNIQUES.items():
+        choose(app, name)
+        assert said.errors_of(app) == []
+        kinds = ("number_input", "selectbox", "toggle", "text_input")
+        keys = {widget.key for kind in kinds for widget in app.get(kind)}
+        expected = {f"set_{name}_{info.name}" for info in settings_of(technique) if info.name != "strategy"}
+        assert {key for key in keys if str(key).startswith("set_")} == expected
+
+
+def test_one_technique_is_chosen_over_all_families(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    app = choose(open_app(PLAN, review=review.id), "random")
+    app.button(key="start").click().run()
+    (run,) = store.runs(review.id)
+    assert run.config.technique == "random"
 
 
 def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore, started: list[str]) -> None:
@@ -62,7 +94,7 @@ def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore,
     app.button(key="start").click().run()
     assert said.errors_of(app) == []
     (run,) = store.runs(review.id)
-    assert started == [run.id]
+    assert started
     assert run.config.technique == "aequitas"
     assert run.config.settings == {"strategy": "fully-directed", "n_steps": 50}
     assert run.config.budget == Budget(500_000, 600.0)
@@ -72,20 +104,17 @@ def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore,
     assert app.query_params["run"] == run.id
 
 
-def test_techniques_strategies_and_estimates_run_side_by_side(
-    open_app: OpenApp, store: RunStore, started: list[str]
-) -> None:
+def test_strategies_and_estimates_run_side_by_side(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
     app = open_app(PLAN, review=review.id)
-    app.checkbox(key="use_random").check()
-    app.get("button_group")[0].set_value(["random", "semi-directed", "fully-directed"])
-    app.get("button_group")[1].set_value("Quick")
-    app.get("button_group")[2].set_value(["data"])
+    app.button_group(key="strategies_aequitas").set_value(["random", "semi-directed", "fully-directed"])
+    app.button_group(key="effort").set_value("Quick")
+    app.button_group(key="distributions").set_value(["data"])
     app.run()
-    assert app.button(key="start").label == "Start 5 runs side by side"
+    assert app.button(key="start").label == "Start 4 runs side by side"
     app.button(key="start").click().run()
     runs = store.runs(review.id)
-    assert len(runs) == len(started) == 5
+    assert len(runs) == 4
     assert len({run.config.comparison for run in runs} - {None}) == 1
     assert {run.config.budget for run in runs if run.config.kind is RunKind.SEARCH} == {Budget(50_000, 60.0)}
     strategies = {run.config.settings.get("strategy") for run in runs if run.config.technique == "aequitas"}
@@ -95,27 +124,105 @@ def test_techniques_strategies_and_estimates_run_side_by_side(
     assert estimate.config.budget.max_evaluations == 20_000 * 8, "all 8 combinations of every draw are paid"
 
 
-def test_a_model_that_does_not_take_the_attribute_greys_every_technique(open_app: OpenApp, store: RunStore) -> None:
+def test_a_model_that_does_not_take_the_attribute_rules_every_technique_out(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
     fit = {**(review.fit or {}), "uses_protected": {"sex": False, "race": False}}
     store.save_review(replace(review, fit=fit))
     app = open_app(PLAN, review=review.id)
-    assert all(box.disabled for box in app.checkbox)
+    assert not app.radio
     assert "The model does not take sex and race, so a search would find nothing" in said.text_of(app)
     assert app.button(key="start").disabled
-
-
-def test_nothing_chosen_cannot_be_started(open_app: OpenApp, store: RunStore) -> None:
-    app = open_app(PLAN, review=run_cases.review_of(store).id)
-    app.checkbox(key="use_aequitas").uncheck().run()
+    comparing(app)
+    assert not app.checkbox
     assert app.button(key="start").disabled
-    assert "Choose at least one technique" in said.text_of(app)
+
+
+@pytest.mark.skipif(not NEEDING_A_GRADIENT, reason="no technique here needs a gradient")
+@pytest.mark.parametrize(("has_gradient", "is_offered"), [(False, False), (True, True), (None, True)])
+def test_techniques_that_need_a_gradient_say_why_they_cannot_run(
+    open_app: OpenApp, store: RunStore, has_gradient: bool | None, is_offered: bool
+) -> None:
+    review = run_cases.review_of(store)
+    fit = dict(review.fit or {}) | ({} if has_gradient is None else {"has_gradient": has_gradient})
+    store.save_review(replace(review, fit=fit))
+    app = open_app(PLAN, review=review.id)
+    assert ("not possible here" in said.text_of(app)) is not is_offered
+    comparing(app)
+    assert {box.key for box in app.checkbox}.issuperset(f"use_{name}" for name in NEEDING_A_GRADIENT) is is_offered
+    assert ("not possible here" in said.text_of(app)) is not is_offered
 
 
 def test_a_budget_without_any_limit_is_refused_in_one_sentence(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
     app = open_app(PLAN, review=review.id)
-    app.get("button_group")[1].set_value("Custom").run()
+    app.button_group(key="effort").set_value("Custom").run()
     app.number_input(key="max_evaluations").set_value(None).run()
     assert said.errors_of(app) == ["A search needs a limit: give rows, seconds or a number to find."]
     assert store.runs(review.id) == []
+
+
+# --- a comparison -------------------------------------------------------------------------------
+
+
+def test_the_baselines_are_part_of_every_comparison(open_app: OpenApp, store: RunStore) -> None:
+    app = comparing(open_app(PLAN, review=run_cases.review_of(store).id))
+    assert said.errors_of(app) == []
+    for name in BASELINES:
+        box = app.checkbox(key=f"use_{name}")
+        assert (box.value, box.disabled) == (True, True)
+    assert "Always part of a comparison" in said.text_of(app)
+
+
+def test_baselines_alone_are_no_comparison(open_app: OpenApp, store: RunStore) -> None:
+    app = comparing(open_app(PLAN, review=run_cases.review_of(store).id))
+    for box in app.checkbox:
+        if not box.disabled:
+            box.uncheck()
+    app.run()
+    assert app.button(key="start").disabled
+    assert "Choose at least one technique beside the baselines" in said.text_of(app)
+
+
+def test_a_comparison_makes_one_run_a_seed_on_one_budget(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    app = comparing(open_app(PLAN, review=review.id))
+    for box in app.checkbox:
+        if not box.disabled:
+            box.set_value(box.key == "use_aequitas")
+    app.number_input(key="n_seeds").set_value(3)
+    app.number_input(key="seed").set_value(10)
+    app.number_input(key="max_starts").set_value(200)
+    app.button_group(key="effort").set_value("Quick")
+    app.run()
+    assert "**9 runs**: 3 searches with 3 seeds each." in said.text_of(app)
+    app.button(key="start").click().run()
+    assert said.errors_of(app) == []
+    runs = store.runs(review.id)
+    (name,) = {run.config.comparison for run in runs}
+    assert app.query_params["comparison"] == name
+    assert app.title[0].value == "Compare"
+    assert {run.config.budget for run in runs} == {Budget(50_000, 60.0)}
+    planned = [(run.config.seed, run.config.technique) for run in reversed(runs)]
+    assert planned == [(seed, t) for seed in (10, 11, 12) for t in ("random", "data-scan", "aequitas")]
+    starts = {run.config.technique: run.config.max_starts for run in runs}
+    assert starts == {"random": 200, "aequitas": 200, "data-scan": None}, "the scan goes through all of the data"
+
+
+def test_a_small_space_is_counted_too(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    assert review.schema is not None
+    assert review.scope is not None
+    narrow = {
+        column.name: (column.low, column.low)
+        for column in review.schema.inputs
+        if column.name not in review.scope.protected and column.kind.value != "category"
+    }
+    review = store.save_review(replace(review, scope=Scope(review.scope.protected, limits=narrow)))
+    app = comparing(open_app(PLAN, review=review.id))
+    assert said.errors_of(app) == []
+    assert app.checkbox(key="is_counted").value is True
+    app.button(key="start").click().run()
+    (count,) = [run for run in store.runs(review.id) if run.config.kind is RunKind.COUNT]
+    assert count.config.technique == ""
+    assert count.config.comparison is not None
+    assert store.runs(review.id)[-1].id == count.id, "counted first, so that shares show from the beginning"

@@ -1,0 +1,227 @@
+"""What the Compare page shows of one comparison, while its runs work and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.components import (
+    compare_charts,
+    compare_table,
+    compare_words,
+    layout,
+    run_list,
+    run_words,
+    state,
+    steps,
+    theme,
+    wording,
+)
+from pages.components.compare_choice import Group, groups_of
+from pages.components.kept import kept
+from pages.components.reruns import rerun_fragment
+from pages.components.run_figures import what_is_left
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.comparison import Compared, Comparison
+    from fairness_engine.runs.records import Review, RunRecord
+    from fairness_engine.runs.store import RunStore
+
+STYLE = """
+<style>
+.st-key-says p {font-size: 1.06rem;}
+.st-key-says p:first-of-type {font-weight: 600;}
+[class*="st-key-seed_runs"] [data-testid="stPageLink"] p {font-size: 0.95rem;}
+</style>
+"""
+
+
+def draw(review: Review, name: str, *, is_followed: bool) -> None:
+    """Draw a comparison as it stands.
+
+    Args:
+        review: of the comparison.
+        name: which one.
+        is_followed: this is drawn again by itself; once all runs have ended, the page is rerun to end that.
+    """
+    store = state.store()
+    group = _group(store, review, name)
+    if is_followed and not group.active:
+        st.rerun()
+    _standing(store, group)
+    comparison = _summary(store, group)
+    _say(comparison)
+    _draw_curves(comparison, name)
+    _draw_table(comparison, name)
+    _draw_problems(group)
+    _draw_runs(comparison, group)
+    run_list.actions(review, list(group.runs), is_compared=True)
+
+
+def _group(store: RunStore, review: Review, name: str) -> Group:
+    """The runs as they stand, after noticing dead workers and starting what waits."""
+    from fairness_engine.runs.launch import start_queued
+
+    group = next(group for group in groups_of(store.runs(review.id)) if group.name == name)
+    if not group.active:
+        return group
+    start_queued(store)
+    return next(group for group in groups_of(store.runs(review.id)) if group.name == name)
+
+
+def _summary(store: RunStore, group: Group) -> Comparison:
+    """The comparison's figures, made again only when a run has something new."""
+    from fairness_engine.runs.comparison import summarise
+
+    stand = (group.name, *((run.id, run.state.value, run.evaluations, run.n_found) for run in group.runs))
+    return kept("comparison", stand, lambda: summarise(store, group.runs))
+
+
+# --- where it stands ----------------------------------------------------------------------------
+
+
+def _standing(store: RunStore, group: Group) -> None:
+    if not group.active:
+        return
+    done = sum(what_is_left(run).done if run.is_active else 1.0 for run in group.runs) / len(group.runs)
+    st.progress(min(1.0, done), text=compare_words.standing(group))
+    is_asked = all(run.is_cancel_requested for run in group.active)
+    label = "Stopping…" if is_asked else "Stop all and keep what was found"
+    if st.button(label, key="stop_all", icon=":material/stop_circle:", disabled=is_asked):
+        stop_all(store, group)
+        rerun_fragment()
+
+
+def stop_all(store: RunStore, group: Group) -> None:
+    """Stop the runs that wait before those that work, else an ending run would start the next."""
+    for run in sorted(group.active, key=lambda run: run.state.value != "queued"):
+        store.request_cancel(run.id)
+
+
+def _say(comparison: Comparison) -> None:
+    sentences = compare_words.conclusions(comparison)
+    if not sentences:
+        st.caption("Figures appear with the first rows evaluated.")
+        return
+    with st.container(border=True, key="says"):
+        for sentence in sentences:
+            st.markdown(wording.markdown(sentence))
+        st.caption(compare_words.CAVEAT)
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def _draw_curves(comparison: Comparison, name: str) -> None:
+    if not any(len(compared.by_evaluations.x) for compared in comparison.techniques):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="curve_options"):
+        by = st.segmented_control(
+            "Against",
+            ["evaluations", "seconds"],
+            default="evaluations",
+            required=True,
+            format_func=lambda axis: "Seconds" if axis == "seconds" else "Rows evaluated",
+            key="compare_by",
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        is_log = st.toggle(
+            "Logarithmic axes",
+            key="compare_log",
+            help="Each step along an axis is ten times as much: shows beginnings, and techniques far apart.",
+            persist_state="session",
+        )
+    key = (id(comparison), name, by, is_log, theme.is_dark())
+    figure = kept("compare_figure", key, lambda: compare_charts.found_curves(comparison.techniques, by, is_log=is_log))
+    points = kept("compare_points", key, lambda: compare_charts.found_table(comparison.techniques, by))
+    layout.chart_with_table(figure, points, "compare_curves", _curve_note(comparison, by))
+
+
+def _curve_note(comparison: Comparison, by: str) -> str:
+    note = compare_table.figure_note(comparison)
+    if by != "seconds":
+        return note
+    return f"{note} Runs that work side by side slow one another down: seconds hold for this machine as it was."
+
+
+def _draw_table(comparison: Comparison, name: str) -> None:
+    lines = kept("compare_table", (id(comparison), name), lambda: compare_table.table(comparison))
+    st.dataframe(
+        lines,
+        hide_index=True,
+        key="compare_lines",
+        column_config={
+            column: st.column_config.TextColumn(
+                column, help=compare_table.COLUMNS[column], pinned=column == "Technique"
+            )
+            for column in lines.columns
+        },
+    )
+    with st.container(horizontal=True, key="compare_files"):
+        for text, make, file in (
+            ("Table as CSV", lambda: compare_table.table_csv(comparison), "comparison"),
+            ("Curves as CSV", lambda: compare_table.curves_csv(comparison), "comparison-curves"),
+        ):
+            st.download_button(
+                text,
+                make,
+                f"evenhand-{file}-{name}.csv",
+                "text/csv",
+                key=f"csv_{file}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+
+
+def _draw_problems(group: Group) -> None:
+    """Runs that could not do their work, those with one reason in one line."""
+    reasons: dict[str, list[RunRecord]] = {}
+    for run in group.runs:
+        if run.state.value in ("crashed", "failed"):
+            reasons.setdefault(run_words.ending(run), []).append(run)
+    for reason, runs in reasons.items():
+        titles = wording.listed(list(dict.fromkeys(run_words.run_title(run.config) for run in runs)))
+        text = f"{titles} ({wording.counted(len(runs), 'run')}): {reason}"
+        st.error(wording.markdown(text), icon=":material/error:")
+
+
+# --- its runs -----------------------------------------------------------------------------------
+
+
+def _draw_runs(comparison: Comparison, group: Group) -> None:
+    """The runs behind one technique's line, each with its pairs."""
+    techniques = {compared.run_ids[0]: compared for compared in comparison.techniques}
+    if not techniques:
+        return
+    st.subheader("Behind the figures", anchor=False)
+    chosen = st.pills(
+        "Runs of",
+        list(techniques),
+        format_func=lambda run_id: techniques[run_id].label,
+        key=f"runs_of_{group.name}",
+        help="The runs of one technique, a seed each, with their pairs.",
+    )
+    if chosen is not None:
+        _draw_seeds(techniques[chosen], group)
+
+
+def _draw_seeds(compared: Compared, group: Group) -> None:
+    runs = {run.id: run for run in group.runs}
+    with st.container(border=True, key=f"seed_runs_{group.name}"):
+        for run_id in compared.run_ids:
+            run = runs[run_id]
+            text, follow, pairs = st.columns([5, 2, 2], vertical_alignment="center")
+            found = wording.counted(run.n_found, "pair")
+            rows = wording.counted(run.evaluations, "row")
+            text.markdown(f"Seed {run.config.seed} · {run_words.state_text(run)} · {found}, {rows} evaluated")
+            with follow:
+                _link(steps.RUN, "The run", run_id)
+            if run.n_found:
+                with pairs:
+                    _link(steps.PAIRS, "Its pairs", run_id)
+
+
+def _link(place: steps.Place, text: str, run_id: str) -> None:
+    st.page_link(place.path, label=text, query_params=state.address_of(run=run_id), icon=":material/arrow_forward:")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -84,9 +85,13 @@ def all_individuals(domain: Domain) -> np.ndarray:
 def true_keys(model: Model, domain: Domain) -> set[int]:
     """Keys of all discriminatory individuals, by enumeration of every variant of everyone."""
     rows = all_individuals(domain)
-    decisions = model.decide(model.scores(domain.variants(rows).reshape(-1, domain.n_columns)))
-    decisions = decisions.reshape(len(rows), domain.n_variants)
+    scores = model.scores(domain.variants(rows).reshape(-1, domain.n_columns))
+    decisions = model.decide(scores).reshape(len(rows), domain.n_variants)
     is_discriminatory = decisions.min(axis=1) != decisions.max(axis=1)
+    if domain.scope.score_gap > 0:
+        is_discriminatory = (
+            np.ptp(scores.reshape(len(rows), domain.n_variants, -1), axis=1).max(axis=1) > domain.scope.score_gap
+        )
     return {int(key) for key in domain.keys(rows[is_discriminatory])}
 
 
@@ -95,7 +100,51 @@ def small_domain(protected: tuple[str, ...] = ("sex",), **scope: object) -> Doma
     return Domain(small_schema(), Scope(protected, **scope))
 
 
-def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> DenseNetwork:
+class CountingNetwork(DenseNetwork):
+    """A network that counts the rows that it was asked for, and may take its time over each."""
+
+    n_rows_asked = 0
+    seconds_a_row = 0.0
+
+    def _count(self, n_rows: int) -> None:
+        self.n_rows_asked += n_rows
+        if self.seconds_a_row:
+            time.sleep(self.seconds_a_row * n_rows)
+
+    def predict(self, inputs: np.ndarray) -> np.ndarray:
+        self._count(len(inputs))
+        return super().predict(inputs)
+
+    def fast_scores(self, inputs: np.ndarray) -> np.ndarray:
+        self._count(len(inputs))
+        return super().fast_scores(inputs)
+
+    def nearby_scores(
+        self, inputs: np.ndarray, columns: np.ndarray, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self._count(len(inputs) * (1 + len(columns)))
+        return super().nearby_scores(inputs, columns, steps)
+
+    def score_gradients(self, inputs: np.ndarray, classes: np.ndarray | None = None) -> np.ndarray:
+        self._count(len(inputs))
+        return super().score_gradients(inputs, classes)
+
+    def margins(self, inputs: np.ndarray, threshold: float) -> np.ndarray:
+        self._count(len(inputs))
+        return super().margins(inputs, threshold)
+
+    def exact_margins(self, inputs: np.ndarray, threshold: float) -> np.ndarray:
+        self._count(len(inputs))
+        return super().exact_margins(inputs, threshold)
+
+    def variant_margins(
+        self, inputs: np.ndarray, columns: np.ndarray, values: np.ndarray, threshold: float
+    ) -> np.ndarray:
+        self._count(len(inputs) * len(values))
+        return super().variant_margins(inputs, columns, values, threshold)
+
+
+def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> CountingNetwork:
     """ReLU layers of random weights over the columns of a domain, balanced so that every decision is common in it."""
     rng = np.random.default_rng(seed)
     widths = (domain.n_columns, 12, 8, n_outputs)
@@ -108,11 +157,19 @@ def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> DenseNet
     network = DenseNetwork(layers).with_affine_inputs(2 / span, -2 * domain.low / span - 1)
     logits = network.logits(domain.sample(2000, rng))
     balanced = replace(network.layers[-1], biases=network.layers[-1].biases - np.median(logits, axis=0))
-    return DenseNetwork((*network.layers[:-1], balanced))
+    return CountingNetwork((*network.layers[:-1], balanced))
 
 
-def network_model(domain: Domain | None = None, n_outputs: int = 1, seed: int = 0) -> Model:
-    """A model with a gradient: ``small_network`` over the columns of a domain."""
+def linear_network(*weights: float, bias: float = 0.0) -> CountingNetwork:
+    """One sigmoid of a weighted sum of the columns."""
+    return CountingNetwork([Layer(np.array(weights)[:, None], np.array([bias]), Activation.SIGMOID)])
+
+
+def network_model(domain: Domain | None = None, network: DenseNetwork | None = None) -> Model:
+    """A model with a gradient: a network over the columns of a domain, ``small_network`` unless given."""
     domain = domain or small_domain()
-    network = small_network(domain, n_outputs, seed)
-    return bind(network, CodesEncoder(domain.schema), domain.schema, favourable=1)
+    network = network or small_network(domain)
+    model = bind(network, CodesEncoder(domain.schema), domain.schema, favourable=1)
+    if isinstance(network, CountingNetwork):
+        network.n_rows_asked = 0  # binding tries a few
+    return model

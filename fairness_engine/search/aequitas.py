@@ -24,6 +24,8 @@ _GLOBAL_BATCH = 8_192
 _MIN_STARTS, _MAX_STARTS = 100, 500_000
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
+_KNOWN_WORLD = 1000
+"""Where fewer than one move in so many meets somebody new, a larger round would not spend the budget any sooner."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,14 @@ class Aequitas:
                 yield Step("global search")
             found = rows[is_found]
             for begin in range(0, len(found), self.n_walkers):
+                if oracle.is_exhausted:
+                    return
                 yield from self._walk(oracle, found[begin : begin + self.n_walkers], chances, rng)
             n_barren = 0 if oracle.n_tried > n_tried else n_barren + 1
             n_rounds += 1
             if n_rounds == self.n_rounds:
                 return
-            if not self.n_starts:
+            if not self.n_starts and _KNOWN_WORLD * (oracle.n_tried - n_tried) > len(found) * self.n_steps:
                 n_starts = _next_starts(oracle, n_starts, oracle.evaluations - evaluations)
 
     def _walk(self, oracle: Oracle, origins: FloatArray, chances: Chances, rng: np.random.Generator) -> Iterator[Event]:

@@ -65,16 +65,22 @@ def common_grid(reached: Iterable[FloatArray], *, whole: bool) -> FloatArray:
 def found_curve(steps: Sequence[tuple[FloatArray, FloatArray]], grid: FloatArray) -> Curve:
     """Median and range at each point of the grid over the runs that have come that far; nothing is continued beyond.
 
-    The curve ends where the last of those runs ends that passed the last point of the grid together.
+    One more point gathers the ends of the runs that passed the last of the grid's points: searches of one budget end a batch
+    apart, and what they found last would be lost.
+
+    Args:
+        steps: of each run where it was heard of, ascending, and what it had found there ``(n_steps,)``.
+        grid: ascending from 0.
     """
     known = [(x, found) for x, found in steps if len(x)]
     if not known:
         return Curve(*(np.empty(0) for _ in range(4)))
     reach = np.array([x[-1] for x, _ in known])
     points = grid[grid <= reach.max()]
-    points = np.append(points, reach[reach >= points[-1]].min())
-    points = np.unique(points)
     rows = np.array([_found_at(x, found, points) for x, found in known])
+    if reach.max() > points[-1]:
+        ends = [found[-1] if x[-1] >= points[-1] else np.nan for x, found in known]
+        points, rows = np.append(points, reach.max()), np.column_stack([rows, ends])
     return Curve(points, np.nanmedian(rows, axis=0), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0))
 
 

@@ -34,7 +34,7 @@ def _is_exact_count(content: Mapping[str, Any]) -> bool:
     found, n, share = _values(content, "n_discriminatory", "n_individuals", "share")
     if not (_is_count(found) and _is_count(n) and _is_number(share)):
         return False
-    return n > 0 and found <= n and abs(share - found / n) <= _SHARE_TOLERANCE
+    return bool(n > 0 and found <= n and abs(share - found / n) <= _SHARE_TOLERANCE)
 
 
 def _is_discovery(content: Mapping[str, Any]) -> bool:

@@ -102,7 +102,9 @@ class Child:
             return self._opened.scores(request["rows"])
         if request["do"] == "simplify":
             return self._opened.simplify(request["pair"])
-        raise ProcessError(f"There is no request '{request['do']}'.")
+        if request["do"] == "plausible":
+            return self._opened.plausible(request["row"], request["seed"])
+        return _explain(self._opened, request)
 
     def _run(self, opened: Opened, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
@@ -113,6 +115,17 @@ class Child:
             for small in split(event):
                 self._send(to_line(small))
         return {}
+
+
+def _explain(opened: Opened, request: Request) -> dict[str, Any]:
+    """Answers about one pair, and about where the pairs are."""
+    if request["do"] == "simplify":
+        return opened.simplify(request["pair"])
+    if request["do"] == "shap":
+        return opened.shap(request["people"])
+    if request["do"] == "where":
+        return opened.where(request["settings"])
+    raise ProcessError(f"There is no request '{request['do']}'.")
 
 
 def split(event: Event) -> Iterator[Event]:
@@ -161,9 +174,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warm", action="store_true")
     options = parser.parse_args(arguments)
     if options.warm:
-        from fairness_engine import kernels
+        from fairness_engine import kernels, plausibility_kernels
 
         kernels.warm_up()
+        plausibility_kernels.warm_up()
         return 0
     send = _take_stdout()
     protections = sandbox.enter(options.scratch, options.readable, options.parent)

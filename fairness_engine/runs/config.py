@@ -20,7 +20,10 @@ from fairness_engine.schema import Schema
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
-_VERSIONED = ("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops")
+_VERSIONED = (
+    *("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
+    *("shap",),
+)
 MAX_SEED = 2**63 - 1
 
 

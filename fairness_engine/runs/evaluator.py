@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairness_engine.domain import Scope
+from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.events import FloatArray, IntArray, Pairs, pack_array, unpack_array
 from fairness_engine.runs.config import unsafe_formats_allowed
@@ -27,11 +27,16 @@ from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
 
 if TYPE_CHECKING:
+    from fairness_engine.estimate import Distribution
+    from fairness_engine.explanation.shap_values import PairValues
+    from fairness_engine.explanation.where import Where
     from fairness_engine.models.fit import FitCard
+    from fairness_engine.plausibility import Assessed
 
 LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
 FIT_SECONDS = 180.0
+EXPLAIN_SECONDS = 90.0
 _Key = tuple[str, str, str, str]
 
 
@@ -128,6 +133,53 @@ class Evaluator:
         if len(found) != 1:
             raise ProcessError(f"The model's process broke its protocol: it sent {len(found)} pairs instead of one.")
         return found
+
+    def shap(self, data_id: str, model_id: str, schema: Schema, scope: Scope, people: FloatArray) -> PairValues:
+        """SHAP values of both people of a pair, rows of the engine ``(2, n_columns)``.
+
+        Raises:
+            SettingError: the model is too slow for an answer within seconds.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.explanation.shap_values import PairValues
+
+        asked = (data_id, model_id, schema, scope)
+        reply = self._ask(asked, "shap", EXPLAIN_SECONDS, people=pack_array(people))
+        return PairValues.from_json(reply.get("shap"), len(schema.inputs))
+
+    def where(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope, distribution: Distribution, max_depth: int
+    ) -> Where:
+        """The groups in which the model discriminates, among rows of the data or uniform ones.
+
+        Raises:
+            FitError: the model takes none of the protected attributes.
+            SettingError: too few rows, or a model too slow for an answer within seconds.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.explanation.where_json import where_from_json
+
+        settings = {"distribution": distribution.value, "max_depth": max_depth}
+        reply = self._ask((data_id, model_id, schema, scope), "where", EXPLAIN_SECONDS, settings=settings)
+        examples = unpack_pairs(reply.get("examples"), len(schema.inputs))
+        return where_from_json(reply.get("where"), Domain(schema, scope), examples)
+
+    def plausible(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray, seed: int
+    ) -> Assessed:
+        """Could this person exist? A row of the engine ``(n_columns,)``, and the seed of the run that found it.
+
+        Raises:
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.plausibility import Assessed
+
+        asked = (data_id, model_id, schema, scope)
+        reply = self._ask(asked, "plausible", ANSWER_SECONDS, row=pack_array(row[None]), seed=seed)
+        try:
+            return Assessed.from_json(reply["plausible"], len(schema.inputs))
+        except (KeyError, TypeError, ValueError):
+            raise ProcessError("The model's process broke its protocol: it sent no plausibility.") from None
 
     def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
         """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError
+from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
@@ -22,8 +23,13 @@ from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
 from fairness_engine.schema import Schema
 
+if TYPE_CHECKING:
+    from fairness_engine.plausibility import Plausibility
+
 _STARTS_STREAM = 1
 """The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
+_REFERENCE_STREAM = 2
+"""The stream that draws the people whom pairs are compared with, when the data has too many."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,9 @@ class Opened:
             yield from self._search(config, is_cancelled)
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.discovery import with_discovery
         from fairness_engine.diversity import with_diversity
+        from fairness_engine.runs.measuring import with_plausibility
         from fairness_engine.search.registry import technique_named
         from fairness_engine.search.run import run_search
         from fairness_engine.search.technique import make_technique
@@ -84,7 +92,25 @@ class Opened:
         technique = make_technique(technique_named(config.technique), config.settings)
         starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
         events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
-        yield from with_diversity(events, self.model, self.domain, self.dataset.rows, is_cancelled)
+        events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
+        yield from with_plausibility(
+            events, lambda: self.plausibility(config.seed), config.budget.max_seconds, is_cancelled
+        )
+
+    def plausibility(self, seed: int) -> Plausibility:
+        """What the data says about which people could exist; of too many people a part is drawn by a run's seed."""
+        from fairness_engine.plausibility import Plausibility
+
+        if seed in self._plausibility_by_seed:
+            return self._plausibility_by_seed[seed]
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_REFERENCE_STREAM,)))
+        learned = Plausibility.learn(self.dataset.rows, self.domain, rng)
+        self._plausibility_by_seed[seed] = learned
+        return learned
+
+    @cached_property
+    def _plausibility_by_seed(self) -> dict[int, Plausibility]:
+        return {}
 
     def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.estimate import run_estimate
@@ -110,6 +136,10 @@ class Opened:
         scores = self.model.scores(unpack_array(rows))
         return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
 
+    def plausible(self, row: Any, seed: int) -> dict[str, Any]:
+        """What is known of one person ``(1, n_columns)``, packed: could they exist?"""
+        return {"plausible": self.plausibility(seed).assess(unpack_array(row)[0]).to_json()}
+
     def simplify(self, pair: Any) -> dict[str, Any]:
         """The plainest form of one pair; both packed."""
         from fairness_engine.simplify import plain_row, simplify_pair
@@ -117,6 +147,29 @@ class Opened:
         plain = plain_row(self.domain, self.dataset.rows)
         found = simplify_pair(self.model, self.domain, unpack_pairs(pair, self.domain.n_columns), plain)
         return {"pair": pack_pairs(found)}
+
+    def shap(self, people: Any) -> dict[str, Any]:
+        """SHAP values of both people of a pair ``(2, n_columns)``, packed."""
+        from fairness_engine.explanation.shap_values import explain_pair
+
+        names = self.dataset.schema.names
+        taken = np.array([names.index(name) for name in names if name in self.model.taken(names)], dtype=np.int64)
+        return {"shap": explain_pair(self.model, unpack_array(people), self.dataset.rows, taken).to_json()}
+
+    def where(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The groups in which the model discriminates.
+
+        Raises:
+            InputError: the model cannot be searched; see ``requirements.check``.
+        """
+        from fairness_engine.explanation.where import WhereSettings, find_where
+        from fairness_engine.explanation.where_json import where_to_json
+        from fairness_engine.search import requirements
+
+        requirements.check(self.model, self.domain, self.dataset.rows, None)
+        wanted = WhereSettings(Distribution(settings["distribution"]), int(settings["max_depth"]))
+        found = find_where(self.model, self.domain, self.dataset.rows, wanted)
+        return {"where": where_to_json(found), "examples": pack_pairs(found.examples)}
 
     def summary(self) -> dict[str, Any]:
         """What the reply to ``open`` says."""

@@ -1,0 +1,1 @@
+"""Why a pair was decided differently, and where a model discriminates."""

@@ -1,0 +1,242 @@
+"""Where a model discriminates: a shallow tree over the attributes that are not protected, measured on rows it did not see.
+
+AEQUITAS names this as missing (paper 000, section 8). Rows are drawn, each is tested with all its variants, a tree is
+learnt on one half of them, and the share of every leaf is measured on the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Domain
+from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.estimate import Distribution, interval
+from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.explanation.conditions import BoolArray, Condition, all_hold
+from fairness_engine.models.model import Model
+
+MAX_DEPTH = 6
+N_EXAMPLES = 3
+"""Pairs shown for a leaf."""
+_MAX_ROWS = 40_000
+_MIN_ROWS = 4_000
+"""Rows that many variants may not push below, for as long as ``_MAX_EVALUATIONS`` and the seconds allow."""
+_EVALUATIONS = 200_000
+_MAX_EVALUATIONS = 4_000_000
+_FEWEST_ROWS = 20
+_BLOCK_ROWS = 256
+
+
+@dataclass(frozen=True)
+class WhereSettings:
+    """How to look.
+
+    Args:
+        distribution: what the rows are drawn from: ``data`` (without replacement) or ``uniform`` over the domain.
+        max_depth: questions in a row at most, 1 to 6.
+        max_seconds: for testing the rows.
+        seed: of the draws; 0 or more.
+    """
+
+    distribution: Distribution = Distribution.DATA
+    max_depth: int = 4
+    max_seconds: float = 4.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.distribution not in (Distribution.DATA, Distribution.UNIFORM):
+            raise SettingError(f"Rows must be drawn from data or uniform, got '{self.distribution}'.")
+        if not 1 <= self.max_depth <= MAX_DEPTH:
+            raise SettingError(f"The depth must be 1 to {MAX_DEPTH}, got {self.max_depth}.")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group of people: the root has no conditions, a leaf no groups below it.
+
+    Args:
+        parent: position of the group it is part of; -1 for the root.
+        conditions: what its people have in common, one condition a column.
+        is_leaf: whether it is split no further.
+        n_learnt, n_learnt_hits: rows of the half that the tree was learnt on, and the discriminatory ones among them.
+        n, n_hits: the same of the other half; every share that is shown is of this one.
+    """
+
+    parent: int
+    conditions: tuple[Condition, ...]
+    is_leaf: bool
+    n_learnt: int
+    n_learnt_hits: int
+    n: int
+    n_hits: int
+
+    @property
+    def share(self) -> float | None:
+        """Share of its rows that are discriminatory; ``None`` without a row."""
+        return self.n_hits / self.n if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share."""
+        return interval(self.n_hits, self.n)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a model discriminates.
+
+    Args:
+        distribution: what the rows were drawn from; every share is of this one.
+        nodes: groups, a group before its parts; the first is everybody.
+        evaluations: rows passed to the model.
+        seconds: spent.
+        n_wanted: rows that would have been tested had time allowed.
+        examples: discriminatory pairs, up to three a leaf; each was replayed.
+    """
+
+    distribution: Distribution
+    nodes: tuple[Node, ...]
+    evaluations: int
+    seconds: float
+    n_wanted: int
+    examples: Pairs
+
+    @property
+    def root(self) -> Node:
+        """Everybody."""
+        return self.nodes[0]
+
+    @property
+    def leaves(self) -> list[int]:
+        """Positions of the leaves among ``nodes``, the largest share first; those without a row last."""
+        found = [i for i, node in enumerate(self.nodes) if node.is_leaf]
+        return sorted(found, key=lambda i: (-(self.nodes[i].share or 0.0), -self.nodes[i].n, i))
+
+    @property
+    def flagged(self) -> list[int]:
+        """Leaves whose share was above everybody's in the half that the tree was learnt on."""
+        mean = self.root.n_learnt_hits / max(self.root.n_learnt, 1)
+        return [i for i in self.leaves if self.nodes[i].n_learnt_hits > mean * self.nodes[i].n_learnt]
+
+    @property
+    def coverage(self) -> tuple[float, float]:
+        """Of the other half: the shares of discriminatory rows, and of all rows, that lie in flagged leaves."""
+        inside = [self.nodes[i] for i in self.flagged]
+        hits, rows = sum(node.n_hits for node in inside), sum(node.n for node in inside)
+        return hits / max(self.root.n_hits, 1), rows / max(self.root.n, 1)
+
+    @property
+    def accuracy(self) -> tuple[float, float]:
+        """How often the leaves, and one answer for everybody, say rightly of the other half whether a row is discriminatory."""
+        return _accuracy([self.nodes[i] for i in self.leaves]), _accuracy([self.root])
+
+
+def _accuracy(groups: Sequence[Node]) -> float:
+    right = sum(g.n_hits if 2 * g.n_learnt_hits > g.n_learnt else g.n - g.n_hits for g in groups)
+    return right / max(sum(g.n for g in groups), 1)
+
+
+def leaf_of(nodes: Sequence[Node], rows: FloatArray) -> IntArray:
+    """The position of each row's leaf among ``nodes`` ``(n_rows,)``."""
+    found = np.full(len(rows), -1, dtype=np.int64)
+    for i, node in enumerate(nodes):
+        if node.is_leaf:
+            found[all_hold(node.conditions, rows)] = i
+    return found
+
+
+def find_where(model: Model, domain: Domain, data_rows: FloatArray, settings: WhereSettings) -> Where:
+    """Draw rows, test them, and say in which groups the discriminatory ones lie.
+
+    Half of the rows, by the seed, choose the groups; the shares are counted on the other half, so a group that only
+    looks bad by chance does not look bad in the answer. A tree of one leaf means that no attribute tells where.
+
+    Args:
+        model, domain: what is assessed, and where.
+        data_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
+        settings: how to look.
+
+    Raises:
+        SettingError: no row of the data lies in the domain, or the model is too slow for a few rows.
+    """
+    from fairness_engine.explanation.tree import learn_groups  # brings scikit-learn; pages need the shapes alone
+
+    started = time.perf_counter()
+    rng = np.random.default_rng(np.random.SeedSequence(settings.seed))
+    wanted = _draw(domain, data_rows, settings.distribution, rng)
+    rows, verdicts, evaluations = _test(model, domain, wanted, settings.max_seconds)
+    learnt, other = slice(0, None, 2), slice(1, None, 2)
+    groups = learn_groups(domain, rows[learnt], verdicts[learnt], settings.max_depth)
+    nodes = tuple(
+        Node(
+            group.parent,
+            group.conditions,
+            group.is_leaf,
+            *_counts(group.conditions, rows[learnt], verdicts[learnt]),
+            *_counts(group.conditions, rows[other], verdicts[other]),
+        )
+        for group in groups
+    )
+    examples, n_more = _examples(model, domain, nodes, rows[verdicts])
+    seconds = time.perf_counter() - started
+    return Where(settings.distribution, nodes, evaluations + n_more, seconds, len(wanted), examples)
+
+
+def _counts(conditions: tuple[Condition, ...], rows: FloatArray, verdicts: BoolArray) -> tuple[int, int]:
+    inside = all_hold(conditions, rows)
+    return int(inside.sum()), int(verdicts[inside].sum())
+
+
+def _draw(domain: Domain, data_rows: FloatArray, distribution: Distribution, rng: np.random.Generator) -> FloatArray:
+    """The rows to test, in random order; how many depends on the number of variants."""
+    most = max(_EVALUATIONS, min(_MAX_EVALUATIONS, _MIN_ROWS * domain.n_variants))
+    n = max(_FEWEST_ROWS, min(_MAX_ROWS, most // domain.n_variants))
+    inside = data_rows[domain.contains(data_rows)] if len(data_rows) else data_rows
+    if distribution is Distribution.UNIFORM:
+        return domain.sample(n, rng, inside)
+    if len(inside) < _FEWEST_ROWS:
+        raise SettingError(
+            f"At least {_FEWEST_ROWS} rows of the data must lie in the ranges of the scope, got {len(inside)}. "
+            "Widen the limits, or draw uniformly."
+        )
+    return inside[rng.permutation(len(inside))[:n]]
+
+
+def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) -> tuple[FloatArray, BoolArray, int]:
+    """The rows that there was time for, which of them are discriminatory, and the evaluations spent."""
+    from fairness_engine.oracle import Oracle  # brings numba; pages need the shapes alone
+
+    oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants, max_seconds))
+    verdicts: list[BoolArray] = []
+    try:
+        while len(verdicts) * _BLOCK_ROWS < len(wanted):
+            start = len(verdicts) * _BLOCK_ROWS
+            verdicts.append(oracle.test(wanted[start : start + _BLOCK_ROWS]))
+    except SearchStopped:
+        pass  # what was tested until now is what there is
+    known = np.concatenate(verdicts) if verdicts else np.zeros(0, dtype=bool)
+    if len(known) < _FEWEST_ROWS:
+        raise SettingError(
+            f"The model must decide {_FEWEST_ROWS * domain.n_variants:,} rows within {max_seconds:g} s for this answer, and is "
+            "slower. Choose fewer variants under Scope, or run a search."
+        )
+    return wanted[: len(known)], known, oracle.evaluations
+
+
+def _examples(model: Model, domain: Domain, nodes: Sequence[Node], rows: FloatArray) -> tuple[Pairs, int]:
+    """A few pairs of every leaf, replayed, and the evaluations spent on them."""
+    from fairness_engine.oracle import Oracle
+
+    leaves = leaf_of(nodes, rows)
+    chosen = [np.flatnonzero(leaves == i)[:N_EXAMPLES] for i in np.unique(leaves).tolist()]
+    if not chosen:
+        return Pairs.concatenate([], domain.n_columns), 0
+    picked = rows[np.concatenate(chosen)]
+    oracle = Oracle(model, domain, Budget(len(picked) * domain.n_variants))
+    oracle.probe(picked)
+    return oracle.take_found(), oracle.evaluations

@@ -107,6 +107,7 @@ def adopt_review() -> None:
     review_id = next((run.review_id for run in state.store().runs() if run.config.comparison == name), None)
     if review_id:
         state.set_review(review_id)
+        st.rerun()  # the menu knew no review yet
 
 
 def link_to(name: str, text: str) -> None:

@@ -2,61 +2,145 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from pages.components import compare_charts, wording
-from pages.components.compare_words import share_spread, spread
 
 if TYPE_CHECKING:
     from fairness_engine.runs.comparison import Compared, Comparison, Spread
 
-COLUMNS = {
-    "Technique": "The technique, with the settings that tell it from others of its kind.",
-    "Runs": "Runs that have ended, of those planned: one for each seed.",
-    "Found": "Different individuals found: median over the seeds, and the range in brackets. Each was confirmed by the model a second time.",
-    "Per 1\u202f000 rows": "Found for every 1 000 rows that the model evaluated. Every row counts, also those that only look around.",
-    "Per second": "Found for every second of work. It depends on this machine and on what else worked at the time.",
-    "Success rate": "Found as a share of the individuals tried. The technique chooses whom it tries, so this says nothing about people.",
-    "Diversity": "How different the finds are: regions of the model's input space that they reach, of a tree that imitates the model, for "
-    "the same number of finds. Few means that the finds lie close together.",
-    "Plausible": "Share of the pairs whose person is not further from the data than real rows usually are, and has no values that "
-    "never occur together.",
-    "Distance": "Median distance of the found people to the nearest row of your data; 0 is a row of your data.",
-    "Of all": "Found as a share of all that exist in the domain, which were counted exactly.",
-}
-_FIGURES: dict[str, tuple[str, bool]] = {
-    "Found": ("n_found", False),
-    "Per 1\u202f000 rows": ("per_1000_rows", False),
-    "Per second": ("per_second", False),
-    "Success rate": ("success_rate", True),
-    "Diversity": ("diversity", False),
-    "Plausible": ("plausible_share", True),
-    "Distance": ("median_distance", False),
-    "Of all": ("share_of_all", True),
-}
-"""Attribute of ``Compared`` behind each column, and whether it is a share."""
+STYLE = """
+.evenhand-compared {width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0.4rem 0 0.2rem 0;}
+.evenhand-compared th, .evenhand-compared td {border: none; border-bottom: 1px solid rgba(128, 136, 148, 0.35);
+  padding: 0.45rem 0.5rem; text-align: right; vertical-align: top; line-height: 1.25;}
+.evenhand-compared thead th {font-weight: 600; font-size: 0.86rem; vertical-align: bottom;}
+.evenhand-compared thead abbr {text-decoration: underline dotted; text-underline-offset: 0.25em; cursor: help;}
+.evenhand-compared th:first-child {text-align: left; font-weight: 600; white-space: nowrap;}
+.evenhand-compared small {display: block; opacity: 0.75; font-size: 0.8rem; white-space: nowrap;}
+.evenhand-scroll {overflow-x: auto;}
+"""
 
 
-def table(comparison: Comparison) -> pd.DataFrame:
-    """One line a technique as text, the best for the same rows first; columns that nobody has a figure for are left out."""
-    ordered = sorted(comparison.techniques, key=_rank, reverse=True)
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, what it means, the attribute of ``Compared`` behind it, how a number is written."""
+
+    name: str
+    meaning: str
+    attribute: str
+    write: Callable[[float], str]
+
+
+def _figure(value: float) -> str:
+    return wording.number(float(f"{value:.3g}")) if abs(value) < 1000 else wording.count(value)
+
+
+def _percent(value: float) -> str:
+    return wording.share(value)
+
+
+COLUMNS = (
+    Column(
+        "Found",
+        "Different individuals found: the median over the seeds, under it the least and the most. The model confirmed each a second time.",
+        "n_found",
+        wording.count,
+    ),
+    Column(
+        "Per 1\u202f000 rows",
+        "Found for every 1\u202f000 rows that the model evaluated. Every row counts, also those that only look around.",
+        "per_1000_rows",
+        _figure,
+    ),
+    Column(
+        "Per second",
+        "Found for every second of work. It depends on this machine, and on what else worked at the time.",
+        "per_second",
+        _figure,
+    ),
+    Column(
+        "Success rate",
+        "Found as a share of the individuals tried. A technique chooses whom it tries, so this is no share of people.",
+        "success_rate",
+        _percent,
+    ),
+    Column(
+        "Diversity",
+        "How different the finds are: in how many parts of the space 1\u202f000 of them lie, as a tree that imitates the model divides it. "
+        "Few means that they lie close together.",
+        "diversity",
+        _figure,
+    ),
+    Column(
+        "Plausible",
+        "Share of the pairs whose person could exist: not further from your data than real rows are from one another, and without "
+        "values that never occur together.",
+        "plausible_share",
+        _percent,
+    ),
+    Column(
+        "Distance",
+        "Distance of the found people to the nearest row of your data, the median of each run. 0 is a row of your data.",
+        "median_distance",
+        _figure,
+    ),
+    Column(
+        "Of all",
+        "Found as a share of all that exist in the domain, which were counted one by one.",
+        "share_of_all",
+        _percent,
+    ),
+)
+_ALWAYS = ("n_found", "per_1000_rows")
+
+
+def columns_of(comparison: Comparison) -> list[Column]:
+    """The columns that anyone has a figure for."""
+    return [
+        column
+        for column in COLUMNS
+        if column.attribute in _ALWAYS
+        or any(getattr(compared, column.attribute) is not None for compared in comparison.techniques)
+    ]
+
+
+def html(comparison: Comparison) -> str:
+    """The table, most found for the same rows first; what a column means shows on hovering over its name."""
     looks = compare_charts.looks_of([compared.technique for compared in comparison.techniques])
-    glyphs = {id(c): look.glyph for c, look in zip(comparison.techniques, looks, strict=True)}
-    lines: dict[str, list[str]] = {
-        "Technique": [f"{glyphs[id(compared)]} {compared.label}" for compared in ordered],
-        "Runs": [f"{compared.n_done} of {compared.n_runs}" for compared in ordered],
-    }
-    for name, (attribute, is_share) in _FIGURES.items():
-        values: list[Spread | None] = [getattr(compared, attribute) for compared in ordered]
-        if any(value is not None for value in values) or name in ("Found", "Per 1\u202f000 rows"):
-            lines[name] = [(share_spread if is_share else spread)(value) for value in values]
-    return pd.DataFrame(lines)
+    lines = sorted(zip(comparison.techniques, looks, strict=True), key=lambda line: _rank(line[0]), reverse=True)
+    columns = columns_of(comparison)
+    heads = "".join(
+        f'<th scope="col"><abbr title="{wording.escaped(column.meaning)}">{column.name}</abbr></th>'
+        for column in columns
+    )
+    body = "".join(_line(compared, look, columns) for compared, look in lines)
+    head = f'<tr><th scope="col">Technique</th><th scope="col">Runs ended</th>{heads}</tr>'
+    return f'<div class="evenhand-scroll"><table class="evenhand-compared"><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
 def _rank(compared: Compared) -> float:
     return -1.0 if compared.per_1000_rows is None else compared.per_1000_rows.median
+
+
+def _line(compared: Compared, look: compare_charts.Look, columns: list[Column]) -> str:
+    name = f'<span style="color:{look.colour}">{look.glyph}</span> {wording.escaped(compared.label)}'
+    cells = "".join(f"<td>{_cell(getattr(compared, column.attribute), column.write)}</td>" for column in columns)
+    return f'<tr><th scope="row">{name}</th><td>{compared.n_done} of {compared.n_runs}</td>{cells}</tr>'
+
+
+def _cell(value: Spread | None, write: Callable[[float], str]) -> str:
+    """The median, and in small the range over the seeds."""
+    if value is None:
+        return wording.DASH
+    median, low, high = write(value.median), write(value.low), write(value.high)
+    return median if value.low == value.high else f"{median}<small>{low} to {high}</small>"
+
+
+# --- files --------------------------------------------------------------------------------------
 
 
 def table_csv(comparison: Comparison) -> bytes:
@@ -65,10 +149,10 @@ def table_csv(comparison: Comparison) -> bytes:
     for compared in comparison.techniques:
         line: dict[str, object] = {"technique": compared.technique, "label": compared.label}
         line |= {"runs_ended": compared.n_done, "runs": compared.n_runs}
-        for attribute, _ in _FIGURES.values():
-            value: Spread | None = getattr(compared, attribute)
+        for column in COLUMNS:
+            value: Spread | None = getattr(compared, column.attribute)
             for part, name in (("median", "median"), ("low", "min"), ("high", "max"), ("n", "seeds")):
-                line[f"{attribute}_{name}"] = None if value is None else getattr(value, part)
+                line[f"{column.attribute}_{name}"] = None if value is None else getattr(value, part)
         line["exact_count"] = comparison.n_exact
         line["run_ids"] = " ".join(compared.run_ids)
         lines.append(line)

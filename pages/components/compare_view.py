@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
     from fairness_engine.runs.store import RunStore
 
-STYLE = """
+STYLE = f"""
 <style>
-.st-key-says p {font-size: 1.06rem;}
-.st-key-says p:first-of-type {font-weight: 600;}
-[class*="st-key-seed_runs"] [data-testid="stPageLink"] p {font-size: 0.95rem;}
+.st-key-says p {{font-size: 1.06rem;}}
+[class*="st-key-seed_runs"] [data-testid="stPageLink"] p {{font-size: 0.95rem;}}
+{compare_table.STYLE}
 </style>
 """
 
@@ -105,8 +105,12 @@ def _say(comparison: Comparison) -> None:
         st.caption("Figures appear with the first rows evaluated.")
         return
     with st.container(border=True, key="says"):
-        for sentence in sentences:
-            st.markdown(wording.markdown(sentence))
+        first, *others = (wording.markdown(sentence) for sentence in sentences)
+        st.markdown(f"**{first}**")
+        for sentence in others:
+            st.markdown(sentence)
+        if unfinished := compare_words.unfinished(comparison):
+            st.markdown(f":material/pending: {wording.markdown(unfinished)}")
         st.caption(compare_words.CAVEAT)
 
 
@@ -147,18 +151,10 @@ def _curve_note(comparison: Comparison, by: str) -> str:
 
 
 def _draw_table(comparison: Comparison, name: str) -> None:
-    lines = kept("compare_table", (id(comparison), name), lambda: compare_table.table(comparison))
-    st.dataframe(
-        lines,
-        hide_index=True,
-        key="compare_lines",
-        column_config={
-            column: st.column_config.TextColumn(
-                column, help=compare_table.COLUMNS[column], pinned=column == "Technique"
-            )
-            for column in lines.columns
-        },
-    )
+    st.html(kept("compare_table", (id(comparison), theme.is_dark()), lambda: compare_table.html(comparison)))
+    with st.expander("What the columns mean"):
+        for column in compare_table.columns_of(comparison):
+            st.markdown(f"**{column.name}**: {wording.markdown(column.meaning)}")
     with st.container(horizontal=True, key="compare_files"):
         for text, make, file in (
             ("Table as CSV", lambda: compare_table.table_csv(comparison), "comparison"),

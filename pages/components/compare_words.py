@@ -11,7 +11,7 @@ from pages.components import wording
 from pages.components.technique_families import BASELINES
 
 if TYPE_CHECKING:
-    from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread
+    from fairness_engine.runs.comparison import Compared, Comparison, Curve
     from pages.components.compare_choice import Group
 
 CAVEAT = (
@@ -33,19 +33,24 @@ def standing(group: Group) -> str:
 
 
 def conclusions(comparison: Comparison) -> list[str]:
-    """What can be said, the main thing first; not escaped."""
+    """What can be said, the main thing first; not escaped. Nothing before there are figures."""
     shown = [compared for compared in comparison.techniques if _has_worked(compared)]
     luck = next((compared for compared in shown if compared.technique == "random"), None)
     searches = [compared for compared in shown if compared.technique not in BASELINES]
     searches.sort(key=lambda compared: compared.n_found.median if compared.n_found else 0.0, reverse=True)
     said: list[str] = []
-    if any(compared.n_done < compared.n_runs for compared in comparison.techniques):
-        said.append("Not all runs have ended: these are the figures so far, and techniques can still change places.")
     if searches and luck is not None:
         said.append(_against_luck(searches[0], luck))
     if len(searches) > 1:
         said.append(_against_next(searches[0], searches[1]))
     return said + _of_all(comparison)
+
+
+def unfinished(comparison: Comparison) -> str:
+    """What to keep in mind while runs are missing; empty once all have ended."""
+    if all(compared.n_done == compared.n_runs for compared in comparison.techniques):
+        return ""
+    return "Not all runs have ended: these are the figures so far, and techniques can still change places."
 
 
 def _has_worked(compared: Compared) -> bool:
@@ -130,23 +135,3 @@ def _of_all(comparison: Comparison) -> list[str]:
         return [f"Counted exactly: {wording.counted(comparison.n_exact, 'individual')} exist in the domain."]
     best = max(with_share, key=lambda compared: compared.share_of_all.median)
     return [f"{best.label} found {wording.share(best.share_of_all.median)} of {all_that_exist} (counted exactly)."]
-
-
-# --- figures of the table -----------------------------------------------------------------------
-
-
-def spread(value: Spread | None) -> str:
-    """Median and range of a number: ``1 204 (1 180-1 260)``."""
-    if value is None:
-        return wording.DASH
-    median, low, high = (wording.number(float(f"{x:.4g}")) for x in (value.median, value.low, value.high))
-    return median if low == high else f"{median} ({low}{wording.DASH}{high})"
-
-
-def share_spread(value: Spread | None) -> str:
-    """Median and range of a share: ``12 % (11-14)``."""
-    if value is None:
-        return wording.DASH
-    if value.low == value.high:
-        return wording.share(value.median)
-    return wording.share(value.median, value.low, value.high)

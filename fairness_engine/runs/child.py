@@ -100,10 +100,6 @@ class Child:
             return self._opened.fit()
         if request["do"] == "scores":
             return self._opened.scores(request["rows"])
-        if request["do"] == "simplify":
-            return self._opened.simplify(request["pair"])
-        if request["do"] == "plausible":
-            return self._opened.plausible(request["row"], request["seed"])
         return _explain(self._opened, request)
 
     def _run(self, opened: Opened, request: Request) -> dict[str, Any]:
@@ -118,9 +114,11 @@ class Child:
 
 
 def _explain(opened: Opened, request: Request) -> dict[str, Any]:
-    """Answers about one pair, and about where the pairs are."""
+    """Answers about one pair or person, and about where the pairs are."""
     if request["do"] == "simplify":
         return opened.simplify(request["pair"])
+    if request["do"] == "plausible":
+        return opened.plausible(request["row"], request["seed"])
     if request["do"] == "shap":
         return opened.shap(request["people"])
     if request["do"] == "where":

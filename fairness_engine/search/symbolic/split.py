@@ -1,0 +1,48 @@
+"""Where the individuals of a symbolic search came from (paper 003, Table 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from fairness_engine.events import ResultReady
+
+if TYPE_CHECKING:
+    from fairness_engine.oracle import Oracle
+
+
+class Source(StrEnum):
+    """What proposed an individual."""
+
+    DATA = "data"
+    UNIFORM = "uniform"
+    DIRECTED = "directed"
+    UNDIRECTED = "undirected"
+
+
+class Split:
+    """Individuals tried and found, by source."""
+
+    def __init__(self) -> None:
+        self.n_tried = dict.fromkeys(Source, 0)
+        self.n_found = dict.fromkeys(Source, 0)
+
+    @contextmanager
+    def counting(self, oracle: Oracle, source: Source) -> Iterator[None]:
+        """Whatever is tried and found inside counts for the source, also when the budget ends it half-way.
+
+        A pair that a replay takes back stays counted here: ``n_found`` may exceed the run's by its ``n_rejected``.
+        """
+        n_tried, n_found = oracle.n_tried, oracle.n_found + oracle.n_rejected
+        try:
+            yield
+        finally:
+            self.n_tried[source] += oracle.n_tried - n_tried
+            self.n_found[source] += oracle.n_found + oracle.n_rejected - n_found
+
+    def event(self) -> ResultReady:
+        """The result ``split``: for each source ``n_tried`` and ``n_found``."""
+        content = {str(s): {"n_tried": self.n_tried[s], "n_found": self.n_found[s]} for s in Source}
+        return ResultReady("split", content)

@@ -114,11 +114,13 @@ class Child:
 
 
 def _explain(opened: Opened, request: Request) -> dict[str, Any]:
-    """Answers about one pair or person, and about where the pairs are."""
+    """Answers about one pair or person, about where the pairs are, and about the model's slopes."""
+    if request["do"] == "gradients":
+        return opened.gradients()
     if request["do"] == "simplify":
         return opened.simplify(request["pair"])
     if request["do"] == "plausible":
-        return opened.plausible(request["row"], request["seed"])
+        return opened.plausible(request["row"])
     if request["do"] == "shap":
         return opened.shap(request["people"])
     if request["do"] == "where":

@@ -18,8 +18,9 @@ def compiled_folder(workspace: Path) -> Path:
     """Where the searches' compiled loops are kept between runs; only trusted programs write there."""
     from fairness_engine import __file__ as package
 
-    kernels = Path(package).with_name("kernels.py").stat()
-    version = f"{sys.implementation.cache_tag}-{kernels.st_mtime_ns:x}-{kernels.st_size:x}"
+    kernels = [file.stat() for file in sorted(Path(package).parent.rglob("*kernels.py"))]
+    newest, n_bytes = max(file.st_mtime_ns for file in kernels), sum(file.st_size for file in kernels)
+    version = f"{sys.implementation.cache_tag}-{newest:x}-{n_bytes:x}"
     return workspace / "compiled" / version
 
 

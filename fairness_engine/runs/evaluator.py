@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairness_engine.estimate import Distribution
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
+    from fairness_engine.gradient_agreement import GradientCheck
     from fairness_engine.models.fit import FitCard
     from fairness_engine.plausibility import Assessed
 
@@ -164,10 +165,21 @@ class Evaluator:
         examples = unpack_pairs(reply.get("examples"), len(schema.inputs))
         return where_from_json(reply.get("where"), Domain(schema, scope), examples)
 
-    def plausible(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray, seed: int
-    ) -> Assessed:
-        """Could this person exist? A row of the engine ``(n_columns,)``, and the seed of the run that found it.
+    def gradients(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> GradientCheck:
+        """How estimated gradients compare with the true ones, on rows of the data.
+
+        Raises:
+            ModelError: the model has no gradient.
+            SettingError: nothing may be moved, or no row of the data lies in the scope.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.gradient_agreement import GradientCheck
+
+        reply = self._ask((data_id, model_id, schema, scope), "gradients", EXPLAIN_SECONDS)
+        return GradientCheck.from_json(reply.get("gradients"))
+
+    def plausible(self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray) -> Assessed:
+        """Could this person exist? A row of the engine ``(n_columns,)``.
 
         Raises:
             ProcessError: the model's process ended, or gave no answer in time.
@@ -175,7 +187,7 @@ class Evaluator:
         from fairness_engine.plausibility import Assessed
 
         asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "plausible", ANSWER_SECONDS, row=pack_array(row[None]), seed=seed)
+        reply = self._ask(asked, "plausible", ANSWER_SECONDS, row=pack_array(row[None]))
         try:
             return Assessed.from_json(reply["plausible"], len(schema.inputs))
         except (KeyError, TypeError, ValueError):

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _STARTS_STREAM = 1
 """The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
-_REFERENCE_STREAM = 2
-"""The stream that draws the people whom pairs are compared with, when the data has too many."""
 
 
 @dataclass(frozen=True)
@@ -93,24 +91,14 @@ class Opened:
         starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
         events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
         events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
-        yield from with_plausibility(
-            events, lambda: self.plausibility(config.seed), config.budget.max_seconds, is_cancelled
-        )
-
-    def plausibility(self, seed: int) -> Plausibility:
-        """What the data says about which people could exist; of too many people a part is drawn by a run's seed."""
-        from fairness_engine.plausibility import Plausibility
-
-        if seed in self._plausibility_by_seed:
-            return self._plausibility_by_seed[seed]
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_REFERENCE_STREAM,)))
-        learned = Plausibility.learn(self.dataset.rows, self.domain, rng)
-        self._plausibility_by_seed[seed] = learned
-        return learned
+        yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
 
     @cached_property
-    def _plausibility_by_seed(self) -> dict[int, Plausibility]:
-        return {}
+    def plausibility(self) -> Plausibility:
+        """What the data says about which people could exist: the same for all runs on it, whatever their seed."""
+        from fairness_engine.plausibility import Plausibility
+
+        return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(0))
 
     def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.estimate import run_estimate
@@ -136,9 +124,9 @@ class Opened:
         scores = self.model.scores(unpack_array(rows))
         return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
 
-    def plausible(self, row: Any, seed: int) -> dict[str, Any]:
+    def plausible(self, row: Any) -> dict[str, Any]:
         """What is known of one person ``(1, n_columns)``, packed: could they exist?"""
-        return {"plausible": self.plausibility(seed).assess(unpack_array(row)[0]).to_json()}
+        return {"plausible": self.plausibility.assess(unpack_array(row)[0]).to_json()}
 
     def simplify(self, pair: Any) -> dict[str, Any]:
         """The plainest form of one pair; both packed."""
@@ -147,6 +135,12 @@ class Opened:
         plain = plain_row(self.domain, self.dataset.rows)
         found = simplify_pair(self.model, self.domain, unpack_pairs(pair, self.domain.n_columns), plain)
         return {"pair": pack_pairs(found)}
+
+    def gradients(self) -> dict[str, Any]:
+        """How estimated gradients compare with the true ones, as JSON."""
+        from fairness_engine.gradient_check import check_gradients
+
+        return {"gradients": check_gradients(self.model, self.domain, self.dataset.rows).to_json()}
 
     def shap(self, people: Any) -> dict[str, Any]:
         """SHAP values of both people of a pair ``(2, n_columns)``, packed."""

@@ -1,0 +1,204 @@
+"""Estimated against true gradients, on networks whose slopes are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairness_engine import gradient_check
+from fairness_engine.dataset import make_dataset, read_table
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.errors import ModelError, ProcessError, SettingError
+from fairness_engine.gradient_agreement import SIZES, Agreement, GradientCheck
+from fairness_engine.gradient_check import check_gradients
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
+from fairness_engine.models.model import Model
+from fairness_engine.models.open import open_model
+from fairness_engine.schema import Schema
+from handmade import biased_score, function_model, linear_network, network_model, small_domain, small_network
+
+ROWS = small_domain().sample(200, np.random.default_rng(3))
+
+
+@pytest.fixture(autouse=True)
+def small_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient_check, "_SEARCH_EVALUATIONS", 1000)
+
+
+def linear_model(*weights: float, bias: float = 0.0) -> Model:
+    """A weighted sum itself is the score, without a sigmoid."""
+    layer = Layer(np.array(weights)[:, None], np.array([bias]), Activation.LINEAR)
+    return network_model(None, DenseNetwork([layer]))
+
+
+def test_of_a_linear_model_every_estimate_is_the_gradient() -> None:
+    check = check_gradients(linear_model(1, 2, -3, 0.5, 4, bias=20), small_domain(), ROWS)
+    assert (check.n_people, check.n_flat, check.n_attributes, check.is_complete) == (200, 0, 4, True)
+    assert [entry.h for entry in check.sizes] == list(SIZES)
+    for entry in check.sizes:
+        assert entry.exact.quartiles == pytest.approx((1, 1, 1), abs=1e-9 / min(1, entry.h))
+        assert (entry.exact.alike_share, entry.exact.sign_share, entry.exact.zero_share) == (1, 1, 0)
+        assert len(entry.n_found) == 3
+
+
+def test_without_a_sigmoid_half_the_cosine_is_that_of_two_slopes() -> None:
+    """A kink: below 5 hours the score rises by 1 an hour, above it by 3; the other slope is 1 throughout."""
+    hours = np.zeros((5, 3))
+    hours[3, :2], hours[4, 2] = 1.0, 1.0
+    kinked = DenseNetwork(
+        [
+            Layer(hours, np.array([0.0, -4.5, 0.0]), Activation.RELU),
+            Layer(np.array([[1.0], [2.0], [1.0]]), np.array([0.0]), Activation.LINEAR),
+        ]
+    )
+    domain = small_domain(fixed=("job", "age"))
+    rows = small_domain().sample(4000, np.random.default_rng(1))
+    rows = rows[(rows[:, 3] == 4) & (rows[:, 4] < 1)]
+    check = check_gradients(network_model(None, kinked), domain, rows)
+    by_size = {entry.h: entry.exact for entry in check.sizes}
+    # per unit: hours 1, wealth 0.25; at h = 1 the estimate of hours is 1 * 0.5 + 3 * 0.5 = 2
+    expected = (1 * 2 + 0.25**2) / np.hypot(1, 0.25) / np.hypot(2, 0.25)
+    assert by_size[1.0].quartiles == pytest.approx((expected,) * 3)
+    assert by_size[0.1].quartiles == pytest.approx((1, 1, 1))
+
+
+def test_what_is_called_true_agrees_with_central_differences() -> None:
+    for n_outputs in (1, 3):
+        domain = small_domain()
+        model = network_model(domain, small_network(domain, n_outputs))
+        true = gradient_check._true_gradients(model, domain, ROWS)
+        classes = model.decide(model.scores(ROWS))
+        chosen = np.zeros(len(ROWS), dtype=int) if n_outputs == 1 else classes
+        sign = np.where(classes == 0, -1, 1) if n_outputs == 1 else np.ones(len(ROWS))
+        near = np.zeros_like(true)
+        for j, column in enumerate(domain.movable):
+            step = np.zeros(5)
+            step[column] = 1e-6 * domain.unit[column]
+            up, down = model.scores(ROWS + step), model.scores(ROWS - step)
+            near[:, j] = sign * (up - down)[np.arange(len(ROWS)), chosen] / 2e-6
+        assert np.allclose(true, near, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_small_steps_agree_better_than_large_ones(n_outputs: int) -> None:
+    domain = small_domain()
+    check = check_gradients(network_model(domain, small_network(domain, n_outputs)), domain, ROWS)
+    medians = {entry.h: entry.exact.quartiles[1] for entry in check.sizes if entry.exact.quartiles}
+    assert medians[1e-4] == pytest.approx(1, abs=1e-3)
+    assert medians[10.0] < medians[1.0] < medians[1e-2]
+
+
+def test_the_arithmetic_of_a_search_sees_no_slope_in_a_step_that_is_too_small() -> None:
+    domain = small_domain()
+    check = check_gradients(network_model(domain), domain, ROWS)
+    smallest, usual = check.sizes[0], check.sizes[-2]
+    assert smallest.exact.zero_share == 0
+    assert smallest.fast.zero_share is not None
+    assert smallest.fast.zero_share > 0.5
+    assert usual.fast.zero_share == 0
+
+
+def test_people_without_a_slope_are_counted_and_compared_with_nobody() -> None:
+    flat = check_gradients(network_model(None, linear_network(1, 0, 0, 0, 0)), small_domain(), ROWS)
+    assert flat.n_flat == flat.n_people == 200
+    assert flat.sizes[0].exact == Agreement(None, None, None, None)
+    half = DenseNetwork(
+        [
+            Layer(np.array([[0.0], [0], [0], [1], [0]]), np.array([-4.5]), Activation.RELU),
+            Layer(np.array([[1.0]]), np.array([-2.0]), Activation.LINEAR),
+        ]
+    )
+    check = check_gradients(network_model(None, half), small_domain(), ROWS)
+    assert check.n_flat == (ROWS[:, 3] < 4.5).sum()
+    assert check.sizes[0].exact.alike_share == 1
+
+
+def test_slopes_of_a_saturated_sigmoid_are_compared_all_the_same() -> None:
+    steep = network_model(None, linear_network(1, 2, -3, 0.5, 4, bias=-300))
+    true = gradient_check._true_gradients(steep, small_domain(), ROWS)
+    assert np.abs(true).max() < 1e-100
+    cosines = gradient_check._cosines(true, 2 * true)
+    assert np.allclose(cosines, 1)
+
+
+def test_rows_outside_the_limits_are_left_out_and_probes_stay_inside() -> None:
+    asked: list[np.ndarray] = []
+
+    class Listening(DenseNetwork):
+        def predict(self, inputs: np.ndarray) -> np.ndarray:
+            asked.append(inputs.copy())
+            return super().predict(inputs)
+
+    domain = small_domain(limits={"hours": (2.0, 4.0)})
+    model = network_model(domain, Listening(small_network(domain).layers))
+    asked.clear()
+    check = check_gradients(model, domain, ROWS)
+    rows = np.concatenate(asked)
+    assert check.n_people == ((ROWS[:, 3] >= 2) & (ROWS[:, 3] <= 4)).sum()
+    assert (rows >= domain.low).all()
+    assert (rows <= domain.high).all()
+
+
+def test_what_cannot_be_compared_is_said_in_a_sentence() -> None:
+    with pytest.raises(ModelError, match="no true gradient to compare with"):
+        check_gradients(function_model(biased_score), small_domain(), ROWS)
+    with pytest.raises(SettingError, match="a row of the data"):
+        check_gradients(network_model(), small_domain(), np.empty((0, 5)))
+    with pytest.raises(SettingError, match="an attribute that may vary"):
+        check_gradients(network_model(), small_domain(fixed=("job", "age", "hours", "wealth")), ROWS)
+
+
+def test_when_time_runs_out_the_sizes_near_one_are_there() -> None:
+    check = check_gradients(network_model(), small_domain(), ROWS, max_seconds=0.0)
+    assert not check.is_complete
+    assert [entry.h for entry in check.sizes] == [1.0]
+    assert check.sizes[0].n_found == ()
+
+
+def test_an_answer_survives_json_and_a_wrong_one_is_refused() -> None:
+    check = check_gradients(network_model(), small_domain(), ROWS)
+    content = json.loads(json.dumps(check.to_json(), allow_nan=False))
+    assert GradientCheck.from_json(content) == check
+    size = content["sizes"][0]
+
+    def with_size(**changes: Any) -> dict[str, Any]:
+        return {**content, "sizes": [{**size, **changes}]}
+
+    wrong = [
+        None,
+        {},
+        {**content, "sizes": []},
+        {**content, "sizes": [size, size]},
+        {**content, "n_people": -1},
+        {**content, "n_people": True},
+        {**content, "n_flat": 201},
+        with_size(h=2.5),
+        with_size(n_found=[1] * 4),
+        with_size(n_found=["1"]),
+        with_size(exact={**size["exact"], "quartiles": [0.5, 0.4, 0.9]}),
+        with_size(exact={**size["exact"], "quartiles": [0.5, float("nan"), 0.9]}),
+        with_size(fast={**size["fast"], "zero_share": 1.5}),
+        with_size(fast={}),
+    ]
+    for answer in wrong:
+        with pytest.raises(ProcessError, match="broke its protocol"):
+            GradientCheck.from_json(answer)
+
+
+@pytest.mark.shared
+def test_on_a_published_network_the_paper_is_confirmed(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MAFT's section 4.2.3: average cosine above 0.8 at h = 1; section 4.2.1: below 1e-6 a search does worse."""
+    monkeypatch.setattr(gradient_check, "_SEARCH_EVALUATIONS", 50_000)
+    schema = Schema.read(shared / "data/peer/adult__maft_eidig.schema.json")
+    data = make_dataset(read_table(shared / "data/peer/adult__maft_eidig.csv"), schema)
+    model = open_model(shared / "models/maft/adult_model.h5", data.schema, classes=data.classes)
+    check = check_gradients(model, Domain(data.schema, Scope(("sex",))), data.rows, 120.0)
+    by_size = {entry.h: entry for entry in check.sizes}
+    assert by_size[1.0].fast.quartiles is not None
+    assert by_size[1.0].fast.quartiles[1] > 0.85
+    assert np.median(by_size[1e-8].n_found) < 0.7 * np.median(by_size[1.0].n_found)

@@ -22,6 +22,7 @@ from pages.components.compare_choice import Group, groups_of
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 from pages.components.run_figures import what_is_left
+from pages.components.run_panel import notes_of
 
 if TYPE_CHECKING:
     from fairness_engine.runs.comparison import Compared, Comparison
@@ -55,6 +56,7 @@ def draw(review: Review, name: str, *, is_followed: bool) -> None:
     _draw_curves(comparison, name)
     _draw_table(comparison, name)
     _draw_problems(group)
+    _draw_notes(store, comparison, group)
     _draw_runs(comparison, group)
     run_list.actions(review, list(group.runs), is_compared=True)
 
@@ -181,6 +183,25 @@ def _draw_problems(group: Group) -> None:
         titles = wording.listed(list(dict.fromkeys(run_words.run_title(run.config) for run in runs)))
         text = f"{titles} ({wording.counted(len(runs), 'run')}): {reason}"
         st.error(wording.markdown(text), icon=":material/error:")
+
+
+def _draw_notes(store: RunStore, comparison: Comparison, group: Group) -> None:
+    """What runs said of the model before they began, once for all that said the same."""
+    stand = (group.name, tuple(run.state.value for run in group.runs))
+    notes = kept("compare_notes", stand, lambda: _notes(store, comparison, group))
+    for note, labels in notes.items():
+        about = "" if len(labels) == len(comparison.techniques) else f"{wording.listed(labels)}: "
+        st.caption(f":material/info: {wording.markdown(about + note)}")
+
+
+def _notes(store: RunStore, comparison: Comparison, group: Group) -> dict[str, list[str]]:
+    """Labels of the techniques that said it, by note; the first run of each speaks for all seeds."""
+    runs = {run.id: run for run in group.runs}
+    said: dict[str, list[str]] = {}
+    for compared in comparison.techniques:
+        for note in notes_of(store, runs[compared.run_ids[0]]):
+            said.setdefault(note, []).append(compared.label)
+    return said
 
 
 # --- its runs -----------------------------------------------------------------------------------

@@ -131,8 +131,15 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
             with place:
                 tile(*content)
+    for note in notes_of(store, record):
+        st.caption(f":material/info: {wording.markdown(note)}")
     _draw_curve(store, [record])
     _draw_latest(store, review, record)
+
+
+def notes_of(store: RunStore, record: RunRecord) -> list[str]:
+    """What the run said of the model before it began: what to know, not what failed."""
+    return list(store.results(record.id).get("notes", {}).get("notes", []))
 
 
 def _standing(record: RunRecord) -> None:

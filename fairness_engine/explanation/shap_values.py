@@ -33,7 +33,7 @@ class PairValues:
     """How far each attribute moves the score of each person of a pair away from the average score.
 
     Args:
-        values: SHAP values of person A and person B ``(2, n_columns)``, in units of the score; 0 for columns that the
+        contributions: SHAP values of person A and person B ``(2, n_columns)``, in units of the score; 0 for columns that the
             model does not take. A row sums to the person's score less ``base``.
         scores: the explained scores ``(2,)``: higher is better for the person (see ``favourable_scores``).
         base: mean score of the background.
@@ -43,7 +43,7 @@ class PairValues:
         seconds: how long the explanation took, loading of the library not counted.
     """
 
-    values: FloatArray
+    contributions: FloatArray
     scores: FloatArray
     base: float
     is_exact: bool
@@ -54,12 +54,12 @@ class PairValues:
     @property
     def difference(self) -> FloatArray:
         """What each attribute adds to the score of person B over that of person A ``(n_columns,)``."""
-        return np.asarray(self.values[1] - self.values[0], dtype=np.float64)
+        return np.asarray(self.contributions[1] - self.contributions[0], dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
         """As it travels between processes."""
         return {
-            "values": pack_array(self.values),
+            "contributions": pack_array(self.contributions),
             "scores": pack_array(self.scores),
             "base": self.base,
             "is_exact": self.is_exact,
@@ -76,7 +76,7 @@ class PairValues:
             ProcessError: it is nothing of the kind.
         """
         try:
-            values, scores = unpack_array(content["values"]), unpack_array(content["scores"])
+            values, scores = unpack_array(content["contributions"]), unpack_array(content["scores"])
             counts = (int(content["n_background"]), int(content["n_permutations"]))
             base, seconds = float(content["base"]), float(content["seconds"])
             found = cls(values, scores, base, content["is_exact"] is True, *counts, seconds)

@@ -137,9 +137,9 @@ def group_bars(shares: Mapping[str, float], favourable: str) -> Figure:
     table = _both_ends(group_table(shares))
     places = list(range(len(table)))
     values = table.iloc[:, 1].tolist()
-    x_title = f"Share decided “{_shortened(favourable)}”, %"
+    x_title = f"Share decided “{shortened(favourable)}”, %"
     layout = theme.chart_layout("Favourable decisions by group", x_title, "", height=110 + 26 * len(places))
-    ticks = {"tickmode": "array", "tickvals": places, "ticktext": [_shortened(name) for name in table["Group"]]}
+    ticks = {"tickmode": "array", "tickvals": places, "ticktext": [shortened(name) for name in table["Group"]]}
     layout["yaxis"] |= {"autorange": "reversed", **ticks}
     layout["xaxis"] |= {"range": [0, 105]}
     layout["showlegend"] = False
@@ -152,7 +152,7 @@ def group_bars(shares: Mapping[str, float], favourable: str) -> Figure:
         "textposition": "auto",
         "insidetextfont": {"color": theme.paper()},
         "marker": {"color": theme.PLAIN.colour},
-        "customdata": [_shortened(name, 80) for name in table["Group"]],
+        "customdata": [shortened(name, 80) for name in table["Group"]],
         "hovertemplate": "%{customdata}: %{x:.2f} %<extra></extra>",
     }
     return _figure([bars], layout)
@@ -193,7 +193,7 @@ def _legend_on_top(layout: dict[str, Any]) -> None:
     layout["margin"] = {**layout["margin"], "t": 78 if layout.get("showlegend", True) else 48}
 
 
-def _shortened(text: str, most: int = 40) -> str:
+def shortened(text: str, most: int = 40) -> str:
     """Short enough for an axis, and without what Plotly would read as markup."""
     plain = text.replace("<", "‹").replace(">", "›")
     return plain if len(plain) <= most else plain[: most - 1] + "…"

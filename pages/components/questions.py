@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
+from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from pages.components import state
 
 if TYPE_CHECKING:
-    from fairness_engine.runs.records import RunRecord
+    from fairness_engine.estimate import Distribution
+    from fairness_engine.explanation.shap_values import PairValues
+    from fairness_engine.explanation.where import Where
+    from fairness_engine.runs.records import Review, RunRecord
 
 _MAX_REMEMBERED = 200
 
@@ -59,6 +63,57 @@ def simplify(run: RunRecord, pair: Pairs) -> Pairs:
     """
     config = run.config
     return state.evaluator().simplify(config.data_id, config.model_id, config.schema, config.scope, pair)
+
+
+def explained(run: RunRecord, people: FloatArray) -> PairValues | None:
+    """The explanation of these two people when it was asked for before in this browser session."""
+    found: PairValues | None = _kept("explanations").get((run.id, people.tobytes()))
+    return found
+
+
+def explain(run: RunRecord, people: FloatArray) -> PairValues:
+    """SHAP values of two people, rows of the engine ``(2, n_columns)``.
+
+    Raises:
+        EvenhandError: the model is too slow, or its process cannot answer.
+    """
+    known = explained(run, people)
+    if known is not None:
+        return known
+    config = run.config
+    found = state.evaluator().shap(config.data_id, config.model_id, config.schema, config.scope, people)
+    _keep("explanations", (run.id, people.tobytes()), found)
+    return found
+
+
+def where(review: Review, distribution: Distribution, max_depth: int) -> Where:
+    """The groups in which a review's model discriminates; asked once for each model, scope, distribution and depth.
+
+    Raises:
+        EvenhandError: the model cannot be searched or is too slow, or its process cannot answer.
+    """
+    if not (review.data_id and review.model_id and review.schema and review.scope):
+        raise RunError("Groups need data, a model and a scope. Complete the review first.")
+    asked = (review.data_id, review.model_id, review.schema, review.scope)
+    key = (repr(asked), distribution, max_depth)
+    known: Where | None = _kept("groups").get(key)
+    if known is None:
+        known = state.evaluator().where(*asked, distribution, max_depth)
+        _keep("groups", key, known)
+    return known
+
+
+def _keep(name: str, key: object, value: object) -> None:
+    """Remember a value; of too many the oldest goes."""
+    memory = _kept(name)
+    while len(memory) >= _MAX_REMEMBERED:
+        memory.pop(next(iter(memory)))
+    memory[key] = value
+
+
+def _kept(name: str) -> dict[Any, Any]:
+    memory: dict[Any, Any] = st.session_state.setdefault(f"questions_{name}", {})
+    return memory
 
 
 def _memory() -> dict[tuple[str, bytes], Answer]:

@@ -50,7 +50,7 @@ def shapley_by_definition(score: object, person: np.ndarray, background: np.ndar
 def test_values_are_those_of_the_definition() -> None:
     found = explain_pair(handmade.function_model(handmade.biased_score), couple(), some_data(), ALL)
     background = shap_values._background(some_data(), found.n_background)
-    for person, values in zip(couple(), found.values, strict=True):
+    for person, values in zip(couple(), found.contributions, strict=True):
         assert values == pytest.approx(shapley_by_definition(handmade.biased_score, person, background), abs=1e-12)
     assert found.is_exact
     assert found.n_background == 100
@@ -59,7 +59,7 @@ def test_values_are_those_of_the_definition() -> None:
 def test_values_sum_to_the_score_less_the_base_and_the_difference_to_the_gap() -> None:
     model = handmade.function_model(handmade.biased_score)
     found = explain_pair(model, couple(), some_data(), ALL)
-    assert found.values.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-9)
+    assert found.contributions.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-9)
     assert found.difference.sum() == pytest.approx(found.scores[1] - found.scores[0], abs=1e-12)
     assert found.scores == pytest.approx(model.scores(couple())[:, 0])
 
@@ -69,25 +69,25 @@ def test_a_linear_model_has_the_closed_form() -> None:
     data = some_data()
     found = explain_pair(handmade.function_model(lambda rows: rows @ weights), couple(), data, ALL)
     means = shap_values._background(data, 100).mean(axis=0)
-    assert found.values == pytest.approx((couple() - means) * weights, abs=1e-9)
+    assert found.contributions == pytest.approx((couple() - means) * weights, abs=1e-9)
     assert found.difference == pytest.approx([0.5, 0, 0, 0, 0], abs=1e-9)
 
 
 def test_a_column_that_the_model_ignores_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = handmade.function_model(handmade.biased_score)  # it never looks at the job
-    assert np.abs(explain_pair(model, couple(), some_data(), ALL).values[:, 1]).max() < 1e-12
+    assert np.abs(explain_pair(model, couple(), some_data(), ALL).contributions[:, 1]).max() < 1e-12
     monkeypatch.setattr(shap_values, "_plan", lambda speed, n: shap_values._Plan(False, 100, 20))
     sampled = explain_pair(model, couple(), some_data(), ALL)
     assert not sampled.is_exact
-    assert np.abs(sampled.values[:, 1]).max() < 1e-12
+    assert np.abs(sampled.contributions[:, 1]).max() < 1e-12
 
 
 def test_what_the_model_does_not_take_is_no_player() -> None:
     model = handmade.function_model(handmade.biased_score)
     without_job = explain_pair(model, couple(), some_data(), np.array([0, 2, 3, 4]))
     whole = explain_pair(model, couple(), some_data(), ALL)
-    assert without_job.values == pytest.approx(whole.values, abs=1e-12)
-    assert (without_job.values[:, 1] == 0).all()
+    assert without_job.contributions == pytest.approx(whole.contributions, abs=1e-12)
+    assert (without_job.contributions[:, 1] == 0).all()
 
 
 def test_random_orders_keep_the_sums_and_come_near_the_exact_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,26 +96,26 @@ def test_random_orders_keep_the_sums_and_come_near_the_exact_values(monkeypatch:
     monkeypatch.setattr(shap_values, "_plan", lambda speed, n: shap_values._Plan(False, 100, 100))
     sampled = explain_pair(model, couple(), some_data(), ALL)
     assert (sampled.is_exact, sampled.n_permutations) == (False, 100)
-    assert sampled.values.sum(axis=1) == pytest.approx(sampled.scores - sampled.base, abs=1e-9)
-    assert sampled.values == pytest.approx(exact.values, abs=0.02)
-    assert np.abs(sampled.values - exact.values).max() > 0, "they are estimates"
+    assert sampled.contributions.sum(axis=1) == pytest.approx(sampled.scores - sampled.base, abs=1e-9)
+    assert sampled.contributions == pytest.approx(exact.contributions, abs=0.02)
+    assert np.abs(sampled.contributions - exact.contributions).max() > 0, "they are estimates"
     again = explain_pair(model, couple(), some_data(), ALL)
-    assert np.array_equal(again.values, sampled.values), "the seed is fixed"
+    assert np.array_equal(again.contributions, sampled.contributions), "the seed is fixed"
 
 
 def test_values_that_are_nearly_equal_are_told_apart() -> None:
     data = np.column_stack([np.zeros(40), np.zeros(40), np.full(40, 25.0), np.zeros(40), np.full(40, 99_999.0)])
     people = np.array([[0.0, 0, 25, 0, 100_000.0], [1.0, 0, 25, 0, 100_000.0]])
     found = explain_pair(handmade.function_model(lambda rows: rows[:, 4] - 99_999.0), people, data, ALL)
-    assert found.values[:, 4] == pytest.approx([1.0, 1.0])
-    assert found.values.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-9)
+    assert found.contributions[:, 4] == pytest.approx([1.0, 1.0])
+    assert found.contributions.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-9)
 
 
 def test_a_person_equal_to_the_whole_background_has_nothing_to_explain() -> None:
     data = np.tile(couple()[0], (30, 1))
     found = explain_pair(handmade.function_model(handmade.biased_score), couple(), data, ALL)
-    assert (found.values[0] == 0).all()
-    assert found.values[1, 0] == pytest.approx(found.scores[1] - found.scores[0])
+    assert (found.contributions[0] == 0).all()
+    assert found.contributions[1, 0] == pytest.approx(found.scores[1] - found.scores[0])
 
 
 def with_output(favourable: int, output: Output) -> Model:
@@ -170,11 +170,11 @@ def test_an_explanation_travels_unchanged() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"values": 3},
+        {"contributions": 3},
         {"base": "much"},
         {"base": float("nan")},
-        {"values": replace(an_explanation(), values=np.zeros((3, 5))).to_json()["values"]},
-        {"values": replace(an_explanation(), values=np.full((2, 5), np.inf)).to_json()["values"]},
+        {"contributions": replace(an_explanation(), contributions=np.zeros((3, 5))).to_json()["contributions"]},
+        {"contributions": replace(an_explanation(), contributions=np.full((2, 5), np.inf)).to_json()["contributions"]},
         {"scores": replace(an_explanation(), scores=np.zeros(3)).to_json()["scores"]},
         {"n_background": None},
     ],

@@ -42,9 +42,9 @@ def test_shap_values_explain_the_scores_that_the_evaluator_gives(evaluator: Eval
     scores, _ = evaluator.scores(*key, people)
     assert found.scores == pytest.approx(scores[:, 0], abs=1e-12)
     assert found.is_exact
-    assert found.values.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-6)
+    assert found.contributions.sum(axis=1) == pytest.approx(found.scores - found.base, abs=1e-6)
     assert found.difference.sum() == pytest.approx(scores[1, 0] - scores[0, 0], abs=1e-6)
-    assert np.array_equal(evaluator.shap(*key, people).values, found.values)
+    assert np.array_equal(evaluator.shap(*key, people).contributions, found.contributions)
     assert evaluator.protections.get("network") is True, "the walls were up"
 
 

@@ -1,0 +1,100 @@
+"""A long queue: a few runs at a time, in order, moving on when nobody looks, after a crash and after a restart."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from worker_cases import ROOT, census_config, wait_for
+
+from fairness_engine.budget import Budget
+from fairness_engine.runs import launch, worker
+from fairness_engine.runs.store import RunState, RunStore
+
+N_RUNS = 8
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One workspace for all tests, so that the searches' loops are compiled once."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture
+def store(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, "2")
+    store = RunStore(workspace)
+    yield store
+    for run in store.runs_in(RunState.QUEUED):
+        store.request_cancel(run.id)
+    wait_for(lambda: not [launch.refresh(store, run.id) for run in store.runs_in(RunState.RUNNING)])
+    store.close()
+
+
+def queue(store: RunStore, n_runs: int = N_RUNS) -> list[str]:
+    return [
+        store.create_run(census_config(store, seed=seed, budget=Budget(2000), comparison="many"))
+        for seed in range(n_runs)
+    ]
+
+
+def test_a_comparison_goes_through_two_at_a_time_when_nobody_looks(store: RunStore) -> None:
+    run_ids = queue(store)
+    launch.start_queued(store)
+    most = 0
+
+    def has_ended() -> bool:
+        nonlocal most
+        runs = [store.run(run_id) for run_id in run_ids]  # looking does not start anything
+        most = max(most, sum(run.state is RunState.RUNNING for run in runs))
+        return all(run.state.is_final for run in runs)
+
+    wait_for(has_ended, 180)
+    runs = [store.run(run_id) for run_id in run_ids]
+    assert {run.state for run in runs} == {RunState.FINISHED}
+    assert most <= 2
+    begun = [run.started for run in runs]
+    assert begun[2:] == sorted(begun[2:]), "the oldest first"
+
+
+def test_no_more_waiting_runs_are_tried_than_there_are_places(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(launch, "_start", lambda store, run_id: tried.append(run_id))
+    reserve = store.reserve
+    asked: list[str] = []
+    monkeypatch.setattr(store, "reserve", lambda run_id, most: asked.append(run_id) or reserve(run_id, most))
+    run_ids = queue(store)
+    launch.start_queued(store)
+    launch.start_queued(store)
+    assert tried == asked == run_ids[:2]
+    for run_id in run_ids:
+        store.request_cancel(run_id)
+
+
+def test_the_queue_goes_on_although_a_run_ends_by_an_error(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = queue(store, 2)
+
+    def fails(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(worker, "work", fails)
+    monkeypatch.setattr(worker.signal, "signal", lambda number, handler: None)  # this process keeps its own
+    store.claim(first, "elsewhere", 1, "")
+    with pytest.raises(OSError, match="disk is full"):
+        worker.main(["--workspace", str(store.workspace), first])
+    wait_for(lambda: store.run(second).state.is_final)
+    assert store.run(second).state is RunState.FINISHED
+    store.finish(first, RunState.CRASHED)
+
+
+def test_a_server_that_starts_again_goes_on_with_the_queue(store: RunStore) -> None:
+    run_ids = queue(store, 3)
+    program = "import sys; sys.path[:0] = sys.argv[1:]; import run_app; run_app.start_waiting_runs()"
+    environment = {**os.environ, "EVENHAND_WORKSPACE": str(store.workspace)}
+    command = [sys.executable, "-c", program, str(ROOT / "scripts"), str(ROOT)]
+    subprocess.run(command, check=True, env=environment, timeout=60, stdin=subprocess.DEVNULL)
+    wait_for(lambda: all(store.run(run_id).state is RunState.FINISHED for run_id in run_ids))

@@ -1,0 +1,136 @@
+"""The parts of the Gradients page: the question to the model's process, and what its answer means in words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from fairness_engine.errors import SettingError
+from fairness_engine.gradient_agreement import ALIKE, AtSize, GradientCheck
+from pages.components import gradient_charts, layout, state, wording
+from pages.components.gradient_charts import size_text
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review
+
+_ANSWERS = "gradient_answers"
+_DEFAULT = 1.0
+
+
+def remembered(review: Review) -> GradientCheck | None:
+    """The answer for this review's model and scope when it was asked for in this browser session."""
+    answer: GradientCheck | None = st.session_state.get(_ANSWERS, {}).get(_key(review))
+    return answer
+
+
+def ask(review: Review) -> GradientCheck:
+    """Compare gradients in the model's process; the answer is remembered.
+
+    Raises:
+        EvenhandError: the model has no gradient, nothing may be moved, or the process cannot answer.
+    """
+    if review.data_id is None or review.model_id is None or review.schema is None or review.scope is None:
+        raise SettingError("Comparing gradients needs data, a model and a scope. Complete the steps before this one.")
+    with st.spinner("Comparing gradients and searching with each size …", show_time=True):
+        answer = state.evaluator().gradients(review.data_id, review.model_id, review.schema, review.scope)
+    st.session_state[_ANSWERS] = {_key(review): answer}
+    return answer
+
+
+def _key(review: Review) -> str:
+    schema = review.schema.to_json() if review.schema else None
+    scope = review.scope.to_json() if review.scope else None
+    return json.dumps([review.data_id, review.model_id, schema, scope])
+
+
+def explain_absence(kind: str) -> None:
+    """Why there is nothing to compare, and what can be done."""
+    st.info(
+        f"This model ({wording.markdown(kind)}) has no gradient to compare with: its score is no smooth function of the attributes, "
+        "or it does not take every attribute as one number.  \n"
+        "MAFT works all the same, for it needs scores only: start it on the Plan page. To see this view, use a neural network that "
+        "takes each column as one number, saved with Keras or as ONNX.",
+        icon=":material/info:",
+    )
+
+
+def show(check: GradientCheck) -> None:
+    """The answer: sentences, then the charts with their tables."""
+    for sentence in sentences(check):
+        st.markdown(sentence)
+    if check.n_flat == check.n_people:
+        return
+    with layout.wrapping("gradients", is_wide=True):
+        left, right = st.columns(2, gap="large")
+    with left:
+        layout.chart_with_table(gradient_charts.cosine_chart(check), gradient_charts.cosine_table(check), "cosines")
+    with right:
+        layout.chart_with_table(gradient_charts.share_chart(check), gradient_charts.share_table(check), "shares")
+    if not any(entry.n_found for entry in check.sizes):
+        st.caption("There was no time to search with the sizes: the model is slow.")
+        return
+    note = "Median of the searches with each size, and the range of them. Each begins with the same rows of the data."
+    layout.chart_with_table(gradient_charts.found_chart(check), gradient_charts.found_table(check), "found", note)
+
+
+def sentences(check: GradientCheck) -> list[str]:
+    """What the answer means, in markdown; the most important first."""
+    people = wording.counted(check.n_people, "row")
+    if check.n_flat == check.n_people:
+        return [
+            f"At all {people} of your data the model is flat: no attribute that may vary changes its score, so no gradient leads anywhere. "
+            "Use AEQUITAS or the data scan."
+        ]
+    said = [_pointing(entry) for entry in check.sizes if entry.h == _DEFAULT]
+    if check.n_flat:
+        said.append(
+            f"At {wording.share(check.n_flat / check.n_people)} of the {people} the model is flat, and they are left out of the shares."
+        )
+    said += [*_too_small(check), *_best(check)]
+    if not check.is_complete:
+        said.append("Time ran out before every size was tried: the model is slow.")
+    return said
+
+
+def _pointing(entry: AtSize) -> str:
+    alike = wording.share(entry.fast.alike_share or 0.0)
+    signs = wording.share(entry.fast.sign_share or 0.0)
+    middle = "" if entry.fast.quartiles is None else f"; the median cosine is {entry.fast.quartiles[1]:.2f}"
+    return (
+        f"**At h = {size_text(entry.h)} the estimated gradient points the same way as the true one for {alike} of people** "
+        f"(a cosine above {ALIKE:g}{middle}), and {signs} of all slopes have the right sign."
+    )
+
+
+def _too_small(check: GradientCheck) -> list[str]:
+    """From which size downwards a search sees no slope, though there is one."""
+    lost = [
+        entry.h
+        for entry in check.sizes
+        if (entry.fast.zero_share or 0.0) > 0.5 >= (entry.exact.zero_share or 0.0)
+        or (entry.fast.quartiles and entry.exact.quartiles and entry.fast.quartiles[1] < 0.5 < entry.exact.quartiles[1])
+    ]
+    if not lost:
+        return []
+    return [
+        f"At h = {size_text(max(lost))} and below, a search hardly sees a slope: its fast arithmetic rounds so small a change away."
+    ]
+
+
+def _best(check: GradientCheck) -> list[str]:
+    """Which size found the most people, beside the default one."""
+    medians = {entry.h: float(np.median(entry.n_found)) for entry in check.sizes if entry.n_found}
+    if not medians:
+        return []
+    best = max(medians, key=lambda h: (medians[h], h == _DEFAULT))
+    if medians[best] == 0:
+        return [
+            f"MAFT found nobody within {wording.count(check.search_evaluations)} rows evaluated, whatever the size: a larger budget may."
+        ]
+    text = f"MAFT found the most with h = {size_text(best)}: {wording.count(medians[best])} individuals in the median search"
+    if best != _DEFAULT and _DEFAULT in medians:
+        text += f"; with its default, h = {size_text(_DEFAULT)}, {wording.count(medians[_DEFAULT])}"
+    return [text + f". Each search evaluated at most {wording.count(check.search_evaluations)} rows."]

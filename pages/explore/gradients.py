@@ -1,0 +1,36 @@
+"""Gradients: how well slopes estimated from scores agree with the true ones, and what that does to a search."""
+
+import streamlit as st
+
+from pages.components import gradient_view, layout, state, steps
+
+layout.heading(
+    steps.GRADIENTS.title,
+    "MAFT estimates from scores in which direction a decision changes. See how near it comes to the truth inside the network.",
+)
+review = state.require(steps.GRADIENTS)
+fit = review.fit or {}
+if fit.get("has_gradient") is False:
+    gradient_view.explain_absence(str(fit.get("kind") or "of an unknown kind"))
+    state.link_to(steps.PLAN, "Go to Plan")
+    st.stop()
+
+check = gradient_view.remembered(review)
+if check is None:
+    st.markdown(
+        "Up to 1,000 rows of your data are compared, with perturbation sizes from 10⁻⁸ to 10; then MAFT searches three times "
+        "with each size. It takes some seconds, half a minute at most."
+    )
+    if not st.button("Compare gradients", type="primary", key="compare_gradients"):
+        st.stop()
+    check = gradient_view.ask(review)
+gradient_view.show(check)
+with st.expander("How it is measured"):
+    st.markdown(
+        "The estimate is Algorithm 2 of the MAFT paper (Wang et al. 2024): each attribute that may vary is moved by h and the change of the "
+        "score of the predicted class is divided by h. One unit is 1 for categories and whole numbers, the column's step, or 1/100 of a "
+        "continuous range; a move that would leave the range goes the other way. The true gradient is computed inside the network. Their "
+        "cosine is 1 when they point the same way and 0 at a right angle.  \n"
+        "*Exact arithmetic* uses scores with 16 digits, *the arithmetic of a search* those that a search is guided by: a network is "
+        "searched with 7 digits, which is faster. Every search starts 100 chains of 100 steps a round, with the seeds 0, 1 and 2."
+    )

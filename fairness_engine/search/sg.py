@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, FloatArray, Step
@@ -17,23 +18,17 @@ from fairness_engine.search.symbolic.explainer import Explainer
 from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
 from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
 from fairness_engine.search.symbolic.queue import Generated, InputQueue, Rank, directed, undirected
-from fairness_engine.search.symbolic.split import Source, Split
+from fairness_engine.search.symbolic.split import PHASES, Source, Split
 from fairness_engine.search.technique import setting
 
 if TYPE_CHECKING:
-    from fairness_engine.oracle import BoolArray, Oracle
+    from fairness_engine.oracle import Oracle
 
 _MIN_SAMPLES = 50
 _BUDGET_PARTS = 100
 _SPACE_PARTS = 10
 _MAX_BARREN = 1000
 """Uniform waves in a row without a new individual after which the domain counts as searched."""
-_PHASES = {
-    Source.DATA: "testing start rows",
-    Source.UNIFORM: "testing uniform rows",
-    Source.DIRECTED: "directed search",
-    Source.UNDIRECTED: "undirected search",
-}
 
 
 @dataclass(frozen=True)
@@ -195,9 +190,9 @@ class _Work:
         now = is_found | (not self._settings.explains_late)
         self._unexplained.extend(zip(people[~now], numbers[~now].tolist(), strict=True))
         self._explain(people[now], is_found[now], numbers[now].tolist())
-        return Step(_PHASES[source])
+        return Step(PHASES[source])
 
-    def _explain(self, people: FloatArray, is_found: BoolArray, numbers: Sequence[int]) -> None:
+    def _explain(self, people: FloatArray, is_found: NDArray[np.bool_], numbers: Sequence[int]) -> None:
         """Lines 7-36: constraint sets of people's paths that were not generated before, into the queue."""
         settings = self._settings
         for person, was_found, path in zip(people, is_found, self._explainer.explain(people, numbers), strict=True):

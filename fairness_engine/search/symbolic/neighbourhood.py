@@ -77,7 +77,7 @@ class _Tables:
     """The lattice columns: for each, all outcomes ``(bin, value)`` with their shares."""
 
     def __init__(self, explainer: Any, domain: Domain, columns: list[int]) -> None:
-        from fairness_engine.search.symbolic import loops
+        from fairness_engine.search.symbolic import kernels
 
         self._columns: IntArray = np.array(columns, dtype=np.int64)
         outcomes = [_outcomes(explainer, domain, i) for i in columns]
@@ -87,21 +87,21 @@ class _Tables:
         self._bins: IntArray = np.concatenate([bins for bins, _, _ in outcomes] or empty).astype(np.int64)
         self._values: FloatArray = np.concatenate([values for _, values, _ in outcomes] or empty)
         self._cumulative: FloatArray = np.concatenate([_cumulative(shares) for _, _, shares in outcomes] or empty)
-        cells = np.arange(loops.GUIDE) / loops.GUIDE
+        cells = np.arange(kernels.GUIDE) / kernels.GUIDE
         guides = [
             start + np.searchsorted(self._cumulative[start:end], cells, side="right")
             for start, end in zip(self._first[:-1], self._first[1:], strict=True)
         ]
-        self._guide: IntArray = np.array(guides, dtype=np.int64).reshape(len(columns), loops.GUIDE)
+        self._guide: IntArray = np.array(guides, dtype=np.int64).reshape(len(columns), kernels.GUIDE)
 
     def draw(self, rows: FloatArray, own_bins: IntArray, rng: np.random.Generator) -> IntArray:
         """Fill the columns of ``rows``; returns in how many of them each row has another bin than the person."""
-        from fairness_engine.search.symbolic import loops
+        from fairness_engine.search.symbolic import kernels
 
         uniforms = rng.random((len(rows), len(self._columns)))
         n_differ: IntArray = np.zeros(len(rows), dtype=np.int64)
         tables = (self._columns, self._cumulative, self._guide, self._bins, self._values)
-        loops.draw_rows(uniforms, *tables, own_bins, rows, n_differ)
+        kernels.draw_rows(uniforms, *tables, own_bins, rows, n_differ)
         return n_differ
 
 

@@ -78,13 +78,13 @@ class PathGrower:
             labels: the model's decisions ``(n,)``.
             weights: sample weights ``(n,)``, positive.
         """
-        from fairness_engine.search.symbolic import loops
+        from fairness_engine.search.symbolic import kernels
 
         codes, tables = self._encode(rows)
         branch, confidences = np.zeros((self._max_depth, 4), dtype=np.int32), np.zeros(self._max_depth)
         first = np.concatenate([[0], np.cumsum([len(table) for table in tables])]).astype(np.int64)
         own = np.arange(len(rows))
-        n = loops.grow_branch(codes, labels, weights, own, first, self._n_classes, branch, confidences)
+        n = kernels.grow_branch(codes, labels, weights, own, first, self._n_classes, branch, confidences)
         predicates = tuple(
             Predicate(column, float(tables[column][below] + tables[column][above]) / 2, bool(is_below))
             for column, below, above, is_below in branch[:n].tolist()
@@ -94,10 +94,10 @@ class PathGrower:
 
     def _encode(self, rows: FloatArray) -> tuple[CodeArray, list[FloatArray]]:
         """Each column as positions in a sorted table of its values, ``(n, n_columns)``, and the tables."""
-        from fairness_engine.search.symbolic import loops
+        from fairness_engine.search.symbolic import kernels
 
         codes, tables = np.empty(rows.shape, dtype=np.int32), self._tables.copy()
-        loops.encode_lattice(rows, self._tabled, self._low, self._step, codes)
+        kernels.encode_lattice(rows, self._tabled, self._low, self._step, codes)
         for i in self._others:
             tables[i], codes[:, i] = np.unique(rows[:, i], return_inverse=True)
         return codes, tables

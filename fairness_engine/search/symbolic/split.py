@@ -22,6 +22,15 @@ class Source(StrEnum):
     UNDIRECTED = "undirected"
 
 
+PHASES = {
+    Source.DATA: "testing start rows",
+    Source.UNIFORM: "testing uniform rows",
+    Source.DIRECTED: "directed search",
+    Source.UNDIRECTED: "undirected search",
+}
+"""What a search is doing, in the words of the screen."""
+
+
 class Split:
     """Individuals tried and found, by source."""
 

@@ -11,6 +11,8 @@ from numba import njit
 
 GUIDE = 256
 """Cells of the guide that leads from a uniform number to its place in a column's cumulative shares."""
+MOVABLE, PROTECTED = np.int8(2), np.int8(1)
+"""Roles of columns: one that may vary, and one that its variants compare."""
 
 
 @njit(cache=True, nogil=True)
@@ -140,3 +142,117 @@ def _best_split(sums, totals, left, first_code, n_classes, n_columns):  # type: 
             left_whole += here
             before = code
     return best_column, best_below, best_above
+
+
+@njit(cache=True, nogil=True)
+def count_children(people, tree, confidences, roles, limit, is_directed, first):  # type: ignore[no-untyped-def]
+    """How many constraint sets the path of each person gives; ``first (n_people + 1,)`` is filled with their running sum.
+
+    Args:
+        people: ``(n_people, n_columns)``.
+        tree: column (-1 for a leaf), threshold, left and right child of every node, ``(n_nodes,)`` each.
+        confidences: of going to a node from the one above it ``(n_nodes,)``.
+        roles: of the columns ``(n_columns,)``: ``MOVABLE``, ``PROTECTED``, or 0 for fixed ones.
+        limit: T2 for directed search, T1 for undirected.
+        is_directed: which of the two.
+        first: int64, changed in place.
+    """
+    columns, thresholds, lefts, rights = tree
+    first[0] = 0
+    for i in range(len(people)):
+        node, n = 0, 0
+        while columns[node] >= 0:
+            column = columns[node]
+            node = lefts[node] if people[i, column] <= thresholds[node] else rights[node]
+            if roles[column] == MOVABLE:
+                if is_directed:
+                    n += confidences[node] < limit
+                elif confidences[node] < limit:
+                    break
+                else:
+                    n += 1
+        first[i + 1] = first[i] + n
+
+
+@njit(cache=True, nogil=True)
+def fill_children(people, tree, confidences, roles, limit, is_directed, first, bounds, uniforms, children, orders):  # type: ignore[no-untyped-def]
+    """A random solution of every constraint set that ``count_children`` counted.
+
+    Args:
+        people, tree, confidences, roles, limit, is_directed, first: as there.
+        bounds: low, high and step of every column ``(n_columns,)`` each; step 0 is continuous.
+        uniforms: in [0, 1), ``(n_children, n_columns)``.
+        children: ``(n_children, n_columns)``, filled; columns without a predicate and fixed ones hold the person's value,
+            and in undirected search protected ones, whose predicates are no part of its constraint sets.
+        orders: average confidences of the constraint sets ``(n_children,)``, filled; NaN where one has no solution.
+    """
+    columns, thresholds, lefts, rights = tree
+    low, high, step = bounds
+    path = np.empty(len(columns), dtype=np.int64)
+    lows, highs = np.empty(len(low)), np.empty(len(low))
+    for i in range(len(people)):
+        depth, node = 0, 0
+        while columns[node] >= 0:
+            path[depth] = node
+            node = lefts[node] if people[i, columns[node]] <= thresholds[node] else rights[node]
+            depth += 1
+        path[depth] = node
+        at = first[i]
+        for k in range(depth):
+            if at == first[i + 1]:
+                break
+            if roles[columns[path[k]]] != MOVABLE or (is_directed and confidences[path[k + 1]] >= limit):
+                continue
+            last = depth if is_directed else k + 1
+            lows[:], highs[:], total = low, high, 0.0
+            for j in range(last):
+                column, threshold = columns[path[j]], thresholds[path[j]]
+                total += confidences[path[j + 1]]
+                is_below = (path[j + 1] == lefts[path[j]]) != (j == k)
+                _tighten(lows, highs, column, threshold, is_below, low[column], step[column])
+            orders[at] = total / last
+            for column in range(len(low)):
+                children[at, column] = people[i, column]
+            for j in range(last):
+                column = columns[path[j]]
+                if roles[column] == MOVABLE or (is_directed and roles[column] == PROTECTED):
+                    value = _draw(lows[column], highs[column], step[column], uniforms[at, column])
+                    children[at, column] = value
+                    if np.isnan(value):
+                        orders[at] = np.nan
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _tighten(lows, highs, column, threshold, is_below, low, step):  # type: ignore[no-untyped-def]
+    """Narrow a column's range by one predicate; on a lattice both ends are values, of a continuous range the low end is open."""
+    if step > 0:
+        threshold = low + step * np.floor((threshold - low) / step + 1e-9)
+    if is_below:
+        highs[column] = min(highs[column], threshold)
+    else:
+        lows[column] = max(lows[column], threshold + step)
+
+
+@njit(cache=True, nogil=True)
+def _draw(low, high, step, uniform):  # type: ignore[no-untyped-def]
+    """An even draw from a range; NaN where it is empty."""
+    if step > 0:
+        n = np.floor((high - low) / step + 1e-6) + 1
+        return low + step * np.floor(uniform * n) if n > 0 else np.nan
+    return high - uniform * (high - low) if high > low else np.nan
+
+
+def warm_up() -> None:
+    """Compile or load every loop once, so that the first wave of a search does not wait for it."""
+    rows, ones = np.zeros((2, 1)), np.ones(1)
+    one, two = np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    draw_rows(rows, one, np.full(1, 2.0), np.zeros((1, GUIDE), dtype=np.int64), one, ones, one, rows, two)
+    codes = np.zeros((2, 1), dtype=np.int32)
+    encode_lattice(rows, one, ones, ones, codes)
+    grow_branch(codes, two, np.ones(2), np.arange(2), np.arange(2), 2, np.zeros((1, 4), dtype=np.int32), ones)
+    tree = (np.full(1, -1, dtype=np.int64), ones, one, one)
+    question = (rows, tree, ones, np.full(1, MOVABLE), 0.2, True)
+    first = np.empty(3, dtype=np.int64)
+    count_children(*question, first)
+    fill_children(*question, first, (ones, ones, ones), np.empty((0, 1)), np.empty((0, 1)), np.empty(0))

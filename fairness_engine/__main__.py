@@ -76,9 +76,13 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
         from fairness_engine.command_line.stored_runs import RUNS_KEYS, runs
 
         return runs, RUNS_KEYS
-    from fairness_engine.command_line.searches import ESTIMATE_KEYS, SEARCH_KEYS, estimate, search
+    from fairness_engine.command_line import searches
 
-    return (search, SEARCH_KEYS) if options.command == "search" else (estimate, ESTIMATE_KEYS)
+    return {
+        "search": (searches.search, searches.SEARCH_KEYS),
+        "estimate": (searches.estimate, searches.ESTIMATE_KEYS),
+        "count": (searches.count, searches.COUNT_KEYS),
+    }[options.command]
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ def make_parser() -> Parser:
     _add_common(inspect)
     _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
+    _add_count(commands.add_parser("count", help="count everyone the model discriminates against", allow_abbrev=False))
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
     return parser
 
@@ -150,6 +151,13 @@ def _add_estimate(parser: argparse.ArgumentParser) -> None:
         help="what is drawn (default uniform)",
     )
     group.add_argument("--max-seconds", type=_positive, metavar="S", help="stop after so many seconds")
+    _add_common(parser)
+
+
+def _add_count(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the count")
+    group.add_argument("--max-seconds", type=_positive, metavar="S", help="give the count up after so many seconds")
     _add_common(parser)
 
 

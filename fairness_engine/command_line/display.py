@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import RunRecord
@@ -76,6 +77,9 @@ def _spent(config: RunConfig, run: RunRecord) -> list[float]:
     spent = [(run.seconds, config.budget.max_seconds)]
     if config.kind is RunKind.ESTIMATE:
         spent.append((run.n_tried, config.n_samples))
+    elif config.kind is RunKind.COUNT:
+        n_individuals = Domain(config.schema, config.scope).n_individuals
+        spent.append((run.n_tried, n_individuals if math.isfinite(n_individuals) else None))
     else:
         spent += [(run.evaluations, config.budget.max_evaluations), (run.n_found, config.budget.max_found)]
     return [value / most for value, most in spent if most]

@@ -1,4 +1,4 @@
-"""The commands that start a run: ``search`` and ``estimate``."""
+"""The commands that start a run: ``search``, ``estimate`` and ``count``."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ SEARCH_KEYS = (
     "success_rate",
     "evaluations_per_second",
     "curve",
+    "diversity",
     "group_score",
 )
+COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
 ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
 
 
@@ -84,6 +86,21 @@ def estimate(options: argparse.Namespace) -> Outcome:
             f"(95 % interval {share['low']:.3%} to {share['high']:.3%}; {share['n_hits']:,} of {share['n']:,}); {_why(run)}. Run {run.id}."
         )
     return Outcome(result, text, end_status(run))
+
+
+def count(options: argparse.Namespace) -> Outcome:
+    """Count all discriminatory individuals of a space that is small enough."""
+    assessed = assess(options)
+    budget = Budget(None, options.max_seconds) if options.max_seconds else Budget()
+    run = _run(assessed, _config(assessed, options, RunKind.COUNT, budget=budget), options)
+    found = assessed.store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
+    text = f"The count was ended after {run.n_tried:,} individuals, which gives no share; {_why(run)}. Run {run.id}."
+    if found["share"] is not None:
+        text = (
+            f"{found['n_discriminatory']:,} of {found['n_individuals']:,} individuals are discriminatory ({found['share']:.3%}, "
+            f"counted, not estimated); {run.evaluations:,} evaluations in {run.seconds:.1f} s. Run {run.id}."
+        )
+    return Outcome({**run_fields(run), **found}, text, end_status(run))
 
 
 def _why(run: RunRecord) -> str:
@@ -152,6 +169,7 @@ def _interrupts() -> Iterator[list[int]]:
 
 def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
     curve = assessed.store.progress(run.id)[["evaluations", "seconds", "n_found"]]
+    results = assessed.store.results(run.id)
     return {
         "n_tried": run.n_tried,
         "n_found": run.n_found,
@@ -159,5 +177,6 @@ def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
         "success_rate": run.n_found / run.n_tried if run.n_tried else 0.0,
         "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
         "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
-        "group_score": assessed.store.results(run.id).get("group_score"),
+        "diversity": results.get("diversity"),
+        "group_score": results.get("group_score"),
     }

@@ -19,6 +19,7 @@ from fairness_engine.command_line.outcome import COMMON_KEYS
 from fairness_engine.events import Progress
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.store import RunState, RunStore
+from fairness_engine.samples import find_sample
 from fairness_engine.schema import Schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +69,9 @@ def test_search_prints_one_json_object_and_writes_its_pairs(command: Commands, t
     assert result["stop_reason"] == "evaluation budget spent"
     assert result["success_rate"] == result["n_found"] / result["n_tried"] > 0
     assert result["evaluations_per_second"] > 0
+    diversity = result["diversity"]
+    assert diversity["n_pairs"] == result["n_found"]
+    assert 0 < diversity["n_leaves_hit"] <= diversity["n_leaves"]
     assert result["curve"][-1] == [result["evaluations"], pytest.approx(result["seconds"], abs=0.5), result["n_found"]]
     assert "found" in command.err
     check_pairs_file(file, result["n_found"])
@@ -107,6 +111,36 @@ def test_estimate_and_its_gate(command: Commands, tmp_path: Path) -> None:
     assert 0 <= result["low"] <= result["share"] <= result["high"]
     assert "of the perturbed rows are discriminatory" in command.out
     assert command("estimate", *INPUTS, "--samples", "500", "--max-seconds", "60", "--fail-if", "high > 0.99") == 0
+
+
+def test_count_is_the_truth_of_the_sample(command: Commands) -> None:
+    sample = find_sample("recidivism")
+    model = sample.model("recidivism_planted")
+    truth = next(share for share in sample.read_truth()["shares"] if share["protected"] == ["race", "sex"])
+    inputs = ["--data", str(sample.data), "--schema", str(sample.schema), "--model", str(model.path)]
+    gate = ("--protected", "race,sex", "--fail-if", "count.share > 0.9")
+    result = command.json("count", *inputs, *gate)
+    assert set(COMMON_KEYS) <= set(result)
+    assert {name: result[name] for name in ("n_discriminatory", "n_individuals")} == {
+        name: truth[name] for name in ("n_discriminatory", "n_individuals")
+    }
+    assert result["share"] == result["n_discriminatory"] / result["n_individuals"]
+    assert command("count", *inputs, *gate[:2], "--fail-if", "share > 0") == 1
+    assert f"{truth['n_discriminatory']:,} of {truth['n_individuals']:,} individuals" in command.out
+
+
+def test_a_count_that_is_ended_early_gives_no_share(command: Commands) -> None:
+    narrow = ("--protected", "sex", "--limit", "age=20:40", "--limit", "hours_per_week=30:40")
+    result = command.json("count", *INPUTS, *narrow, "--max-seconds", "0.001")
+    assert (result["share"], result["n_discriminatory"]) == (None, None)
+    assert result["stop_reason"] == "time budget spent"
+    assert command("count", *INPUTS, *narrow, "--max-seconds", "0.001") == 0
+    assert "gives no share" in command.out
+
+
+def test_a_space_that_cannot_be_counted_is_said_so(command: Commands) -> None:
+    assert command("count", *INPUTS, "--protected", "sex", "--fixed", "workclass") == 2
+    assert "workclass must not vary" in command.err
 
 
 def test_inspect_says_what_is_there(command: Commands) -> None:
@@ -214,7 +248,7 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["dance"], "invalid choice: 'dance'"),
         (["search", "--data", "x.csv"], "required: --model"),
         (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense"),
-        (["search", *INPUTS, "--technique", "sg"], "must be one of random, data-scan, aequitas"),
+        (["search", *INPUTS, "--technique", "guess"], "must be one of random, data-scan, aequitas"),
         (["search", *INPUTS, "--set", "n_steps"], "must be like n_steps=500"),
         (["search", *INPUTS, "--set", "speed=3"], "has no setting 'speed'"),
         (["search", *INPUTS, "--set", "n_steps=many"], "'n_steps' must be a whole number"),

@@ -12,12 +12,12 @@ import pytest
 from fairness_engine.command_line.arguments import make_parser
 from fairness_engine.command_line.inspection import INSPECT_KEYS
 from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
-from fairness_engine.command_line.searches import ESTIMATE_KEYS, SEARCH_KEYS
+from fairness_engine.command_line.searches import COUNT_KEYS, ESTIMATE_KEYS, SEARCH_KEYS
 from fairness_engine.command_line.stored_runs import RUNS_KEYS
 from fairness_engine.search.registry import TECHNIQUES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SHARED_SECTION = "## Options of `inspect`, `search` and `estimate`"
+SHARED_SECTION = "## Options of `inspect`, `search`, `estimate` and `count`"
 
 
 def section(title: str) -> str:
@@ -42,7 +42,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from (option for option in action.option_strings if option.startswith("--"))
 
 
-@pytest.mark.parametrize("command", ["inspect", "search", "estimate"])
+@pytest.mark.parametrize("command", ["inspect", "search", "estimate", "count"])
 def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
     documented = table_options(SHARED_SECTION)
     if command != "inspect":
@@ -60,7 +60,7 @@ def test_runs_is_documented() -> None:
 
 def test_every_name_of_the_json_is_documented() -> None:
     text = section("## The JSON")
-    for name in (*COMMON_KEYS, *INSPECT_KEYS, *SEARCH_KEYS, *ESTIMATE_KEYS, *RUNS_KEYS):
+    for name in (*COMMON_KEYS, *INSPECT_KEYS, *SEARCH_KEYS, *ESTIMATE_KEYS, *COUNT_KEYS, *RUNS_KEYS):
         assert f"`{name}`" in text, name
 
 

@@ -74,6 +74,23 @@ def current_filter(review_id: str) -> PairFilter:
     return held
 
 
+def preset(review_id: str, domain: Domain, wanted: PairFilter) -> None:
+    """Set the conditions on attributes that another page asks for; those that were set before go.
+
+    Args:
+        wanted: its ``values`` and ``ranges`` are taken.
+    """
+    memory = f"pair_filter_{review_id}"
+    _clear(memory)
+    st.session_state[f"{memory}_attributes"] = [*wanted.values, *wanted.ranges]
+    for name, values in wanted.values.items():
+        st.session_state[f"{memory}_values_{name}"] = [round(value) for value in values]
+    for name, (low, high) in wanted.ranges.items():
+        is_whole = domain.schema.column(name).kind.value == "integer"
+        st.session_state[f"{memory}_range_{name}"] = (int(low), int(high)) if is_whole else (low, high)
+    st.session_state[memory] = wanted
+
+
 def _clear(memory: str) -> None:
     for key in [key for key in st.session_state if str(key).startswith(memory)]:
         del st.session_state[key]

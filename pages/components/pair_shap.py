@@ -52,26 +52,26 @@ def draw(run: RunRecord, domain: Domain, people: FloatArray, names: Decisions) -
 
 def _ask(run: RunRecord, people: FloatArray) -> PairValues | None:
     """The explanation, when a click asks for it or the model is known to be fast."""
-    is_fast: dict[str, bool] = st.session_state.setdefault("shap_is_fast", {})
-    if not is_fast.get(run.id):
-        is_asked = st.button(
-            "Explain with SHAP",
-            key="explain",
-            icon=":material/query_stats:",
-            help="Shares the score of each of the two out among the attributes. Asks the model some thousand times.",
-        )
-        if not is_asked:
-            return None
+    fast_runs: set[str] = st.session_state.setdefault("shap_fast_runs", set())
+    is_asked = run.id not in fast_runs and st.button(
+        "Explain with SHAP",
+        key="explain",
+        icon=":material/query_stats:",
+        help="Shares the scores of the two out among the attributes. Asks the model many thousand times.",
+    )
+    if not is_asked and run.id not in fast_runs:
+        return None
     try:
         with st.spinner("Asking the model with and without every attribute …"):
             found = questions.explain(run, people)
     except EvenhandError as error:
-        is_fast[run.id] = False
+        fast_runs.discard(run.id)
         layout.say(error)
         return None
-    if is_fast.get(run.id) is None and found.seconds <= _FAST_SECONDS:
-        is_fast[run.id] = True
-        rerun_fragment()  # without the button
+    if found.seconds <= _FAST_SECONDS:
+        fast_runs.add(run.id)
+    if is_asked:
+        rerun_fragment()  # the answer is remembered: drawn without the button
     return found
 
 
@@ -119,8 +119,10 @@ def _largest_equal(found: PairValues, domain: Domain, people: FloatArray, digits
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign, a real minus: ``+0.12``, ``−0.30``."""
-    return f"{'+' if value >= 0 else ''}{score_text(value, digits)}"
+    """A number with its sign, a real minus: ``+0.12``, ``−0.30``; what rounds to nothing has none."""
+    if abs(value) < 0.5 * 10.0**-digits:
+        return score_text(0.0, digits)
+    return f"{'+' if value > 0 else ''}{score_text(value, digits)}"
 
 
 def method_note(found: PairValues, target: str) -> str:
@@ -174,7 +176,9 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
     values = np.array([found.contributions[:, group].sum(axis=1) for group in groups]).T
     is_own = [len(group) == 1 and bool(people[0, group[0]] != people[1, group[0]]) for group in groups]
     traces = [*_marks(values), *_bars(values[1] - values[0], is_own)]
-    return Figure(data=traces, layout=_layout(labels, target))
+    layout = _layout(labels, target)
+    layout["xaxis2"]["range"] = _room_for_text(values[1] - values[0])
+    return Figure(data=traces, layout=layout)
 
 
 def _label(domain: Domain, people: FloatArray, index: int) -> str:
@@ -243,12 +247,25 @@ def _bars(difference: FloatArray, is_own: list[bool]) -> list[dict[str, Any]]:
                 "cliponaxis": False,
                 "marker": {
                     "color": meaning.colour,
-                    "pattern": {"shape": meaning.pattern, "fgcolor": theme.paper(), "size": 6, "solidity": 0.25},
+                    "pattern": {
+                        "shape": meaning.pattern,
+                        "bgcolor": meaning.colour,
+                        "fgcolor": theme.paper(),
+                        "size": 6,
+                        "solidity": 0.2,
+                    },
                 },
                 "hovertemplate": "%{x:+.4f}<extra></extra>",
             }
         )
     return bars
+
+
+def _room_for_text(difference: FloatArray) -> list[float]:
+    """The axis of the bars, with room for a number beyond each end."""
+    low, high = min(0.0, float(difference.min())), max(0.0, float(difference.max()))
+    room = 0.3 * max(high - low, 1e-9)
+    return [low - room if low < 0 else 0.0, high + room if high > 0 else 0.0]
 
 
 def _layout(labels: list[str], target: str) -> dict[str, Any]:
@@ -259,7 +276,7 @@ def _layout(labels: list[str], target: str) -> dict[str, Any]:
         "zeroline": True,
         "zerolinecolor": theme.ink(),
         "zerolinewidth": 1,
-        "tickformat": "+.2~f",
+        "tickformat": ".2~f",
     }
     layout["xaxis"] = {**axis, "title": {"text": f"SHAP value: adds to the score for “{goal}”"}, "domain": [0, 0.56]}
     layout["xaxis2"] = {**axis, "title": {"text": "Difference of score, B less A"}, "domain": [0.64, 0.96], "nticks": 4}

@@ -1,0 +1,219 @@
+"""The groups in which a model discriminates: what to draw from, the picture, the ranked table, one group close up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fairness_engine.domain import Domain
+from fairness_engine.estimate import Distribution, interval
+from fairness_engine.explanation.conditions import sentence
+from pages.components import questions, state, steps, where_charts, where_pairs, wording
+from pages.components.decisions import decisions_of
+from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
+from pages.components.theme import CHART_CONFIG, DISCRIMINATORY
+
+if TYPE_CHECKING:
+    from fairness_engine.explanation.where import Where
+    from fairness_engine.runs.records import Review
+
+ROWS = {Distribution.DATA: "rows of the data", Distribution.UNIFORM: "uniform rows"}
+"""What a percentage is of; said with every one."""
+_CHOICES = {Distribution.DATA: "Rows of the data", Distribution.UNIFORM: "Uniform rows"}
+_DEPTHS = (1, 2, 3, 4, 5)
+_DEPTH = 3
+
+
+def draw(review: Review) -> None:
+    """Controls, sentence, picture, table and the chosen group."""
+    distribution, depth = _controls()
+    with st.spinner("Testing rows with every protected value, and looking for what they have in common …"):
+        found = questions.where(review, distribution, depth)
+    assert review.schema is not None
+    assert review.scope is not None
+    domain = Domain(review.schema, review.scope)
+    for text in summary(found, domain):
+        st.markdown(wording.markdown(text))
+    if not found.root.n_hits:
+        _say_what_next(found)
+        return
+    pairs = where_pairs.choose_pairs(review, found)
+    key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}"
+    if len(found.leaves) > 1:
+        _picture(found, domain, key)
+    _table(found, domain, pairs, key)
+    leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
+    _group(review, found, domain, pairs, leaf)
+
+
+def _controls() -> tuple[Distribution, int]:
+    with st.container(horizontal=True, gap="large", key="where_controls"):
+        distribution = st.segmented_control(
+            "Drawn from",
+            list(_CHOICES),
+            default=Distribution.DATA,
+            required=True,
+            format_func=_CHOICES.__getitem__,
+            key="where_distribution",
+            persist_state="session",
+            help="Rows of the data are people as they come. Uniform rows reach every corner of the ranges, also people who are rare.",
+        )
+        depth = st.segmented_control(
+            "Conditions in a row, at most",
+            _DEPTHS,
+            default=_DEPTH,
+            required=True,
+            key="where_depth",
+            persist_state="session",
+            help="More conditions make smaller and more exact groups.",
+        )
+    return Distribution(distribution), int(depth)
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def summary(found: Where, domain: Domain) -> list[str]:
+    """What was found, in plain sentences, not escaped; every share is of the rows that the groups were not learnt on."""
+    root, rows = found.root, ROWS[found.distribution]
+    names = wording.listed([domain.schema.inputs[i].name for i in domain.protected.tolist()])
+    if not root.n_hits:
+        n_hits, n = root.n_learnt_hits, root.n + root.n_learnt
+        if n_hits:
+            return [f"Too few to say where: {n_hits} of {wording.count(n)} {rows} tested are discriminatory."]
+        bound = wording.share(interval(0, n)[1])
+        return [
+            f"None found among {wording.counted(n, 'row')} tested ({rows}): no decision changes with {names} alone. "
+            f"At 95 % confidence the share is below {bound}."
+        ]
+    share = wording.share(root.share or 0.0, *root.interval)
+    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} the decision changes with {names} alone."]
+    if len(found.leaves) == 1:
+        return [*texts, "No condition on the other attributes tells for whom: the share is much the same everywhere."]
+    hits, part = found.coverage
+    n_flagged = len(found.flagged)
+    groups = wording.counted(n_flagged, "group")
+    has = "has" if n_flagged == 1 else "have"
+    worst = found.nodes[found.leaves[0]]
+    return [
+        *texts,
+        f"{groups} of {len(found.leaves)} {has} more than that: {wording.share(part)} of {rows}, and {wording.share(hits)} of the "
+        f"discriminatory ones. The largest share, {wording.share(worst.share or 0.0, *worst.interval)}, is where "
+        f"{sentence(worst.conditions, domain)}.",
+    ]
+
+
+def method_note(found: Where) -> str:
+    """How the figures came about."""
+    root, rows = found.root, ROWS[found.distribution]
+    leaves, one_answer = found.accuracy
+    text = (
+        f"A decision tree was learnt on {wording.counted(root.n_learnt, 'row')}; all figures are of {wording.count(root.n)} others "
+        f"({rows}). Taking each group by its majority is right about {wording.share(leaves)} of them, one answer for everybody about "
+        f"{wording.share(one_answer)}. {wording.counted(found.evaluations, 'row')} evaluated in {wording.duration(found.seconds)}."
+    )
+    if root.n + root.n_learnt < found.n_wanted:
+        text += f" There was time for {wording.count(root.n + root.n_learnt)} of {wording.count(found.n_wanted)} rows."
+    return text
+
+
+def _say_what_next(found: Where) -> None:
+    if found.distribution is Distribution.DATA:
+        st.markdown(
+            "Uniform rows reach people whom the data do not have: choose them above. A search looks further still."
+        )
+    else:
+        st.markdown("A search looks further: it goes on from what it finds.")
+    st.caption(wording.markdown(method_note(found)))
+    state.link_to(steps.PLAN, "Plan a search")
+    state.link_to(steps.SCOPE, "Change the scope")
+
+
+# --- picture and table --------------------------------------------------------------------------
+
+
+def _picture(found: Where, domain: Domain, key: str) -> None:
+    """The tree; a click on a group without parts opens it below."""
+
+    def take() -> None:
+        points = st.session_state[f"{key}_tree"].selection.points
+        leaf = where_charts.clicked_leaf(found, points)
+        if leaf is not None:
+            st.session_state[f"{key}_leaf"] = leaf
+
+    figure = where_charts.tree_chart(found, domain, ROWS[found.distribution])
+    st.plotly_chart(figure, key=f"{key}_tree", config=CHART_CONFIG, theme=None, on_select=take)
+    st.caption(
+        "Width is the number of rows, colour the share that is discriminatory; "
+        f"hatched and {DISCRIMINATORY.symbol}: above everybody's share. Click on a group to see it below."
+    )
+
+
+def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, key: str) -> None:
+    """Groups by share, largest first; a click opens one."""
+    table = where_charts.group_table(found, domain, pairs.n_by_leaf if pairs else None)
+
+    def take() -> None:
+        rows = st.session_state[f"{key}_groups"].selection.rows
+        if rows:
+            st.session_state[f"{key}_leaf"] = found.leaves[rows[0]]
+
+    share = f"Share of {ROWS[found.distribution]}"
+    percent = st.column_config.NumberColumn(share, format="%.1f %%")
+    bar = st.column_config.ProgressColumn("Of all discriminatory rows", format="%.0f %%", min_value=0, max_value=100)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=f"{key}_groups",
+        on_select=take,
+        selection_mode="single-row",
+        column_config={where_charts.SHARE: percent, where_charts.PART: bar},
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="where_note"):
+        st.caption(wording.markdown(method_note(found)))
+        st.download_button(
+            "Save the groups as CSV",
+            lambda: where_charts.groups_csv(found, domain, pairs.n_by_leaf if pairs else None),
+            f"evenhand-where-{found.distribution.value}.csv",
+            "text/csv",
+            key="where_csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+# --- one group ----------------------------------------------------------------------------------
+
+
+def _group(review: Review, found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, leaf: int) -> None:
+    """The chosen group: its conditions in full, its share, its pairs."""
+    node = found.nodes[leaf]
+    rank = found.leaves.index(leaf) + 1
+    st.subheader(f"Group {rank}", anchor=False)
+    st.markdown(f"**{wording.markdown(sentence(node.conditions, domain, most=60))}**")
+    if node.share is None:
+        st.markdown("None of the rows that the shares are measured on lies in this group.")
+    else:
+        n_hits, n = wording.count(node.n_hits), wording.counted(node.n, "row")
+        share = wording.share(node.share, *node.interval)
+        st.markdown(wording.markdown(f"{share} of {ROWS[found.distribution]} in this group: {n_hits} of {n}."))
+    if pairs is not None:
+        where_pairs.offer_pairs(review, domain, pairs, node, leaf)
+    _examples(review, found, domain, leaf)
+
+
+def _examples(review: Review, found: Where, domain: Domain, leaf: int) -> None:
+    """A few pairs of the group, as sentences."""
+    from fairness_engine.explanation.where import leaf_of
+
+    names, examples = decisions_of(review), found.examples
+    chosen = [i for i, at in enumerate(leaf_of(found.nodes, examples.first).tolist()) if at == leaf]
+    if not chosen:
+        return
+    st.markdown("For example:")
+    for i in chosen:
+        first = person_at(examples.first[i], examples.score_first[i], examples.decision_first[i])
+        second = person_at(examples.second[i], examples.score_second[i], examples.decision_second[i])
+        couple = Couple(domain, first, second, names)
+        st.markdown(wording.markdown(f"{couple_sentence(couple)} {person_sentence(couple, most=12)}").join(("- ", "")))

@@ -24,7 +24,7 @@ _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
 _ONE, _COMPARE = "One search", "Compare techniques"
 _MAX_SEEDS = 10
-_FEW_SECONDS = 120.0
+_FEW_SECONDS = 60.0
 """An exact count that takes no longer is proposed; a longer one is the reader's choice."""
 
 

@@ -190,7 +190,7 @@ def _span(seconds: float) -> str:
 
 
 def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
-    """The runs of a plan in the order of the queue: the count, every search with the first seed, with the next, estimates.
+    """The runs of a plan in the order of the queue: every search with the first seed, with the next; estimates; the count.
 
     More than one share a comparison.
 
@@ -211,7 +211,7 @@ def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
         "comparison": secrets.token_hex(6) if plan.n_runs > 1 else None,
     }
     domain = Domain(review.schema, review.scope)
-    return [*_count(plan, same, domain), *_searches(plan, same), *_estimates(plan, same, domain)]
+    return [*_searches(plan, same), *_estimates(plan, same, domain), *_count(plan, same, domain)]
 
 
 def _count(plan: Plan, same: Mapping[str, Any], domain: Domain) -> list[RunConfig]:

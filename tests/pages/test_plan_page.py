@@ -225,4 +225,4 @@ def test_a_small_space_is_counted_too(open_app: OpenApp, store: RunStore) -> Non
     (count,) = [run for run in store.runs(review.id) if run.config.kind is RunKind.COUNT]
     assert count.config.technique == ""
     assert count.config.comparison is not None
-    assert store.runs(review.id)[-1].id == count.id, "counted first, so that shares show from the beginning"
+    assert store.runs(review.id)[0].id == count.id, "counted last: what is found is looked at first"

@@ -78,9 +78,9 @@ def _against_luck(best: Compared, luck: Compared) -> str:
         said = f"{rows}{best.label} found {_range(found)} where {luck.label} found nothing."
     elif found[0] > by_luck[0]:
         times = _times(found[0] / by_luck[0])
-        said = f"{rows}{best.label} found {times} as many as {luck.label} ({_range(found)} against {_range(by_luck)})."
+        said = f"{rows}{best.label} found {times} as many as {luck.label}: {_range(found)} against {_range(by_luck)}."
     else:
-        said = f"{rows}{best.label} found no more than {luck.label} ({_range(found)} against {_range(by_luck)})."
+        said = f"{rows}{best.label} found no more than {luck.label}: {_range(found)} against {_range(by_luck)}."
     return f"{said} {_luck_of(best, luck, found, by_luck)}"
 
 
@@ -117,7 +117,7 @@ def _n_seeds(*techniques: Compared) -> int:
 
 def _range(found: Sequence[float]) -> str:
     median, low, high = (wording.count(value) for value in found)
-    return median if low == high else f"{median}, range {low} to {high}"
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def _times(ratio: float) -> str:

@@ -49,8 +49,8 @@ RANDOM = compared("Random", "random", 28, 29, 30)
 def test_ranges_that_stand_apart_are_said() -> None:
     first, *others = compare_words.conclusions(comparison(RANDOM, compared("Directed", "directed", 100, 104, 110)))
     assert first == (
-        "For the same 1\u202f000 rows evaluated, Directed found 3.6 times as many as Random (104, range 100 to 110 against "
-        "29, range 28 to 30). The ranges over 3 seeds do not overlap."
+        "For the same 1\u202f000 rows evaluated, Directed found 3.6 times as many as Random: 104 (100 to 110) against "
+        "29 (28 to 30). The ranges over 3 seeds do not overlap."
     )
     assert others == []
 
@@ -70,12 +70,12 @@ def test_one_seed_proves_nothing() -> None:
 
 def test_a_search_that_does_not_beat_luck_is_told_so() -> None:
     (only,) = compare_words.conclusions(comparison(RANDOM, compared("SG", "sg", 10, 11, 12)))
-    assert "SG found no more than Random (11, range 10 to 12 against 29, range 28 to 30)." in only
+    assert "SG found no more than Random: 11 (10 to 12) against 29 (28 to 30)." in only
 
 
 def test_where_luck_finds_nothing_there_is_no_ratio() -> None:
     (only,) = compare_words.conclusions(comparison(compared("Random", "random", 0, 0), compared("SG", "sg", 5, 7)))
-    assert "SG found 6, range 5 to 7 where Random found nothing." in only
+    assert "SG found 6 (5 to 7) where Random found nothing." in only
     assert "times" not in only
 
 
@@ -87,7 +87,7 @@ def test_nothing_found_is_no_proof() -> None:
 def test_only_rows_that_both_have_evaluated_are_compared() -> None:
     short = compared("SG", "sg", 50, 52, reach=500.0)
     first = compare_words.conclusions(comparison(RANDOM, short))[0]
-    assert first.startswith("For the same 500 rows evaluated, SG found 3.5 times as many as Random (51, range 50 to 52")
+    assert first.startswith("For the same 500 rows evaluated, SG found 3.5 times as many as Random: 51 (50 to 52)")
 
 
 def test_the_two_best_are_set_against_each_other() -> None:
@@ -102,9 +102,7 @@ def test_the_one_that_leads_early_and_falls_behind_is_not_called_worse() -> None
     early = compared("Early", "sg", 300, 310, reach=500.0)
     late = compared("Late", "maft", 400, 420)
     second = compare_words.conclusions(comparison(RANDOM, early, late))[1]
-    assert second.startswith(
-        "Early found more at first, 305, range 300 to 310 against 205, range 200 to 210 after 500 rows"
-    )
+    assert second.startswith("Early found more at first, 305 (300 to 310) against 205 (200 to 210) after 500 rows")
 
 
 def test_what_was_counted_is_said() -> None:

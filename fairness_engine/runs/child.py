@@ -175,9 +175,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.warm:
         from fairness_engine import kernels, plausibility_kernels
+        from fairness_engine.search import registry
 
         kernels.warm_up()
         plausibility_kernels.warm_up()
+        registry.warm_up(*registry.TECHNIQUES.values())
         return 0
     send = _take_stdout()
     protections = sandbox.enter(options.scratch, options.readable, options.parent)

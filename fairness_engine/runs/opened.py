@@ -65,13 +65,15 @@ class Opened:
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
         from fairness_engine.search import requirements
-        from fairness_engine.search.registry import technique_named
+        from fairness_engine.search.registry import technique_named, warm_up
 
         technique = technique_named(config.technique) if config.kind is RunKind.SEARCH else None
         notes = requirements.check(self.model, self.domain, self.dataset.rows, technique)
         if notes:
             yield ResultReady("notes", {"notes": list(notes)})
         kernels.warm_up()
+        if technique is not None:
+            warm_up(technique)
         if config.kind is RunKind.ESTIMATE:
             yield from self._estimate(config, is_cancelled)
         elif config.kind is RunKind.COUNT:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from fairness_engine.errors import SettingError
+from fairness_engine.search.adf import Adf
 from fairness_engine.search.aequitas import Aequitas
 from fairness_engine.search.data_scan import DataScan
+from fairness_engine.search.eidig import Eidig
+from fairness_engine.search.maft import Maft
 from fairness_engine.search.random_search import RandomSearch
 
-TECHNIQUES: dict[str, type[Any]] = {technique.name: technique for technique in (RandomSearch, DataScan, Aequitas)}
+TECHNIQUES: dict[str, type[Any]] = {
+    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Maft, Adf, Eidig)
+}
 
 
 def technique_named(name: str) -> type[Any]:
@@ -21,3 +26,11 @@ def technique_named(name: str) -> type[Any]:
     if name not in TECHNIQUES:
         raise SettingError(f"The technique must be one of {', '.join(TECHNIQUES)}, got '{name}'.")
     return TECHNIQUES[name]
+
+
+def warm_up(*techniques: type[Any]) -> None:
+    """Compile or load the loops of the techniques that have some of their own, so that a search does not wait for them."""
+    for technique in techniques:
+        own = getattr(technique, "warm_up", None)
+        if own is not None:
+            own()

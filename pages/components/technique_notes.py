@@ -32,6 +32,22 @@ NOTES = {
         "For many pairs quickly, with any kind of model.",
         "The number found is no share: it looks where it already found something. Use an estimate for how often.",
     ),
+    "maft": Note(
+        "Moves rows of your data, a step at a time, to where the decision is close and a protected value tips it, and then walks "
+        "around each person found along the attributes that matter least. It feels the slope of the score by trying each attribute.",
+        "For any model that gives scores, when pairs should start from people of your data.",
+        "What it finds lies around a limited number of start rows; raise their number for variety. The number found is no share.",
+    ),
+    "eidig": Note(
+        "Does what MAFT does, with the exact slope of the score from inside the network instead of an estimate by trial.",
+        "For a plain neural network: a slope costs two evaluations instead of two a column.",
+        "It needs the network's inside. What it finds lies around its start rows, and the number found is no share.",
+    ),
+    "adf": Note(
+        "The first of the gradient searches: as EIDIG, with the slope of the training loss, taken anew after every success.",
+        "To compare with published results; EIDIG finds more for the same rows evaluated.",
+        "It needs the network's inside. What it finds lies around its start rows, and the number found is no share.",
+    ),
 }
 FALLBACK = Note(
     "See its settings and the paper.",

@@ -1,0 +1,92 @@
+"""Where a gradient search begins: rows of the data, one from each cluster in turn, then uniform rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from fairness_engine.domain import Domain
+from fairness_engine.events import FloatArray, IntArray
+
+_BLOCK_ROWS = 8192
+"""Rows of the data that are clustered and dealt out at a time."""
+_ITERATIONS = 10
+
+
+class Starts:
+    """Start rows in the order in which a search takes them (line 4 of MAFT's Algorithm 3).
+
+    The data's rows are shuffled and dealt in blocks; within a block, K-means makes the clusters, and rows are taken from the
+    clusters in turn, each row once. The centres are those of the first block. Columns count in moves (1, a step, or 1/100 of
+    a continuous range), which on coded data are the papers' own codes. When the data are used up, uniform rows of the
+    domain follow: the paper stops there.
+
+    Args:
+        domain: where the uniform rows come from.
+        data_rows: rows of the data in the domain ``(n_rows, n_columns)``; may be empty.
+        n_clusters: of K-means, 1 or more.
+        rng: the only source of chance.
+    """
+
+    def __init__(self, domain: Domain, data_rows: FloatArray, n_clusters: int, rng: np.random.Generator) -> None:
+        self._domain = domain
+        self._data_rows = data_rows
+        self._n_clusters = n_clusters
+        self._rng = rng
+        self._order: IntArray = rng.permutation(len(data_rows))
+        self._n_dealt = 0
+        self._centres: FloatArray | None = None
+        self._waiting: FloatArray = np.empty((0, domain.n_columns))
+
+    def take(self, n_rows: int) -> FloatArray:
+        """The next ``n_rows`` start rows ``(n_rows, n_columns)``."""
+        parts, n_missing = [], n_rows
+        while n_missing > 0:
+            if not len(self._waiting) and self._n_dealt < len(self._order):
+                self._deal()
+            if not len(self._waiting):
+                parts.append(self._domain.sample(n_missing, self._rng, self._data_rows))
+                break
+            parts.append(self._waiting[:n_missing])
+            self._waiting = self._waiting[n_missing:]
+            n_missing -= len(parts[-1])
+        return np.concatenate(parts)
+
+    def _deal(self) -> None:
+        """Put the next block of the data's rows in round-robin order of their clusters."""
+        block = self._data_rows[self._order[self._n_dealt : self._n_dealt + _BLOCK_ROWS]]
+        self._n_dealt += len(block)
+        labels = self._cluster(block)
+        by_cluster = np.argsort(labels, kind="stable")
+        sizes = np.bincount(labels, minlength=self._n_clusters)
+        turns = np.empty(len(block), dtype=np.int64)  # how many of the row's cluster come before it
+        turns[by_cluster] = np.arange(len(block)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self._waiting = block[np.lexsort((labels, turns))]
+
+    def _cluster(self, rows: FloatArray) -> IntArray:
+        """The cluster of each row ``(n_rows,)``."""
+        from scipy.cluster.vq import kmeans2, vq  # loaded when a search begins, not by the app
+
+        unit = self._domain.unit
+        scaled = (rows - self._domain.low) / np.where(unit > 0, unit, 1.0)
+        if self._centres is None:
+            n_clusters = min(self._n_clusters, len(rows))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # an empty cluster gets no turn, which is no mistake
+                centres, labels = kmeans2(scaled, n_clusters, iter=_ITERATIONS, minit="points", rng=self._rng)
+            self._centres = centres
+        else:
+            labels, _ = vq(scaled, self._centres)
+        return np.asarray(labels, dtype=np.int64)
+
+
+def nearest_variants(domain: Domain, rows: FloatArray) -> IntArray:
+    """The variant whose protected values are nearest to each row's own ``(n_rows,)``, each attribute scaled to its range."""
+    span = (domain.high - domain.low)[domain.protected]
+    scale = np.where(span > 0, span, 1.0)
+    low = domain.low[domain.protected]
+    own, variants = (rows[:, domain.protected] - low) / scale, (domain.variant_values - low) / scale
+    distances = ((own**2).sum(axis=1)[:, None] + (variants**2).sum(axis=1)) - 2 * own @ variants.T
+    nearest: IntArray = distances.argmin(axis=1)
+    return nearest

@@ -40,7 +40,7 @@ def row_keys(rows, free, low, inverse, weights, is_exact):  # type: ignore[no-un
     """Keys ``(n_rows,)`` of the non-protected parts of ``rows (n_rows, n_columns)``; see ``Domain.keys``."""
     keys = np.empty(len(rows), dtype=np.uint64)
     for i in range(len(rows)):
-        keys[i] = _key(rows, i, -1, 0.0, free, low, inverse, weights, is_exact)
+        keys[i] = individual_key(rows, i, -1, 0.0, free, low, inverse, weights, is_exact)
     return keys
 
 
@@ -49,12 +49,13 @@ def moved_keys(rows, columns, values, free, low, inverse, weights, is_exact):  #
     """As ``row_keys``, of rows in which ``columns[i]`` holds ``values[i]`` instead; nothing is copied."""
     keys = np.empty(len(rows), dtype=np.uint64)
     for i in range(len(rows)):
-        keys[i] = _key(rows, i, columns[i], values[i], free, low, inverse, weights, is_exact)
+        keys[i] = individual_key(rows, i, columns[i], values[i], free, low, inverse, weights, is_exact)
     return keys
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _key(rows, i, moved, moved_value, free, low, inverse, weights, is_exact):  # type: ignore[no-untyped-def]
+def individual_key(rows, i, moved, moved_value, free, low, inverse, weights, is_exact):  # type: ignore[no-untyped-def]
+    """Key of row ``i`` with column ``moved`` holding ``moved_value`` instead (-1 for none); see ``Domain.keys``."""
     key = _ZERO
     for j in range(len(free)):
         column = free[j]

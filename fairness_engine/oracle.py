@@ -6,6 +6,7 @@ is replayed before it counts, and the budget cannot be overspent, so no techniqu
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,11 +19,10 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain, KeyArray
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray, Pairs, StopReason
+from fairness_engine.known import KnownIndividuals, expected_individuals
 from fairness_engine.models.model import Model
+from fairness_engine.variants import BoolArray, Leads, class_leads, widest_gap
 
-BoolArray = NDArray[np.bool_]
-
-_MIN_TABLE_SLOTS = 1 << 16
 _FIRST_BLOCK_EVALUATIONS = 1 << 10
 _MAX_BLOCK_EVALUATIONS = 1 << 15
 """Rows passed to the model at once; larger batches only move more memory."""
@@ -95,7 +95,7 @@ class Oracle:
         self._replayed = self._started
         self._pending: list[Pairs] = []
         self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
-        self._known = _KnownIndividuals(_expected_individuals(budget, domain))
+        self._known = KnownIndividuals(expected_individuals(budget, domain))
 
     @property
     def seconds(self) -> float:
@@ -169,6 +169,73 @@ class Oracle:
             self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
             done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
+
+    def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> Leads:
+        """As ``probe``, and of the individuals found here also which two variants differ most, and how firmly.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            reach: an individual whose first variant's decision leads by more than this is passed over after that one evaluation:
+                tried in part. Infinite: everybody is tested in full. With a score gap it says nothing and is not used.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        screens = math.isfinite(reach) and self.domain.scope.score_gap == 0
+        slots, fresh, n_new = self._known.look_up(self.domain.keys(rows), takes_partly=not screens)
+        variants, classes = np.zeros((len(rows), 2), np.int64), np.zeros((len(rows), 2), np.int64)
+        leads, done = np.full((len(rows), 2), np.nan), 0
+        for block in self._blocks(len(fresh), self.domain.n_variants):
+            chosen = fresh[done : done + block]
+            done += len(chosen)
+            self._count_tried(slots[chosen], len(fresh) > n_new)
+            values = self._screened(rows[chosen], reach) if screens else self._values(rows[chosen])
+            is_far = np.isnan(values[:, -1, 0])
+            verdicts, lowest, highest = self._verdicts(values)
+            verdicts &= ~is_far
+            self.n_partly += int(is_far.sum())
+            self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
+            self._keep_candidates(rows[chosen], verdicts, lowest, highest)
+            found, widest = chosen[verdicts], np.stack([lowest, highest], axis=1)[verdicts]
+            variants[found] = widest
+            classes[found], leads[found] = self._firmness(values[np.flatnonzero(verdicts)[:, None], widest])
+        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+
+    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> Leads:
+        """Test whether two variants of each row get two given decisions: one or two evaluations a row.
+
+        The second variant is evaluated only where the first gets the decision meant, so name first the one likelier to differ.
+        Known individuals, also in part, cost nothing. One that is not found counts as tried; it stays open for ``probe``
+        and ``measure`` unless all its variants were evaluated.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            variants: indices of the two variants ``(n_rows, 2)``.
+            classes: the decisions meant ``(n_rows, 2)``, two different ones.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        leads, done = np.full((len(rows), 2), np.nan), 0
+        for block in self._blocks(len(fresh), 2):
+            chosen = fresh[done : done + block]
+            done += len(chosen)
+            part, pair = rows[chosen], variants[chosen]
+            leads[chosen], found = self._in_turn(part, pair, classes[chosen])
+            is_partly = np.isnan(leads[chosen, 1]) if self.domain.n_variants == 2 else ~found
+            self.n_tried += len(chosen)
+            self.n_partly += int(is_partly.sum())
+            self._known.states[slots[chosen]] = np.where(is_partly, kernels.PARTLY, found)
+            self._keep_candidates(part, found, pair[:, 0], pair[:, 1])
+        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+
+    @property
+    def known(self) -> tuple[KeyArray, NDArray[np.int8]]:
+        """The table of known individuals and its states, to be read by compiled loops before each call; not to be changed."""
+        return self._known.table, self._known.states
 
     def note_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> Probe:
         """Learn from evaluations that were made for another reason: two variants of each row, already paid for.
@@ -379,7 +446,7 @@ class Oracle:
             flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
             return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest
         scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns))
-        flags, lowest, highest = _widest_gap(model, scores, n_variants, gap)
+        flags, lowest, highest = widest_gap(model, scores, n_variants, gap)
         return scores.reshape(len(rows), n_variants, -1), flags, lowest, highest
 
     def _decide_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> BoolArray:
@@ -402,16 +469,84 @@ class Oracle:
 
     def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most."""
-        n_variants = self.domain.n_variants
-        self.evaluations += len(rows) * n_variants
-        if self.domain.scope.score_gap > 0 or not self.model.is_binary:
-            variants = self.domain.variants(rows).reshape(-1, self.domain.n_columns)
-            return _widest_gap(self.model, self.model.scores(variants), n_variants, self.domain.scope.score_gap)
-        margins = self.model.variant_margins(rows, self.domain.protected, self.domain.variant_values)[:, 0]
-        if self.counts_favourable:
-            self.favourable_counts += self._count_favourable(margins.reshape(-1, n_variants) > 0)
-        flags, lowest, highest = kernels.extremes(margins, n_variants, self.model.rounding)
+        values = self._values(rows)
+        if self.counts_favourable and not self._compares_scores:
+            self.favourable_counts += self._count_favourable(values[:, :, 0] > 0)
+        return self._verdicts(values)
+
+    @property
+    def _compares_scores(self) -> bool:
+        """Verdicts need scores, not margins: several classes, or a score gap."""
+        return self.domain.scope.score_gap > 0 or not self.model.is_binary
+
+    def _values(self, rows: FloatArray, begin: int = 0, end: int | None = None) -> FloatArray:
+        """Margins, or scores where verdicts need them, of some variants of each row ``(n_rows, n_variants, n_scores)``; paid."""
+        domain, variant_values = self.domain, self.domain.variant_values[begin:end]
+        self.evaluations += len(rows) * len(variant_values)
+        if self._compares_scores:
+            variants = np.repeat(rows[:, None, :], len(variant_values), axis=1)
+            variants[:, :, domain.protected] = variant_values
+            values = self.model.scores(variants.reshape(-1, domain.n_columns))
+        else:
+            values = self.model.variant_margins(rows, domain.protected, variant_values)
+        return values.reshape(len(rows), len(variant_values), self.model.predictor.n_scores)
+
+    def _screened(self, rows: FloatArray, reach: float) -> FloatArray:
+        """As ``_values``; rows whose first variant leads by more than ``reach`` have NaN for the others, which are not paid."""
+        first = self._values(rows, 0, 1)
+        values = np.full((len(rows), self.domain.n_variants, first.shape[2]), np.nan)
+        values[:, :1] = first
+        decisions = first[:, 0].argmax(axis=1) if self._compares_scores else (first[:, 0, 0] > 0).astype(np.int64)
+        near = class_leads(first[:, 0], decisions) <= reach
+        values[near, 1:] = self._values(rows[near], 1)
+        return values
+
+    def _verdicts(self, values: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
+        """Which rows are discriminatory, and the two variants that differ most, from ``_values``."""
+        n_variants, flat = values.shape[1], values.reshape(-1, values.shape[2])
+        if self._compares_scores:
+            return widest_gap(self.model, flat, n_variants, self.domain.scope.score_gap)
+        flags, lowest, highest = kernels.extremes(flat[:, 0], n_variants, self.model.rounding)
         return flags, lowest, highest
+
+    def _firmness(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Decisions of two variants of each row, and their leads, from ``_values`` of these two ``(n_rows, 2, n_scores)``."""
+        n, gap = len(values), self.domain.scope.score_gap
+        flat = values.reshape(2 * n, values.shape[2])
+        classes = self.model.decide(flat) if self._compares_scores else (flat[:, 0] > 0).astype(np.int64)
+        if gap > 0:
+            excess = np.abs(values[:, 0] - values[:, 1]).max(axis=1) - gap
+            return classes.reshape(n, 2), np.stack([excess, excess], axis=1)
+        return classes.reshape(n, 2), class_leads(flat, classes).reshape(n, 2)
+
+    def _in_turn(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> tuple[FloatArray, BoolArray]:
+        """Leads ``(n_rows, 2)`` of two variants, the second only where the first is decided as meant, and who was found."""
+        leads, found = np.full((len(rows), 2), np.nan), np.zeros(len(rows), dtype=bool)
+        if self.domain.scope.score_gap > 0:
+            both = self._pick(rows, variants[:, 0]), self._pick(rows, variants[:, 1])
+            excess = np.abs(both[0] - both[1]).max(axis=1) - self.domain.scope.score_gap
+            return np.stack([excess, excess], axis=1), excess > 0
+        leads[:, 0] = class_leads(self._pick(rows, variants[:, 0]), classes[:, 0])
+        stays = np.flatnonzero(self._keeps(leads[:, 0], classes[:, 0]))
+        second = self._pick(rows[stays], variants[stays, 1])
+        leads[stays, 1] = class_leads(second, classes[stays, 1])
+        if self._compares_scores:
+            found[stays] = self.model.decide(second) != classes[stays, 0]
+        else:
+            found[stays] = self._keeps(leads[stays, 1], classes[stays, 1])
+        return leads, found
+
+    def _keeps(self, leads: FloatArray, classes: IntArray) -> BoolArray:
+        """Whether a class with this lead is decided for sure ``(n_rows,)``; class 0 of two also where the score is at the threshold."""
+        if self._compares_scores:
+            return np.asarray(leads > 0)
+        return np.asarray((leads > self.model.rounding) | ((classes == 0) & (leads >= self.model.rounding)))
+
+    def _pick(self, rows: FloatArray, index: IntArray) -> FloatArray:
+        """Margins, or scores where verdicts need them, of one variant of each row ``(n_rows, n_scores)``; paid."""
+        self.evaluations += len(rows)
+        people = self.domain.with_variant(rows, index)
+        return self.model.scores(people) if self._compares_scores else self.model.margins(people)
 
     def _count_favourable(self, is_class_one: BoolArray) -> IntArray:
         counts: IntArray = is_class_one.sum(axis=0, dtype=np.int64)
@@ -457,68 +592,3 @@ class _Candidates:
     lowest: IntArray
     highest: IntArray
     evaluations: int
-
-
-class _KnownIndividuals:
-    """The individuals tested so far: an open-addressing table of keys with one state each."""
-
-    def __init__(self, n_expected: int) -> None:
-        size = _MIN_TABLE_SLOTS
-        while size < 2 * n_expected:
-            size *= 2
-        self.table: KeyArray = np.zeros(size, dtype=np.uint64)
-        self.states = np.full(size, kernels.EMPTY, dtype=np.int8)
-        self.n = 0
-
-    def look_up(self, keys: KeyArray, *, takes_partly: bool) -> tuple[IntArray, IntArray, int]:
-        """The slot of every key; the positions of those to be tested (first appearances); how many of them are new.
-
-        Args:
-            keys: ``(n_rows,)``.
-            takes_partly: whether individuals that were tried in part are to be tested again, in full.
-        """
-        if self.n + len(keys) > 0.6 * len(self.table):
-            self._grow(self.n + len(keys))
-        slots = np.empty(len(keys), dtype=np.int64)
-        fresh, n_new = kernels.find_slots(keys, self.table, self.states, slots, takes_partly)
-        self.n += n_new
-        return slots, fresh, int(n_new)
-
-    def _grow(self, n_needed: int) -> None:
-        larger = _KnownIndividuals(2 * n_needed)
-        kernels.rehash(self.table, self.states, larger.table, larger.states)
-        self.table, self.states = larger.table, larger.states
-
-
-def _expected_individuals(budget: Budget, domain: Domain) -> int:
-    """How many individuals the budget can pay for, within reason: the table grows when this was too few."""
-    by_budget = (budget.max_evaluations or 0) / domain.n_variants
-    return int(min(by_budget, domain.n_individuals, 5e7))
-
-
-def _widest_gap(
-    model: Model, scores: FloatArray, n_variants: int, score_gap: float
-) -> tuple[BoolArray, IntArray, IntArray]:
-    """Which rows are discriminatory, and the two variants whose scores are furthest apart.
-
-    For several classes, or a score gap above 0. With a gap of 0 only pairs of different decisions compete.
-
-    Args:
-        scores: ``(n_rows * n_variants, n_scores)``, the variants of a row together.
-    """
-    n_scores = scores.shape[1]
-    by_row = scores.reshape(-1, n_variants, n_scores)
-    decisions = model.decide(scores).reshape(-1, n_variants)
-    best = np.full(len(by_row), -1.0)
-    lowest = np.zeros(len(by_row), dtype=np.int64)
-    highest = np.zeros(len(by_row), dtype=np.int64)
-    for i in range(n_variants - 1):
-        gap = np.abs(by_row[:, i + 1 :] - by_row[:, i : i + 1]).max(axis=2)  # (n_rows, n_variants - i - 1)
-        if score_gap == 0:
-            gap = np.where(decisions[:, i + 1 :] != decisions[:, i : i + 1], gap, -1.0)
-        j = gap.argmax(axis=1)
-        widest = gap[np.arange(len(gap)), j]
-        better = widest > best
-        best[better], lowest[better], highest[better] = widest[better], i, (i + 1 + j)[better]
-    is_discriminatory = best > score_gap if score_gap > 0 else best >= 0
-    return is_discriminatory, lowest, highest

@@ -8,12 +8,13 @@ from fairness_engine.errors import SettingError
 from fairness_engine.search.adf import Adf
 from fairness_engine.search.aequitas import Aequitas
 from fairness_engine.search.data_scan import DataScan
+from fairness_engine.search.directed import Directed
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.maft import Maft
 from fairness_engine.search.random_search import RandomSearch
 
 TECHNIQUES: dict[str, type[Any]] = {
-    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Maft, Adf, Eidig)
+    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig)
 }
 
 

@@ -32,6 +32,12 @@ NOTES = {
         "For many pairs quickly, with any kind of model.",
         "The number found is no share: it looks where it already found something. Use an estimate for how often.",
     ),
+    "directed": Note(
+        "Finds many start rows where a protected value tips the decision, and grows from each: to people one attribute away for whom "
+        "the scores are predicted, from what such moves did before, to stay on their two sides. It asks the model about two variants only.",
+        "For as many pairs as possible from the rows evaluated, with any kind of model; the first choice for a slow one.",
+        "What it finds lies around its starts, mostly in attributes that matter little to the model. The number found is no share.",
+    ),
     "maft": Note(
         "Moves rows of your data, a step at a time, to where the decision is close and a protected value tips it, and then walks "
         "around each person found along the attributes that matter least. It feels the slope of the score by trying each attribute.",

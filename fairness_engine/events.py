@@ -12,7 +12,7 @@ import binascii
 import json
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,18 @@ class PairsFound:
 
 
 @dataclass(frozen=True)
+class PairsMeasured:
+    """The plausibility of the next pairs, in the order they were found: they are told of first and measured later.
+
+    Args:
+        distance, n_unseen: as in ``Pairs``, ``(n_pairs,)`` each.
+    """
+
+    distance: FloatArray
+    n_unseen: IntArray
+
+
+@dataclass(frozen=True)
 class ShareEstimated:
     """The share of discriminatory individuals after ``n`` draws, with its 95 % interval.
 
@@ -169,16 +181,16 @@ class Failed:
     message: str
 
 
-Event = Step | Progress | PairsFound | ShareEstimated | GroupScored | ResultReady | Stopped | Failed
-_EVENTS: dict[str, type[Any]] = {
-    cls.__name__: cls for cls in (Step, Progress, PairsFound, ShareEstimated, GroupScored, ResultReady, Stopped, Failed)
-}
+Event = Step | Progress | PairsFound | PairsMeasured | ShareEstimated | GroupScored | ResultReady | Stopped | Failed
+_EVENTS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Event)}
 
 
 def to_line(event: Event) -> str:
     """One event as one line of JSON, without the line break."""
     if isinstance(event, PairsFound):
         body: dict[str, Any] = {f.name: pack_array(getattr(event.pairs, f.name)) for f in fields(Pairs)}
+    elif isinstance(event, PairsMeasured):
+        body = {f.name: pack_array(getattr(event, f.name)) for f in fields(PairsMeasured)}
     else:
         body = asdict(event)
     return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
@@ -195,6 +207,8 @@ def from_line(line: str) -> Event:
         cls = _EVENTS[body.pop("event")]
         if cls is PairsFound:
             return PairsFound(_read_pairs(body))
+        if cls is PairsMeasured:
+            return PairsMeasured(unpack_array(body["distance"]), unpack_array(body["n_unseen"]))
         if cls is Stopped:
             body["reason"] = StopReason(body["reason"])
         if cls is GroupScored:

@@ -57,7 +57,7 @@ def nearest(  # type: ignore[no-untyped-def]  # numba infers the types
             best = n_columns + 1.0
         limit = int(np.ceil(best * unit)) + slack
         _bound_blocks(bounds, box_low, box_high, people_codes[i], n_categorical, whole)
-        first = np.argmin(bounds)
+        first = int(np.argmin(bounds))
         for k in range(-1, n_blocks):
             block = first if k < 0 else k
             if k == first:
@@ -68,7 +68,7 @@ def nearest(  # type: ignore[no-untyped-def]  # numba infers the types
                 enough = int(smallest[block]) + 2 * slack + 1
                 if enough < limit and (smallest[block] > 0 or not skips_equal):
                     limit = enough
-        first = np.argmin(smallest)
+        first = int(np.argmin(smallest))
         for k in range(-1, n_blocks):
             block = first if k < 0 else k
             if k == first or smallest[block] >= limit:

@@ -12,6 +12,7 @@ from fairness_engine.events import (
     GroupScored,
     Pairs,
     PairsFound,
+    PairsMeasured,
     Progress,
     ResultReady,
     Stopped,
@@ -47,6 +48,14 @@ def test_pairs_that_were_not_measured_say_so_and_measured_ones_keep_their_figure
     back = from_line(to_line(PairsFound(measured)))
     assert isinstance(back, PairsFound)
     assert (back.pairs.distance == measured.distance).all()
+
+
+def test_measures_keep_every_bit() -> None:
+    measured = PairsMeasured(np.array([1 / 3, np.nan]), np.array([2, -1]))
+    back = from_line(to_line(measured))
+    assert isinstance(back, PairsMeasured)
+    assert np.array_equal(back.distance, measured.distance, equal_nan=True)
+    assert back.n_unseen.tolist() == [2, -1]
 
 
 @pytest.mark.parametrize(

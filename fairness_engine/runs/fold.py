@@ -19,6 +19,7 @@ from fairness_engine.events import (
     GroupScored,
     Pairs,
     PairsFound,
+    PairsMeasured,
     Progress,
     ResultReady,
     ShareEstimated,
@@ -28,7 +29,7 @@ from fairness_engine.events import (
     from_line,
 )
 from fairness_engine.runs.pairs_writer import PairsWriter
-from fairness_engine.runs.protocol import check_pairs, raise_failure, read_object
+from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.store import RunStore
@@ -105,6 +106,10 @@ class Fold:
         match event:
             case PairsFound():
                 self._pairs.add(self._checked_pairs(event.pairs))
+            case PairsMeasured():
+                if not is_measured_or_not(event.distance, event.n_unseen):
+                    raise ProcessError(_PROTOCOL + "it sent a plausibility that cannot be.")
+                self._pairs.measured(event.distance, event.n_unseen)
             case Progress():
                 _check_counts(event)
                 self._progress, self._has_news = event, True

@@ -1,8 +1,8 @@
 """The plausibility of a search's pairs, measured on a thread beside the search.
 
-A search keeps its speed (the loops leave the interpreter's lock to it) and its pairs their order: they are handed on as they are
-measured, and what still waits at the end is measured before the last event. A run that is cancelled or out of time hands
-the rest on at once, not measured.
+Pairs are handed on at once, and what was measured follows in the order of the pairs: a search keeps its speed (the loops leave
+the interpreter's lock to it), and nothing found is lost when a run ends early. What is left at the end of a search is measured
+before its last event, unless the run is cancelled or out of time: the rest stays unmeasured then, and is counted.
 """
 
 from __future__ import annotations
@@ -16,14 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.events import Event, FloatArray, IntArray, Pairs, PairsFound, Progress, ResultReady, Stopped
+from fairness_engine.events import (
+    NOT_MEASURED,
+    Event,
+    FloatArray,
+    IntArray,
+    PairsFound,
+    PairsMeasured,
+    Progress,
+    ResultReady,
+    Stopped,
+)
 from fairness_engine.plausibility import Plausibility
 
 PHASE = "measuring plausibility"
 _CHUNK_PAIRS = 1_000
-"""Measured at once, some 10 to 20 ms: no cancel waits longer."""
-_MAX_WAITING_PAIRS = 1_000_000
-"""When more wait, the oldest are handed on as they are; these take some 300 MB."""
+"""Measured at once, some 10 to 20 ms."""
+_MAX_WAITING_PAIRS = 2_000_000
+"""When more wait, the oldest are passed over: these take some 200 MB."""
 _POLL_SECONDS = 0.05
 _EXTRA_SECONDS = 3.0
 """How much longer than its budget of seconds a search's pairs are measured."""
@@ -35,7 +45,7 @@ def with_plausibility(
     max_seconds: float | None = None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
-    """The events of a search, its pairs measured, and the result ``plausibility`` before the last.
+    """The events of a search, with what was measured of its pairs, and the result ``plausibility`` before the last.
 
     Args:
         events: of a search.
@@ -49,33 +59,34 @@ def with_plausibility(
     try:
         for event in events:
             if isinstance(event, PairsFound):
-                measurer.add(event.pairs)
-                continue
-            progress = event if isinstance(event, Progress) else progress
-            if isinstance(event, Stopped):
+                measurer.add(event.pairs.first)
+            elif isinstance(event, Progress):
+                progress = event
+            elif isinstance(event, Stopped):
                 yield from _drain(measurer, progress, lambda: is_cancelled() or time.monotonic() > deadline)
-            else:
-                yield from map(PairsFound, measurer.take())
+                yield event
+                return
             yield event
+            yield from measurer.take()
     finally:
         measurer.stop()
 
 
 def _drain(measurer: PairMeasurer, progress: Progress | None, must_end: Callable[[], bool]) -> Iterator[Event]:
-    """The pairs that still wait, measured as far as time allows, and the result."""
-    yield from map(PairsFound, measurer.take())
+    """What is still to be measured, as far as time allows, and the result."""
     if measurer.is_busy and progress is not None and not must_end():
         yield replace(progress, phase=PHASE)
     while not must_end() and measurer.wait(_POLL_SECONDS):
-        yield from map(PairsFound, measurer.take())
-    yield from map(PairsFound, measurer.stop())
+        yield from measurer.take()
+    measurer.stop()
+    yield from measurer.take()
     result = measurer.result()
     if result is not None:
         yield ResultReady("plausibility", result)
 
 
 class PairMeasurer:
-    """Measures pairs on a thread of its own, in order.
+    """Measures people on a thread of its own, in order.
 
     Args:
         learn: makes what measures.
@@ -85,31 +96,30 @@ class PairMeasurer:
         self._learn = learn
         self._plausibility: Plausibility | None = None
         self._news = threading.Condition()
-        self._waiting: deque[Pairs] = deque()
+        self._waiting: deque[FloatArray] = deque()
         self._n_waiting = 0
-        self._at_work: Pairs | None = None
-        self._done: list[Pairs] = []
         self._is_stopped = False
+        self._done: list[PairsMeasured] = []
         self._error: BaseException | None = None
         self._tally = _Tally()
         threading.Thread(target=self._work, name="plausibility", daemon=True).start()
 
     @property
     def is_busy(self) -> bool:
-        """Whether pairs wait or are being measured, or the data is still being learned."""
+        """Whether people wait or are being measured, or the data is still being learned."""
         with self._news:
             return self._has_work()
 
-    def add(self, pairs: Pairs) -> None:
-        """Take pairs to measure."""
+    def add(self, people: FloatArray) -> None:
+        """Take people to measure ``(n_people, n_columns)``."""
         with self._news:
-            for start in range(0, len(pairs), _CHUNK_PAIRS):
-                self._waiting.append(pairs[start : start + _CHUNK_PAIRS])
-            self._n_waiting += len(pairs)
+            for start in range(0, len(people), _CHUNK_PAIRS):
+                self._waiting.append(people[start : start + _CHUNK_PAIRS])
+            self._n_waiting += len(people)
             self._news.notify_all()
 
-    def take(self) -> list[Pairs]:
-        """The pairs dealt with since the last call, in the order they came, as at most one batch.
+    def take(self) -> list[PairsMeasured]:
+        """What was measured since the last call, in the order the people came, as at most one event.
 
         Raises:
             Exception: what went wrong on the thread.
@@ -117,8 +127,11 @@ class PairMeasurer:
         with self._news:
             if self._error is not None:
                 raise self._error
-            batches, self._done = self._done, []
-        return [Pairs.concatenate(batches, batches[0].first.shape[1])] if batches else []
+            done, self._done = self._done, []
+        if not done:
+            return []
+        distance = np.concatenate([part.distance for part in done])
+        return [PairsMeasured(distance, np.concatenate([part.n_unseen for part in done]))]
 
     def wait(self, seconds: float) -> bool:
         """Wait until nothing is left to do, at most so long; whether something is."""
@@ -126,17 +139,14 @@ class PairMeasurer:
             self._news.wait_for(lambda: not self._has_work(), seconds)
             return self._has_work()
 
-    def stop(self) -> list[Pairs]:
-        """End the thread; what was not taken yet is returned, and of that what was not measured as it came."""
+    def stop(self) -> None:
+        """End the thread; those who still wait stay unmeasured."""
         with self._news:
             self._is_stopped = True
             self._news.notify_all()
-            self._news.wait_for(lambda: self._at_work is None, 2 * _POLL_SECONDS)
-            if self._at_work is not None:  # the machine is too busy to wait for it
-                self._hand_on(self._at_work)
-            while self._waiting:
-                self._hand_on(self._waiting.popleft())
-        return self.take() if self._error is None else []
+            self._tally.n_unmeasured += self._n_waiting
+            self._waiting.clear()
+            self._n_waiting = 0
 
     def result(self) -> dict[str, Any] | None:
         """The content of the run's result ``plausibility``; ``None`` when stopped before the data was learned."""
@@ -147,15 +157,7 @@ class PairMeasurer:
         return {"limit": learned.limit, **people, **self._tally.to_json()}
 
     def _has_work(self) -> bool:
-        is_learning = self._plausibility is None
-        return self._error is None and (is_learning or bool(self._waiting) or self._at_work is not None)
-
-    def _hand_on(self, pairs: Pairs) -> None:
-        """Deal with pairs by not measuring them."""
-        self._n_waiting -= len(pairs)
-        self._tally.n_unmeasured += len(pairs)
-        self._done.append(pairs)
-        self._at_work = None
+        return self._error is None and (self._plausibility is None or self._n_waiting > 0)
 
     # --- on the thread ------------------------------------------------------------------------
 
@@ -163,35 +165,37 @@ class PairMeasurer:
         try:
             learned = self._learn()
             self._plausibility = learned
-            while (pairs := self._next()) is not None:
-                distance, n_unseen = learned.measure(pairs.first)
-                n_outside = len(learned.breaks_constraints(pairs.first))
-                with self._news:
-                    if self._at_work is not pairs:  # handed on meanwhile
-                        return
-                    self._at_work = None
-                    self._n_waiting -= len(pairs)
-                    self._done.append(replace(pairs, distance=distance, n_unseen=n_unseen))
-                    self._tally.count(distance, n_unseen, learned.limit, n_outside)
+            while (people := self._next()) is not None:
+                distance, n_unseen = learned.measure(people)
+                self._settle(distance, n_unseen, learned.limit, len(learned.breaks_constraints(people)))
         except BaseException as error:  # noqa: BLE001 - raised again where the events are asked for
             self._error = error
         with self._news:
             self._news.notify_all()
 
-    def _next(self) -> Pairs | None:
-        """The next pairs to measure, when there are some; ``None`` when stopped."""
+    def _next(self) -> FloatArray | None:
+        """The next people to measure, when there are some; ``None`` when stopped."""
         with self._news:
             self._news.notify_all()
             while self._n_waiting > _MAX_WAITING_PAIRS:
-                self._hand_on(self._waiting.popleft())
+                n = len(self._waiting.popleft())
+                self._n_waiting -= n
+                self._tally.n_unmeasured += n
+                self._done.append(PairsMeasured(np.full(n, np.nan), np.full(n, NOT_MEASURED)))
             self._news.wait_for(lambda: bool(self._waiting) or self._is_stopped)
-            self._at_work = None if self._is_stopped else self._waiting.popleft()
-            return self._at_work
+            return None if self._is_stopped else self._waiting.popleft()
+
+    def _settle(self, distance: FloatArray, n_unseen: IntArray, limit: float, n_outside: int) -> None:
+        with self._news:
+            if not self._is_stopped:
+                self._n_waiting -= len(distance)
+                self._done.append(PairsMeasured(distance, n_unseen))
+                self._tally.count(distance, n_unseen, limit, n_outside)
 
 
 @dataclass
 class _Tally:
-    """What was found of the pairs so far; of those measured, how many are too far, have unseen values, or either."""
+    """What was found so far; of those measured, how many are too far, have unseen values, or either."""
 
     n_measured: int = 0
     n_unmeasured: int = 0

@@ -13,10 +13,11 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine import errors
 from fairness_engine.errors import EvenhandError, ProcessError
-from fairness_engine.events import Pairs, pack_array, unpack_array
+from fairness_engine.events import NOT_MEASURED, Pairs, pack_array, unpack_array
 
 MAX_LINE_BYTES = 64_000_000
 """Longer lines end the conversation."""
@@ -74,11 +75,25 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
         pairs.first.shape == pairs.second.shape == (n, n_columns)
         and all(array.dtype == np.float64 and bool(np.isfinite(array).all()) for array in numbers)
         and all(array.dtype == np.int64 for array in codes)
-        and pairs.distance.dtype == np.float64
         and all(array.shape == (n,) for array in (*numbers[2:], *codes, pairs.distance))
+        and is_measured_or_not(pairs.distance, pairs.n_unseen)
     )
     if not is_right:
         raise ProcessError("The model's process broke its protocol: it sent pairs of the wrong shape.")
+
+
+def is_measured_or_not(distance: NDArray[Any], n_unseen: NDArray[Any]) -> bool:
+    """Whether every pair has a distance of 0 to 1 and a count of 0 or more, or neither; and the types are right."""
+    if distance.dtype != np.float64 or n_unseen.dtype != np.int64 or distance.ndim != 1:
+        return False
+    is_measured = ~np.isnan(distance)
+    figures = distance[is_measured]
+    return bool(
+        distance.shape == n_unseen.shape
+        and ((figures >= 0) & (figures <= 1)).all()
+        and np.array_equal(is_measured, n_unseen >= 0)
+        and (n_unseen[~is_measured] == NOT_MEASURED).all()
+    )
 
 
 def failure(error: BaseException) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.events import Pairs, PairsFound, Progress, ResultReady, Stopped, StopReason, to_line
+from fairness_engine.events import Pairs, PairsFound, PairsMeasured, Progress, ResultReady, Stopped, StopReason, to_line
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--scratch")
@@ -87,6 +87,15 @@ def misbehave() -> None:
         say(bad_pair(0, 1.0))
     elif MODE == "not a number":
         say(bad_pair(PROTECTED, float("nan")))
+    elif MODE == "measured and not":
+        say(pairs(1, distance=np.array([0.5])))
+    elif MODE == "measures nothing sent":
+        say(to_line(PairsMeasured(np.zeros(2), np.zeros(2, np.int64))))
+    elif MODE == "measures too far":
+        say(pairs(1))
+        say(to_line(PairsMeasured(np.full(1, 1.5), np.zeros(1, np.int64))))
+    elif MODE == "further than far":
+        say(pairs(1, distance=np.array([1.5]), n_unseen=np.zeros(1, np.int64)))
     elif MODE == "too few columns":
         say(pairs(1, first=np.zeros((1, 2)), second=np.zeros((1, 2))))
     elif MODE == "text as a number":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from worker_cases import census_config
 
+from fairness_engine.errors import ProcessError
 from fairness_engine.events import Pairs
 from fairness_engine.runs import pairs_writer
 from fairness_engine.runs.pairs_file import read_pairs, write_pairs
@@ -62,6 +64,44 @@ def test_many_small_batches_come_back_in_order_from_few_files(store: RunStore) -
     writer.close()
     assert len(store.parts(run_id)) == len(list(store.run_folder(run_id).iterdir())) == 1
     assert_all_there(store, run_id, 600)
+
+
+def unmeasured(start: int, n: int) -> Pairs:
+    """The same pairs as a search tells of them."""
+    pairs = numbered(start, n)
+    return replace(pairs, distance=np.full(n, np.nan), n_unseen=np.full(n, -1))
+
+
+@pytest.mark.parametrize("large", [100, 10_000])
+def test_what_is_measured_later_is_filled_in(store: RunStore, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    monkeypatch.setattr(pairs_writer, "_MERGED_PAIRS", large)
+    config = census_config(store)
+    run_id = store.create_run(config)
+    writer = PairsWriter(store, run_id, config)
+    everything, n_measured = numbered(0, 600), 0
+    for i, n_more in enumerate([0, 0, 0, 25, 0, 30, 1, *[8] * 53]):
+        writer.add(unmeasured(10 * i, 10))
+        writer.measured(everything.distance[n_measured:][:n_more], everything.n_unseen[n_measured:][:n_more])
+        n_measured += n_more
+        writer.flush()
+    assert n_measured == 480
+    known = ~np.isnan(store.pairs(run_id).distance)
+    assert 0 < known.sum() < 480, "the last ones are filled in when the run ends"
+    writer.close()
+    pairs = store.pairs(run_id)
+    assert np.array_equal(pairs.distance[:480], everything.distance[:480])
+    assert np.array_equal(pairs.n_unseen[:480], everything.n_unseen[:480])
+    assert np.isnan(pairs.distance[480:]).all()
+    assert np.array_equal(pairs.first, everything.first)
+    assert len(store.parts(run_id)) == len(list(store.run_folder(run_id).iterdir())) <= 600 // large + 1
+
+
+def test_more_measures_than_pairs_are_refused(store: RunStore) -> None:
+    config = census_config(store)
+    writer = PairsWriter(store, store.create_run(config), config)
+    writer.add(unmeasured(0, 2))
+    with pytest.raises(ProcessError, match="never sent"):
+        writer.measured(np.zeros(3), np.zeros(3, np.int64))
 
 
 def test_large_files_are_left_alone(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +188,6 @@ def test_a_reader_may_come_while_files_are_merged(store: RunStore) -> None:
 
 
 def test_wide_tables_work(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     from fairness_engine.domain import Scope
     from fairness_engine.schema import Column, Kind, Schema
 

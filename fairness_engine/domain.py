@@ -281,12 +281,7 @@ def _step(column: Column) -> float:
 def _protected_values(column: Column, scope: Scope, limits: tuple[float, float]) -> list[float]:
     low, high = limits
     if column.name in scope.bins:
-        values = sorted(set(scope.bins[column.name]))
-        if not values or values[0] < column.low or values[-1] > column.high:
-            raise SettingError(
-                f"The values of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {values}."
-            )
-        return values
+        return _chosen_values(column, sorted(set(scope.bins[column.name])), limits)
     if column.n_values is None:
         raise SettingError(
             f"'{column.name}' is continuous: choose the values to compare, for example {low:g} and {high:g}."
@@ -294,6 +289,24 @@ def _protected_values(column: Column, scope: Scope, limits: tuple[float, float])
     step = _step(column)
     n = math.floor((high - low) / step + 1e-9) + 1
     return [low + step * i for i in range(n)]
+
+
+def _chosen_values(column: Column, values: list[float], limits: tuple[float, float]) -> list[float]:
+    """Values to compare that a user chose, inside the range that is searched and on the column's lattice."""
+    low, high = limits
+    if not values or values[0] < low or values[-1] > high:
+        raise SettingError(f"The values of '{column.name}' must lie within {low:g} to {high:g}, got {_few(values)}.")
+    step = _step(column)
+    off = [value for value in values if step and abs((value - low) / step - round((value - low) / step)) > 1e-6]
+    if off:
+        raise SettingError(
+            f"The values of '{column.name}' must be {low:g} and steps of {step:g} from there, got {off[0]:g}."
+        )
+    return values
+
+
+def _few(values: list[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values[:8]) or "none"
 
 
 def _odd_constant(index: int) -> int:

@@ -105,6 +105,8 @@ def test_fixed_columns_are_drawn_from_the_data_and_never_moved() -> None:
         ({"protected": ("sex",), "limits": {"hours": (0.0, 99.0)}}, "within 0 to 9"),
         ({"protected": ("sex", "age"), "max_variants": 10}, "sex 2 x age 10"),
         ({"protected": ("age",), "bins": {"age": (5.0, 20.0)}}, "within 20 to 29"),
+        ({"protected": ("age",), "bins": {"age": (20.0, 25.0)}, "limits": {"age": (22.0, 29.0)}}, "within 22 to 29"),
+        ({"protected": ("age",), "bins": {"age": (20.0, 22.5)}}, "steps of 1 from there, got 22.5"),
         ({"protected": ("age",), "bins": {"age": (20.0,)}}, "at least two values"),
     ],
 )

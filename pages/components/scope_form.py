@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.schema import Column, Kind, Schema
 from pages.components import layout, wording
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 Values = tuple[float, ...]
 
 EVERY, EVEN, OWN = "Every value", "Evenly spaced values", "My own values"
-_N_EVEN = 5
-_N_LISTED = 4
+_ONLY_THESE = "everybody is compared at these values, whatever their own."
+N_EVEN = 5
 _MAX_VARIANTS = 1000
-_FEW_VARIANTS = 100
+FEW_VARIANTS = 100
 
 
 def first_choice(schema: Schema) -> tuple[str, ...]:
     """The protected attributes to start with: as many of the schema's, in its order, as keep the variants few."""
     chosen, n_variants = [], 1
     for name in schema.protected:
-        n_variants *= schema.column(name).n_values or _N_EVEN
-        if chosen and n_variants > _FEW_VARIANTS:
+        n_variants *= schema.column(name).n_values or N_EVEN
+        if chosen and n_variants > FEW_VARIANTS:
             break
         chosen.append(name)
     return tuple(chosen)
@@ -105,16 +105,22 @@ def _ask_values(column: Column, saved: Values | None) -> Values | None:
         return None
     if how == EVEN:
         n = right.number_input(
-            f"How many values of {wording.markdown(column.name)}", 2, 100, _N_EVEN, key=f"n_{column.name}"
+            f"How many values of {wording.markdown(column.name)}", 2, 100, N_EVEN, key=f"n_{column.name}"
         )
         values = even_values(column, int(n))
-        right.caption(", ".join(f"{value:g}" for value in values[:12]) + (" …" if len(values) > 12 else ""))
+        right.caption(f"{_few(values)}: {_ONLY_THESE}")
         return values
-    typed = ", ".join(f"{value:g}" for value in saved or even_values(column, _N_EVEN))
+    typed = ", ".join(f"{value:g}" for value in saved or even_values(column, N_EVEN))
     text = right.text_input(
         f"Values of {wording.markdown(column.name)}, separated by commas", typed, key=f"own_{column.name}"
     )
-    return read_values(text, column)
+    values = read_values(text, column)
+    right.caption(f"{wording.counted(len(values), 'value')}: {_ONLY_THESE}")
+    return values
+
+
+def _few(values: Values) -> str:
+    return ", ".join(f"{value:g}" for value in values[:12]) + (" …" if len(values) > 12 else "")
 
 
 def _range_text(column: Column) -> str:
@@ -208,24 +214,3 @@ def ask_limits(schema: Schema, scope: Scope | None) -> dict[str, tuple[float, fl
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-# --- size ---------------------------------------------------------------------------------------
-
-
-def variants_in_words(domain: Domain) -> str:
-    """The first few combinations of protected values that are compared."""
-    labels = domain.variant_labels()
-    more = f" and {wording.count(len(labels) - _N_LISTED)} more" if len(labels) > _N_LISTED else ""
-    return "; ".join(labels[:_N_LISTED]) + more
-
-
-def space_in_words(domain: Domain) -> str:
-    """How large the space of a search is, as a sentence."""
-    people = wording.magnitude(domain.n_individuals)
-    rows = wording.magnitude(domain.n_individuals * domain.n_variants)
-    if math.isinf(domain.n_individuals):
-        return f"At least one attribute is continuous, so there are {people} individuals. A search looks at a part of them."
-    if domain.n_individuals * domain.n_variants <= 1e9:
-        return f"{people} individuals, {rows} rows in all: few enough to be tested completely."
-    return f"{people} individuals, {rows} rows in all. A search looks at a small part of them."

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from fairness_engine.domain import Domain, Scope
-from pages.components import layout, model_fit, scope_form, state, steps, wording
+from pages.components import layout, model_fit, scope_form, scope_size, state, steps, wording
 from pages.components.outcome import ask_favourable
 
 layout.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
@@ -62,9 +62,21 @@ not_taken = (review.fit or {}).get("not_taken") or ()
 domain = Domain(schema, scope, [name for name in schema.names if name not in not_taken])
 st.subheader("Size", anchor=False)
 left, right = st.columns([1, 3])
-left.metric("Variants of each row", wording.count(domain.n_variants), help=wording.explain("variant"), border=True)
-right.markdown(scope_form.space_in_words(domain))
-right.caption(f"Compared with one another: {wording.markdown(scope_form.variants_in_words(domain))}.")
+left.metric(
+    "Variants of each row",
+    wording.count(domain.n_variants),
+    wording.markdown(scope_size.product_in_words(domain)),
+    delta_color="off",
+    delta_arrow="off",
+    help=wording.explain("variant"),
+    border=True,
+)
+right.markdown(scope_size.space_in_words(domain))
+right.markdown(scope_size.cost_in_words(domain, review.fit.get("rows_per_second")))
+cheaper = scope_size.cheaper_in_words(domain)
+if cheaper:
+    right.info(wording.markdown(cheaper), icon=":material/savings:")
+right.caption(f"Compared with one another: {wording.markdown(scope_size.variants_in_words(domain))}.")
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on", type="primary", key="save_scope"):

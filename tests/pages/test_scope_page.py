@@ -14,7 +14,7 @@ from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Column, Kind, Schema
-from pages.components import scope_form
+from pages.components import scope_form, scope_size, wording
 
 SCOPE = "pages/prepare/scope.py"
 CSV = (
@@ -161,9 +161,9 @@ def test_only_narrowed_ranges_become_limits() -> None:
 
 def test_the_space_is_told_in_words() -> None:
     small = Schema((Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m")), AGE))
-    assert "few enough to be tested completely" in scope_form.space_in_words(Domain(small, Scope(("sex",))))
+    assert "few enough to be tested completely" in scope_size.space_in_words(Domain(small, Scope(("sex",))))
     endless = Schema((*small.columns, RATE))
-    assert "continuous" in scope_form.space_in_words(Domain(endless, Scope(("sex",))))
+    assert "continuous" in scope_size.space_in_words(Domain(endless, Scope(("sex",))))
 
 
 def test_the_first_choice_keeps_the_variants_few() -> None:
@@ -171,3 +171,66 @@ def test_the_first_choice_keeps_the_variants_few() -> None:
     schema = Schema((sexes, AGE, RATE), protected=("sex", "age", "rate"))
     assert scope_form.first_choice(schema) == ("sex",)
     assert scope_form.first_choice(schema.with_protected(("age", "sex"))) == ("age",)
+
+
+RACES = Column("race", Kind.CATEGORICAL, codes=tuple(range(5)), labels=("Asian", "Black", "Inuit", "Other", "White"))
+SEXES = Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("Female", "Male"))
+
+
+def test_where_the_variants_come_from_and_what_they_cost() -> None:
+    domain = Domain(Schema((RACES, SEXES, AGE, RATE)), Scope(("race", "sex", "age")))
+    assert domain.n_variants == 740
+    assert scope_size.product_in_words(domain) == "race 5 × sex 2 × age 74"
+    assert scope_size.variants_in_words(domain) == (
+        "every combination of race (Asian, Black, Inuit, Other, White), sex (Female, Male) and age (17, 18, …, 90)"
+    )
+    cost = scope_size.cost_in_words(domain, 1e5).replace(wording.THIN_SPACE, " ")
+    assert "up to 740 rows evaluated" in cost
+    assert "500 000 rows, a standard budget, test at least 675 individuals, in about 5.0 s." in cost
+    assert "in less than a second" in scope_size.cost_in_words(domain, 1e7)
+    assert scope_size.cost_in_words(domain, None).endswith("individuals.")
+    assert "With 5 values of age instead of 74 it would be 50 variants" in scope_size.cheaper_in_words(domain)
+    assert "15 times as many people" in scope_size.cheaper_in_words(domain)
+
+
+def test_a_small_scope_lists_its_variants_and_needs_no_bins() -> None:
+    few = Domain(Schema((SEXES, AGE)), Scope(("sex",)))
+    assert scope_size.variants_in_words(few) == "Female; Male"
+    assert scope_size.product_in_words(few) == "2 values"
+    binned = Domain(Schema((RACES, SEXES, AGE)), Scope(("race", "sex", "age"), bins={"age": (20.0, 40.0, 60.0)}))
+    assert binned.n_variants == 30
+    assert "age (20, 40, 60)" in scope_size.variants_in_words(binned)
+    assert scope_size.cheaper_in_words(binned) == ""
+
+
+def test_three_protected_attributes_at_once_are_counted_and_saved(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    store.save_review(replace(review, fit={**FIT, "uses_protected": dict.fromkeys(("sex", "age", "job"), True)}))
+    app = open_app(SCOPE, review=review.id)
+    app.multiselect(key="protected").set_value(["sex", "age", "job"]).run()
+    assert app.metric[0].value == "120"
+    assert app.metric[0].delta.replace("\\", "") == "sex 2 × age 30 × job 2"
+    text = said.text_of(app)
+    assert "With 5 values of age instead of 30 it would be 20 variants" in text
+    app.radio(key="how_age").set_value(scope_form.EVEN).run()
+    assert app.metric[0].value == "20"
+    assert "everybody is compared at these values, whatever their own" in said.text_of(app)
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    scope = store.review(review.id).scope
+    assert scope is not None
+    assert scope.protected == ("sex", "age", "job")
+    assert scope.bins == {"age": (20.0, 27.0, 34.0, 42.0, 49.0)}
+    again = open_app(SCOPE, review=review.id)
+    assert again.metric[0].value == "20"
+
+
+def test_values_outside_the_limits_are_refused_in_a_sentence(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    store.save_review(replace(review, scope=Scope(("age",), limits={"age": (25.0, 40.0)}, bins={"age": (25.0, 40.0)})))
+    app = open_app(SCOPE, review=review.id)
+    assert said.errors_of(app) == []
+    app.text_input(key="own_age").set_value("25, 45").run()
+    assert said.errors_of(app) == ["The values of 'age' must lie within 25 to 40, got 25, 45."]

@@ -1,0 +1,81 @@
+"""How large a scope is and what it costs, in words."""
+
+from __future__ import annotations
+
+import math
+
+from fairness_engine.domain import Domain
+from fairness_engine.schema import Column, Kind
+from pages.components import wording
+from pages.components.scope_form import FEW_VARIANTS, N_EVEN, Values
+
+_N_LISTED = 4
+_EXAMPLE_ROWS = 500_000
+"""The standard budget of the Plan page, as a measure of what a scope costs."""
+
+
+def variants_in_words(domain: Domain) -> str:
+    """The combinations of protected values that are compared: each when they are few, else the values of each attribute."""
+    labels = domain.variant_labels()
+    if len(labels) <= _N_LISTED:
+        return "; ".join(labels)
+    columns = [domain.schema.column(name) for name in domain.scope.protected]
+    values = [_listed_values(column, _values_of(domain, i)) for i, column in enumerate(columns)]
+    return ("every combination of " if len(columns) > 1 else "") + wording.listed(values, most=len(values))
+
+
+def _values_of(domain: Domain, index: int) -> Values:
+    """The values compared of one protected attribute, by its place in the scope."""
+    return tuple(dict.fromkeys(domain.variant_values[:, index].tolist()))
+
+
+def _listed_values(column: Column, values: Values) -> str:
+    texts = [column.text(value) for value in values]
+    few = texts if len(texts) <= _N_LISTED + 1 else [*texts[:2], "…", texts[-1]]
+    return f"{column.name} ({', '.join(few)})"
+
+
+def product_in_words(domain: Domain) -> str:
+    """Where the number of variants comes from: ``race 5 × sex 2 × age 91``; the values compared of one attribute."""
+    counts = [len(_values_of(domain, i)) for i in range(len(domain.scope.protected))]
+    if len(counts) == 1:
+        return wording.counted(counts[0], "value")
+    return " × ".join(f"{name} {count}" for name, count in zip(domain.scope.protected, counts, strict=True))
+
+
+def cost_in_words(domain: Domain, rows_per_second: float | None) -> str:
+    """What testing people costs: rows evaluated for one individual, individuals for a budget, seconds with this model."""
+    n_people, n_rows = _EXAMPLE_ROWS // domain.n_variants, wording.count(_EXAMPLE_ROWS)
+    text = (
+        f"Testing one individual costs up to {wording.counted(domain.n_variants, 'row')} evaluated, one for each variant: "
+        f"{n_rows} rows, a standard budget, test at least {wording.counted(n_people, 'individual')}"
+    )
+    if not rows_per_second:
+        return text + "."
+    seconds = _EXAMPLE_ROWS / rows_per_second
+    return text + (", in less than a second." if seconds < 1 else f", in about {wording.duration(seconds)}.")
+
+
+def cheaper_in_words(domain: Domain) -> str:
+    """How bins would make a search cheaper; empty where there are few variants, or no number to bin."""
+    columns = [domain.schema.column(name) for name in domain.scope.protected]
+    counts = [len(_values_of(domain, i)) for i in range(len(columns))]
+    widest = max(range(len(counts)), key=lambda i: (columns[i].kind is not Kind.CATEGORICAL, counts[i]))
+    if domain.n_variants <= FEW_VARIANTS or columns[widest].kind is Kind.CATEGORICAL or counts[widest] <= N_EVEN:
+        return ""
+    fewer = domain.n_variants // counts[widest] * N_EVEN
+    return (
+        f"With {N_EVEN} values of {columns[widest].name} instead of {counts[widest]} it would be {fewer} variants, and the same "
+        f"budget would test {counts[widest] / N_EVEN:.0f} times as many people."
+    )
+
+
+def space_in_words(domain: Domain) -> str:
+    """How large the space of a search is, as a sentence."""
+    people = wording.magnitude(domain.n_individuals)
+    rows = wording.magnitude(domain.n_individuals * domain.n_variants)
+    if math.isinf(domain.n_individuals):
+        return f"At least one attribute is continuous, so there are {people} individuals. A search looks at a part of them."
+    if domain.n_individuals * domain.n_variants <= 1e9:
+        return f"{people} individuals, {rows} rows in all: few enough to be tested completely."
+    return f"{people} individuals, {rows} rows in all. A search looks at a small part of them."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairness_engine.gradient_agreement import ALIKE, Agreement, GradientCheck
+from fairness_engine.gradient_agreement import ALIKE, SIZES, Agreement, GradientCheck
 from pages.components import theme, wording
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ _SIZE = "Size of the perturbation h, in units of an attribute"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def size_text(h: float) -> str:
-    """A perturbation size as people write it: ``10``, ``0.01``, ``10⁻⁸``."""
-    return f"{h:g}" if h >= 1e-3 else "10" + str(round(np.log10(h))).translate(_SUPERSCRIPTS)
+def size_text(h: float, least: float = 1e-3) -> str:
+    """A perturbation size as people write it: ``10``, ``0.01``, ``10⁻⁸``; powers of ten below ``least``."""
+    return f"{h:g}" if h >= least else "10" + str(round(np.log10(h))).translate(_SUPERSCRIPTS)
 
 
 # --- angle --------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def cosine_chart(check: GradientCheck) -> Figure:
     searched = [(entry.h, entry.fast.quartiles[1]) for entry in check.sizes if entry.fast.quartiles]
     exact = _line("exact arithmetic, median", sizes, middle, 0, "h = %{x}: cosine %{y:.3f}")
     fast = _line("arithmetic of a search, median", *zip(*searched, strict=True), 1, "h = %{x}: cosine %{y:.3f}")
-    layout = _layout("How well the estimate points: 1 is the same direction, 0 a right angle", "Cosine")
+    layout = _layout("Angle between estimated and true gradient", "Cosine")
     lowest = min([*low, *(value for _, value in searched)])
     layout["yaxis"]["range"] = [min(0.0, lowest) - 0.05, 1.05]
     return _figure([band, exact, fast], layout)
@@ -67,9 +67,9 @@ def _quartiles(agreement: Agreement) -> tuple[float, float, float]:
 # --- shares -------------------------------------------------------------------------------------
 
 _SHARES = {
-    "alike_share": f"People whose estimate points the same way (cosine above {ALIKE:g})",
-    "sign_share": "Slopes whose sign is right",
-    "zero_share": "People whose estimate is exactly zero",
+    "alike_share": f"people: same way (cosine above {ALIKE:g})",
+    "sign_share": "slopes: right sign",
+    "zero_share": "people: estimate is zero",
 }
 
 
@@ -91,7 +91,7 @@ def share_table(check: GradientCheck) -> pd.DataFrame:
     for way, text in (("fast", "in a search"), ("exact", "exact")):
         for name, what in _SHARES.items():
             shares = [_percent(getattr(getattr(entry, way), name)) for entry in check.sizes]
-            table[f"{what}, {text}, %"] = pd.Series(shares, dtype=float).round(2)
+            table[f"{what.capitalize()}, {text}, %"] = pd.Series(shares, dtype=float).round(2)
     return table
 
 
@@ -109,6 +109,7 @@ def found_chart(check: GradientCheck) -> Figure:
     layout["yaxis"] |= {"rangemode": "tozero", "tickformat": ",.0f"}
     layout["separators"] = "." + wording.THIN_SPACE
     layout["showlegend"] = False
+    layout["margin"]["t"] = 48
     line = _line("found", table["h"].tolist(), table["Median"].tolist(), 0, "h = %{x}: %{y:,.0f} found")
     colour = theme.DISCRIMINATORY.colour
     line["line"]["color"] = line["marker"]["color"] = colour
@@ -157,7 +158,8 @@ def _line(name: str, x: Any, y: Any, position: int, hover: str) -> dict[str, Any
 
 def _layout(title: str, y_title: str) -> dict[str, Any]:
     layout = theme.chart_layout(title, _SIZE, y_title, height=360)
-    layout["xaxis"] |= {"type": "log", "dtick": 1, "exponentformat": "power"}
+    ticks = {"tickmode": "array", "tickvals": list(SIZES), "ticktext": [size_text(h, least=1) for h in SIZES]}
+    layout["xaxis"] |= {"type": "log", "tickangle": 0, "tickfont": {"size": 12}, **ticks}
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
     layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     layout["margin"] = {**layout["margin"], "t": 100}

@@ -66,9 +66,13 @@ def show(check: GradientCheck) -> None:
     with layout.wrapping("gradients", is_wide=True):
         left, right = st.columns(2, gap="large")
     with left:
-        layout.chart_with_table(gradient_charts.cosine_chart(check), gradient_charts.cosine_table(check), "cosines")
+        note = "A cosine of 1 is the same direction, 0 a right angle."
+        layout.chart_with_table(
+            gradient_charts.cosine_chart(check), gradient_charts.cosine_table(check), "cosines", note
+        )
     with right:
-        layout.chart_with_table(gradient_charts.share_chart(check), gradient_charts.share_table(check), "shares")
+        note = "In the arithmetic of a search; the table has the exact one too."
+        layout.chart_with_table(gradient_charts.share_chart(check), gradient_charts.share_table(check), "shares", note)
     if not any(entry.n_found for entry in check.sizes):
         st.caption("There was no time to search with the sizes: the model is slow.")
         return

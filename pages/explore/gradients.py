@@ -24,6 +24,7 @@ if check is None:
     if not st.button("Compare gradients", type="primary", key="compare_gradients"):
         st.stop()
     check = gradient_view.ask(review)
+    st.rerun()
 gradient_view.show(check)
 with st.expander("How it is measured"):
     st.markdown(

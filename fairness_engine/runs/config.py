@@ -22,7 +22,7 @@ WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
 _VERSIONED = (
     *("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
-    *("shap",),
+    *("shap", "lime", "z3-solver"),
 )
 MAX_SEED = 2**63 - 1
 

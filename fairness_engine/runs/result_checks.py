@@ -42,6 +42,17 @@ def _is_discovery(content: Mapping[str, Any]) -> bool:
     return _is_ascending(evaluations) and _is_ascending(found) and len(evaluations) == len(found)
 
 
+def _is_split(content: Mapping[str, Any]) -> bool:
+    """For each place that people came from, how many were tried and how many of them were found."""
+    return all(
+        isinstance(counts, Mapping) and _is_part(*_values(counts, "n_tried", "n_found")) for counts in content.values()
+    )
+
+
+def _is_part(whole: Any, part: Any) -> bool:
+    return _is_count(whole) and _is_count(part) and bool(part <= whole)
+
+
 def _values(content: Mapping[str, Any], *names: str) -> list[Any]:
     return [content.get(name) for name in names]
 
@@ -56,4 +67,5 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "discovery": _is_discovery,
     "diversity": _are_figures,
     "plausibility": _are_figures,
+    "split": _is_split,
 }

@@ -12,9 +12,11 @@ from fairness_engine.search.directed import Directed
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.maft import Maft
 from fairness_engine.search.random_search import RandomSearch
+from fairness_engine.search.sg import Sg
+from fairness_engine.search.sg_shared import SgShared
 
 TECHNIQUES: dict[str, type[Any]] = {
-    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig)
+    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig, Sg, SgShared)
 }
 
 

@@ -108,6 +108,13 @@ class Sg:
         maximum=10_000_000,
     )
 
+    @staticmethod
+    def warm_up() -> None:
+        """Compile or load this technique's loops."""
+        from fairness_engine.search.symbolic import kernels
+
+        kernels.warm_up()
+
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Waves of inputs until the budget, the limit or the domain is used up; then the split by where finds came from."""
         work = _Work(self, oracle, start_rows, rng)

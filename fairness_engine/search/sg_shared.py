@@ -82,6 +82,13 @@ class SgShared:
     n_clusters: int = setting(4, "K-means clusters that the start rows come from in turn.", minimum=1, maximum=1000)
     wave: int = setting(4096, "Inputs of one rank tested together.", minimum=1, maximum=100_000)
 
+    @staticmethod
+    def warm_up() -> None:
+        """Compile or load this technique's loops."""
+        from fairness_engine.search.symbolic import kernels
+
+        kernels.warm_up()
+
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Waves of inputs until the budget or the domain is used up; then the split by where finds came from."""
         work = _Work(self, oracle, start_rows, rng)

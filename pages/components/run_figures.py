@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_JUDGE = 2.0
 """After this long the pace of a run says when it will end, however little is done."""
+
+_PLACES = {
+    "data": "the data's rows",
+    "directed": "directed search",
+    "undirected": "undirected search",
+    "uniform": "rows drawn evenly",
+}
 
 
 @dataclass(frozen=True)
@@ -84,3 +92,16 @@ def comparison_table(records: list[RunRecord]) -> pd.DataFrame:
 
 def _per_thousand(record: RunRecord) -> str:
     return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH
+
+
+def split_table(split: Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
+    """One line for each place that people came from, as a symbolic search reports them; places nobody came from are left out."""
+    places = [(text, split[name]) for name, text in _PLACES.items() if split.get(name, {}).get("n_tried")]
+    return pd.DataFrame(
+        {
+            "From": [text for text, _ in places],
+            "People tried": [wording.count(counts["n_tried"]) for _, counts in places],
+            "Found": [wording.count(counts["n_found"]) for _, counts in places],
+            "Success rate": [wording.share(counts["n_found"] / counts["n_tried"]) for _, counts in places],
+        }
+    )

@@ -54,6 +54,17 @@ NOTES = {
         "To compare with published results; EIDIG finds more for the same rows evaluated.",
         "It needs the network's inside. What it finds lies around its start rows, and the number found is no share.",
     ),
+    "sg": Note(
+        "Starts from rows of your data. Around each person found it draws thousands of neighbours, lets the model decide them, explains "
+        "the person by the conditions of a small decision tree, and solves for people who break one of the conditions.",
+        "To compare with published results, and to see which conditions lead to pairs.",
+        "An explanation costs thousands of rows evaluated, so it finds few people for its budget. The number found is no share.",
+    ),
+    "sg-shared": Note(
+        "Does what SG does with a few decision trees that all people share, instead of one a person.",
+        "When SG's moves are wanted for more than a handful of people, with any kind of model.",
+        "A shared explanation is coarser than one of the person's own surroundings. The number found is no share.",
+    ),
 }
 FALLBACK = Note(
     "See its settings and the paper.",

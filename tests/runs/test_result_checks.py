@@ -19,6 +19,7 @@ from fairness_engine.runs.result_checks import is_possible
         ("diversity", {"n_leaves": 3, "per_1000": None, "per_100": 1.5}),
         ("plausibility", {"limit": 0.1, "n_measured": 0, "median_distance": None}),
         ("notes", {"notes": ["anything"]}),
+        ("split", {"data": {"n_tried": 4, "n_found": 4}, "directed": {"n_tried": 0, "n_found": 0}}),
     ],
 )
 def test_what_can_be(name: str, content: dict[str, Any]) -> None:
@@ -46,6 +47,9 @@ def test_what_can_be(name: str, content: dict[str, Any]) -> None:
         ("diversity", {"per_1000": "many"}),
         ("diversity", {"per_1000": -1.0}),
         ("plausibility", {"limit": True}),
+        ("split", {"data": {"n_tried": 4, "n_found": 5}}),
+        ("split", {"data": {"n_tried": 4}}),
+        ("split", {"data": 4}),
         ("plausibility", {"limit": [1]}),
     ],
 )

@@ -23,7 +23,10 @@ from fairness_engine.search.technique import setting
 if TYPE_CHECKING:
     from fairness_engine.oracle import Oracle
 
-_MIN_STARTS, _MAX_STARTS = 10, 1000
+_DEFAULT_STARTS = 1000
+_MIN_STARTS, _MAX_STARTS = 10, 10_000
+_SHARE_OF_DESCENT = 0.25
+"""How much of ``max_iter`` a start row uses up, about: most are there after a step or two, or never."""
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
 
@@ -45,7 +48,7 @@ class GradientSearch(ABC):
 
     n_starts: int = setting(
         0,
-        "Start rows of one round; 0 takes as many as a tenth of the evaluation budget lets descend, 1,000 at most.",
+        "Start rows of one round; 0 takes as many as a tenth of the evaluation budget lets descend.",
         label="Start rows a round",
         minimum=0,
         maximum=1_000_000,
@@ -133,9 +136,12 @@ class GradientSearch(ABC):
                 return
 
     def _affordable_starts(self, oracle: Oracle, terrain: Terrain) -> int:
-        """Start rows whose whole descent a tenth of the evaluation budget pays for, within reason."""
+        """Start rows whose descent a tenth of the evaluation budget pays for, within reason.
+
+        Many chains step faster together than few, and meet each other's rows less often than a long chain its own.
+        """
         budget = oracle.budget.max_evaluations
         if budget is None:
-            return _MAX_STARTS
-        cost = self.max_iter * (oracle.domain.n_variants + 2 * (1 + len(terrain.columns)))
-        return int(np.clip(budget // (10 * cost), _MIN_STARTS, _MAX_STARTS))
+            return _DEFAULT_STARTS
+        cost = _SHARE_OF_DESCENT * self.max_iter * (oracle.domain.n_variants + 2 * (1 + len(terrain.columns)))
+        return int(np.clip(budget / (10 * cost), _MIN_STARTS, _MAX_STARTS))

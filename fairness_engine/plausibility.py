@@ -30,6 +30,7 @@ class Assessed:
         distance: to the nearest person of the data, 0 to 1.
         limit: the distance above which a person is called implausible.
         neighbour: that nearest person, a row of the engine ``(n_columns,)``.
+        differs: columns in which the two differ, of those that count ``(n_different,)``.
         unseen: pairs of values that never occur together.
         is_in_range: every value lies in the range that the review allows.
         is_fixed_seen: the values of the attributes that must not vary occur together in the data.
@@ -38,6 +39,7 @@ class Assessed:
     distance: float
     limit: float
     neighbour: FloatArray
+    differs: tuple[int, ...]
     unseen: tuple[UnseenPair, ...]
     is_in_range: bool
     is_fixed_seen: bool
@@ -53,6 +55,7 @@ class Assessed:
             "distance": self.distance,
             "limit": self.limit,
             "neighbour": self.neighbour.tolist(),
+            "differs": list(self.differs),
             "unseen": [pair.to_json() for pair in self.unseen],
             "is_in_range": self.is_in_range,
             "is_fixed_seen": self.is_fixed_seen,
@@ -68,13 +71,15 @@ class Assessed:
         distance, limit = float(content["distance"]), float(content["limit"])
         neighbour = np.array(content["neighbour"], dtype=np.float64)
         unseen = tuple(UnseenPair.from_json(pair) for pair in content["unseen"])
-        columns = [column for pair in unseen for column in (pair.first, pair.second)]
+        differs = tuple(int(column) for column in content["differs"])
+        columns = [*differs, *(column for pair in unseen for column in (pair.first, pair.second))]
         numbers = [distance, limit, *neighbour, *(pair.n_expected for pair in unseen)]
         if neighbour.shape != (n_columns,) or not all(0 <= column < n_columns for column in columns):
             raise ValueError("columns of a person")
         if not np.isfinite(numbers).all() or distance < 0:
             raise ValueError("numbers of a person")
-        return cls(distance, limit, neighbour, unseen, content["is_in_range"] is True, content["is_fixed_seen"] is True)
+        holds = (content["is_in_range"] is True, content["is_fixed_seen"] is True)
+        return cls(distance, limit, neighbour, differs, unseen, *holds)
 
 
 class Plausibility:
@@ -132,10 +137,12 @@ class Plausibility:
     def assess(self, row: FloatArray) -> Assessed:
         """Everything about one person ``(n_columns,)``."""
         distance, nearest = self._real.nearest(row[None])
+        neighbour = self._rows[nearest[0]].copy()
         return Assessed(
             float(distance[0]),
             self.limit,
-            self._rows[nearest[0]].copy(),
+            neighbour,
+            tuple(int(i) for i in self._domain.free if neighbour[i] != row[i]),
             self._unseen.of(row),
             bool(self._domain.contains(row[None])[0]),
             bool(np.isin(_combination_keys(row[None], self._domain), self._fixed_keys)[0]),

@@ -55,7 +55,7 @@ def with_plausibility(
     """
     measurer = PairMeasurer(learn)
     deadline = time.monotonic() + max_seconds + _EXTRA_SECONDS if max_seconds is not None else float("inf")
-    progress = None
+    progress, is_limit_told = None, False
     try:
         for event in events:
             if isinstance(event, PairsFound):
@@ -68,6 +68,9 @@ def with_plausibility(
                 return
             yield event
             yield from measurer.take()
+            if not is_limit_told and (result := measurer.result()) is not None:
+                yield ResultReady("plausibility", result)  # the limit, for those who watch
+                is_limit_told = True
     finally:
         measurer.stop()
 

@@ -15,7 +15,7 @@ from pages.components import wording
 from pages.components.decisions import Decisions, score_digits
 from pages.components.kept import kept
 from pages.components.pair_filters import PairFilter, matching
-from pages.components.pair_table import FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
+from pages.components.pair_table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,10 +29,10 @@ _TABLE_HEIGHT = 330
 
 
 def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:
-    """The domain of a run and its pairs, read once while their number stays the same."""
+    """The domain of a run and its pairs, read again when there are more or when the run ended (all are measured then)."""
     n = min(store.n_pairs(run.id), MAX_LOADED)
     domain = kept("domain", run.id, lambda: Domain(run.config.schema, run.config.scope))
-    return domain, kept("pairs", (run.id, n), lambda: store.pairs(run.id, limit=n))
+    return domain, kept("pairs", (run.id, n, run.is_active), lambda: store.pairs(run.id, limit=n))
 
 
 # --- filters ------------------------------------------------------------------------------------
@@ -188,10 +188,17 @@ def positions_of(run_id: str, domain: Domain, pairs: Pairs, wanted: PairFilter, 
     return found if pinned is None else np.intersect1d(found, np.array(pinned, dtype=np.int64))
 
 
-def choose(run_id: str, domain: Domain, pairs: Pairs, names: Decisions, positions: IntArray, asked: int | None) -> int:
-    """Draw the table and return the position of the chosen pair: clicked, else asked for, else the first."""
+def choose(
+    run_id: str, domain: Domain, pairs: Pairs, names: Decisions, positions: IntArray, asked: int | None
+) -> int | None:
+    """Draw the table and return the position of the chosen pair: clicked, else asked for, else the first.
+
+    A pair that was asked for is chosen whether or not it is in the list.
+    """
+    if not len(positions):
+        return asked
     shown = positions[:MAX_SHOWN]
-    key = (run_id, len(pairs), shown.tobytes())
+    key = (run_id, len(pairs), shown.tobytes(), np.isnan(pairs.distance).sum())
     table = kept("table", key, lambda: _arrow(domain, pairs, names, shown))
     signature = f"{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}"
     event = st.dataframe(
@@ -206,7 +213,7 @@ def choose(run_id: str, domain: Domain, pairs: Pairs, names: Decisions, position
     clicked = [row for row in event.selection.rows if row < len(shown)]
     if clicked:
         return int(shown[clicked[0]])
-    return asked if asked is not None and asked in shown else int(shown[0])
+    return int(shown[0]) if asked is None else asked
 
 
 def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray) -> pa.Table:
@@ -224,20 +231,21 @@ def _columns(pairs: Pairs) -> dict[str, Any]:
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),
         GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score gap")),
+        DISTANCE: st.column_config.NumberColumn(format="%.1f %%", help=wording.explain("distance to the data")),
         FOUND_AT: st.column_config.NumberColumn(
             "Found at", format="%d", help="Rows evaluated when the pair was found."
         ),
     }
 
 
-def count_text(run: RunRecord, n_stored: int, n_matching: int, n_loaded: int) -> str:
-    """How many pairs there are, how many match and how many are shown."""
+def count_text(run: RunRecord, n_stored: int, n_matching: int, n_listed: int, n_loaded: int) -> str:
+    """How many pairs there are, how many match the filters and how many are listed."""
     text = f"{wording.counted(n_stored, 'pair')} found"
     if n_loaded < n_stored:
         text += f"; filters look at the first {wording.count(n_loaded)}"
     if n_matching < n_loaded:
         text += f"; {wording.count(n_matching)} match the filters"
-    if n_matching > MAX_SHOWN:
+    if n_listed > MAX_SHOWN:
         text += f"; the first {wording.count(MAX_SHOWN)} are listed"
     if run.is_active:
         text += ". The search goes on: reload to see more"

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def draw(store: RunStore, run: RunRecord, domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions) -> None:
-    """Offer all pairs of a run, and those that pass the filters when they are fewer."""
+    """Offer all pairs of a run, and those of the list when they are fewer."""
     n_stored = store.n_pairs(run.id)
     with st.popover("Save as CSV", icon=":material/download:"):
         is_human = st.toggle(
             "Human labels",
             key="csv_labels",
-            help="Off: the model's own codes, as the command line writes them. On: what people read.",
+            help="Off: the model's own codes, as the command line writes them. On: what people read. Either way with the distance to the data.",
             persist_state="session",
         )
         used = names if is_human else None
         _button(f"All {wording.counted(n_stored, 'pair')}", "all", run, _all(store, run, domain, used))
         if len(positions) < n_stored:
-            label = f"The {wording.counted(len(positions), 'pair')} that match"
+            label = f"The {wording.counted(len(positions), 'pair')} of the list"
             _button(label, "matching", run, _some(domain, pairs, positions, used))
 
 

@@ -1,18 +1,25 @@
-"""Pairs as a CSV file in the command line's long format: one line a person, ``pair``, ``side``, columns, ``score``, ``decision``."""
+"""Pairs as a CSV file in the command line's long format, with the plausibility beside it.
+
+One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``distance``, ``n_unseen``; the last two are empty where a
+pair was not measured.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from fairness_engine.dataset import export_text
 from fairness_engine.domain import Domain
-from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.events import NOT_MEASURED, FloatArray, IntArray, Pairs
 from fairness_engine.schema import Column
 from pages.components.decisions import Decisions
+
+_PLAUSIBILITY = ("distance", "n_unseen")
 
 
 def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Decisions | None = None) -> bytes:
@@ -37,14 +44,23 @@ def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Deci
         values = [_written(column, rows[:, i], is_human=decisions is not None) for i, column in enumerate(columns)]
         named = [export_text(decisions.name(code)) if decisions else code for code in classes.tolist()]
         numbers = (positions + 1).tolist()
-        sides.append(list(zip(numbers, [side] * len(numbers), *values, scores.tolist(), named, strict=True)))
+        own = [numbers, [side] * len(numbers), *values, scores.tolist(), named]
+        sides.append(list(zip(*own, *_plausibility(chosen), strict=True)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["pair", "side", *(export_text(column.name) for column in columns), "score", "decision"])
+    writer.writerow(
+        ["pair", "side", *(export_text(column.name) for column in columns), "score", "decision", *_PLAUSIBILITY]
+    )
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)
         writer.writerow(second)
     return out.getvalue().encode("utf-8")
+
+
+def _plausibility(pairs: Pairs) -> tuple[list[float | None], list[int | None]]:
+    """Distance and number of unseen pairs of values of every pair."""
+    distances = [None if math.isnan(value) else value for value in pairs.distance.tolist()]
+    return distances, [None if n == NOT_MEASURED else n for n in pairs.n_unseen.tolist()]
 
 
 def _written(column: Column, values: FloatArray, *, is_human: bool) -> list[object]:

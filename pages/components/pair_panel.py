@@ -10,7 +10,7 @@ import streamlit as st
 from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import FloatArray, Pairs
-from pages.components import layout, pair_edit, pair_shap, questions, state, theme, wording
+from pages.components import layout, pair_edit, pair_plausibility, pair_shap, questions, state, theme, wording
 from pages.components.decisions import Decisions
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
@@ -62,9 +62,12 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
     if answer is None:
         if edits:
             _card(card, _couple(domain, pair, rows, _stored(shown), names))
+        left.markdown(pair_plausibility.stored_sentence(pair))
         return
     if edits:
         _card(card, _couple(domain, pair, edited, answer, names), is_edited=True)
+    with left:
+        pair_plausibility.draw(run, domain, edited[0], pair)
     with right:
         _flips(domain, edited, answer, names)
     pair_shap.draw(run, domain, edited, names)

@@ -15,6 +15,7 @@ MAX_SHOWN = 5000
 """Lines in the table; more would make the page slow and nobody reads them. Filters look at all pairs."""
 
 CHANGE, FIRST, SECOND, GAP, FOUND_AT = "Change", "First", "Second", "Score gap", "Found at"
+DISTANCE = "Distance to the data"
 
 
 def column_texts(column: Column, values: FloatArray) -> np.ndarray:
@@ -70,8 +71,8 @@ def pair_frame(domain: Domain, pairs: Pairs, decisions: Decisions, positions: In
     Attributes that are not protected are the same for both people and stand once.
 
     Returns:
-        Columns ``Pair`` (number, from 1), ``Change``, ``First``, ``Second``, ``Score gap``, ``Found at``, then the
-        attributes that are not protected, under their own names (a space is added to a name that is taken).
+        Columns ``Pair`` (number, from 1), ``Change``, ``First``, ``Second``, ``Score gap``, ``Distance to the data`` (in
+        percent, empty where it was not measured), ``Found at``, then the attributes that are not protected, under their own names (a space is added to a name that is taken).
     """
     shown = pairs[positions]
     lines: dict[str, object] = {
@@ -80,6 +81,7 @@ def pair_frame(domain: Domain, pairs: Pairs, decisions: Decisions, positions: In
         FIRST: decision_texts(decisions, shown.decision_first),
         SECOND: decision_texts(decisions, shown.decision_second),
         GAP: score_gaps(shown),
+        DISTANCE: 100 * shown.distance,
         FOUND_AT: shown.evaluation,
     }
     for index in domain.free.tolist():

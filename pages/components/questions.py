@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairness_engine.estimate import Distribution
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
+    from fairness_engine.plausibility import Assessed
     from fairness_engine.runs.records import Review, RunRecord
 
 _MAX_REMEMBERED = 200
@@ -84,6 +85,21 @@ def explain(run: RunRecord, people: FloatArray) -> PairValues:
     found = state.evaluator().shap(config.data_id, config.model_id, config.schema, config.scope, people)
     _keep("explanations", (run.id, people.tobytes()), found)
     return found
+
+
+def plausible(run: RunRecord, person: FloatArray) -> Assessed:
+    """Could this person exist, a row of the engine ``(n_columns,)``?
+
+    Raises:
+        EvenhandError: the model's process cannot answer.
+    """
+    key = (run.id, person.tobytes())
+    known: Assessed | None = _kept("plausible").get(key)
+    if known is None:
+        config = run.config
+        known = state.evaluator().plausible(config.data_id, config.model_id, config.schema, config.scope, person)
+        _keep("plausible", key, known)
+    return known
 
 
 def where(review: Review, distribution: Distribution, max_depth: int) -> Where:

@@ -1,5 +1,6 @@
 """Pairs: find one in the table, read it as a card, change it, keep it, save all."""
 
+import numpy as np
 import streamlit as st
 
 from pages.components import (
@@ -7,6 +8,7 @@ from pages.components import (
     pair_browser,
     pair_downloads,
     pair_panel,
+    plausible_filter,
     run_list,
     state,
     steps,
@@ -45,14 +47,31 @@ def browse(review, run, domain, pairs) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
         text = st.empty()
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
-        positions = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
-        text.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(positions), len(pairs)))
+        matching = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        only, is_on = plausible_filter.form(review.id, pairs, store.results(run.id).get("plausibility"))
+        is_hidden = plausible_filter.implausible(pairs[matching], only) if only else np.zeros(len(matching), bool)
+        positions = matching[~is_hidden] if is_on and not only_pinned else matching
+        text.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(matching), len(positions), len(pairs)))
         pair_downloads.draw(store, run, domain, pairs, positions, names)
+    if only and not only_pinned:
+        plausible_filter.say_hidden(review.id, len(matching), int(is_hidden.sum()), only, is_on=is_on)
+        plausible_filter.say_unmeasured(pairs, positions, is_active=run.is_active)
     if not len(positions):
-        st.info("No pair matches the filters. Take one away, or clear them all.")
+        st.info(
+            "No plausible pair is left. Show the implausible ones, or allow a larger distance under “What counts”."
+            if len(matching)
+            else "No pair matches the filters. Take one away, or clear them all."
+        )
+    asked = _asked()
+    asked = asked if asked is not None and asked in matching else None
+    position = pair_browser.choose(run.id, domain, pairs, names, positions, asked)
+    if position is None:
         return
-    position = pair_browser.choose(run.id, domain, pairs, names, positions, asked=_asked())
     st.query_params["pair"] = str(position + 1)
+    if position not in positions:
+        st.caption(
+            f"Pair {position + 1} is not in the list, for it is implausible; it is open because it was asked for."
+        )
     st.fragment(layout.guarded(pair_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
 
 

@@ -138,11 +138,11 @@ def _line(compared: Compared, look: Look, points: pd.DataFrame, by: str, *, is_l
         "mode": "lines+markers",
         "name": compared.label,
         "legendgroup": compared.label,
-        "x": points["x"].tolist(),
-        "y": [None if math.isnan(y) else y for y in median.tolist()],
+        "x": points["x"].to_numpy(),  # arrays: Plotly copies lists one number at a time, at every rerun
+        "y": median.to_numpy(),
         "line": {"color": look.colour, "width": 2.5, "dash": look.dash},
         "marker": {"symbol": look.symbol, "size": 9, "color": look.colour, "maxdisplayed": _N_SYMBOLS},
-        "customdata": points[["low", "high"]].to_numpy().tolist(),
+        "customdata": points[["low", "high"]].to_numpy(),
         "hovertemplate": f"%{{y:,.0f}} (%{{customdata[0]:,.0f}} to %{{customdata[1]:,.0f}}) at {x_format}"
         "<extra>%{fullData.name}</extra>",
     }
@@ -150,16 +150,16 @@ def _line(compared: Compared, look: Look, points: pd.DataFrame, by: str, *, is_l
 
 def _band(compared: Compared, look: Look, points: pd.DataFrame, *, is_log: bool) -> dict[str, Any]:
     """The range over the seeds as one closed shape."""
-    low = np.maximum(points["low"], _LEAST) if is_log else points["low"]
-    high = np.maximum(points["high"], _LEAST) if is_log else points["high"]
-    x = points["x"].tolist()
+    x, low, high = (points[name].to_numpy() for name in ("x", "low", "high"))
+    if is_log:
+        low, high = np.maximum(low, _LEAST), np.maximum(high, _LEAST)
     return {
         "type": "scatter",
         "mode": "lines",
         "name": f"{compared.label}, range",
         "legendgroup": compared.label,
-        "x": x + x[::-1],
-        "y": high.tolist() + low.tolist()[::-1],
+        "x": np.concatenate([x, x[::-1]]),
+        "y": np.concatenate([high, low[::-1]]),
         "fill": "toself",
         "fillcolor": _see_through(look.colour),
         "line": {"width": 0},

@@ -39,8 +39,13 @@ def _figure(value: float) -> str:
     return wording.number(float(f"{value:.3g}")) if abs(value) < 1000 else wording.count(value)
 
 
+def _distance(value: float) -> str:
+    return f"{value:.2g}"
+
+
 def _percent(value: float) -> str:
-    return wording.share(value)
+    """Whole percent, with decimals only near 0 and 100 %, where they matter."""
+    return f"{100 * value:.0f} %" if 0.1 <= value < 0.995 else wording.share(value)
 
 
 COLUMNS = (
@@ -86,7 +91,7 @@ COLUMNS = (
         "Distance",
         "Distance of the found people to the nearest row of your data, the median of each run. 0 is a row of your data.",
         "median_distance",
-        _figure,
+        _distance,
     ),
     Column(
         "Of all",

@@ -19,10 +19,11 @@ from pages.components import (
     wording,
 )
 from pages.components.compare_choice import Group, groups_of
+from pages.components.compare_reads import RememberedReads, stand_of
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 from pages.components.run_figures import what_is_left
-from pages.components.run_panel import notes_of
+from pages.components.run_panel import notes_in
 
 if TYPE_CHECKING:
     from fairness_engine.runs.comparison import Compared, Comparison
@@ -38,46 +39,44 @@ STYLE = f"""
 """
 
 
-def draw(review: Review, name: str, *, is_followed: bool) -> None:
+def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
     """Draw a comparison as it stands.
 
     Args:
         review: of the comparison.
-        name: which one.
+        planned: its runs as they stood when the page was opened.
         is_followed: this is drawn again by itself; once all runs have ended, the page is rerun to end that.
     """
     store = state.store()
-    group = _group(store, review, name)
+    group = _group_now(store, review, planned.name) if is_followed else planned
     if is_followed and not group.active:
         st.rerun()
     _standing(store, group)
-    comparison = _summary(store, group)
+    reads = RememberedReads(store, group.runs)
+    comparison = _summary(reads, group)
     _say(comparison)
-    _draw_curves(comparison, name)
-    _draw_table(comparison, name)
+    _draw_curves(comparison, group.name)
+    _draw_table(comparison, group.name)
     _draw_problems(group)
-    _draw_notes(store, comparison, group)
+    _draw_notes(reads, comparison)
     _draw_runs(comparison, group)
     run_list.actions(review, list(group.runs), is_compared=True)
 
 
-def _group(store: RunStore, review: Review, name: str) -> Group:
+def _group_now(store: RunStore, review: Review, name: str) -> Group:
     """The runs as they stand, after noticing dead workers and starting what waits."""
     from fairness_engine.runs.launch import start_queued
 
-    group = next(group for group in groups_of(store.runs(review.id)) if group.name == name)
-    if not group.active:
-        return group
     start_queued(store)
     return next(group for group in groups_of(store.runs(review.id)) if group.name == name)
 
 
-def _summary(store: RunStore, group: Group) -> Comparison:
+def _summary(reads: RememberedReads, group: Group) -> Comparison:
     """The comparison's figures, made again only when a run has something new."""
     from fairness_engine.runs.comparison import summarise
 
-    stand = (group.name, *((run.id, run.state.value, run.evaluations, run.n_found) for run in group.runs))
-    return kept("comparison", stand, lambda: summarise(store, group.runs))
+    stand = (group.name, *((run.id, stand_of(run)) for run in group.runs))
+    return kept("comparison", stand, lambda: summarise(reads, group.runs))
 
 
 # --- where it stands ----------------------------------------------------------------------------
@@ -104,7 +103,7 @@ def stop_all(store: RunStore, group: Group) -> None:
 def _say(comparison: Comparison) -> None:
     sentences = compare_words.conclusions(comparison)
     if not sentences:
-        st.caption("Figures appear with the first rows evaluated.")
+        st.caption("What the comparison shows is said here once a search beside the baselines has begun.")
         return
     with st.container(border=True, key="says"):
         first, *others = (wording.markdown(sentence) for sentence in sentences)
@@ -185,23 +184,15 @@ def _draw_problems(group: Group) -> None:
         st.error(wording.markdown(text), icon=":material/error:")
 
 
-def _draw_notes(store: RunStore, comparison: Comparison, group: Group) -> None:
+def _draw_notes(reads: RememberedReads, comparison: Comparison) -> None:
     """What runs said of the model before they began, once for all that said the same."""
-    stand = (group.name, tuple(run.state.value for run in group.runs))
-    notes = kept("compare_notes", stand, lambda: _notes(store, comparison, group))
-    for note, labels in notes.items():
+    said: dict[str, list[str]] = {}
+    for compared in comparison.techniques:  # the first run of each speaks for all seeds
+        for note in notes_in(reads.results(compared.run_ids[0])):
+            said.setdefault(note, []).append(compared.label)
+    for note, labels in said.items():
         about = "" if len(labels) == len(comparison.techniques) else f"{wording.listed(labels)}: "
         st.caption(f":material/info: {wording.markdown(about + note)}")
-
-
-def _notes(store: RunStore, comparison: Comparison, group: Group) -> dict[str, list[str]]:
-    """Labels of the techniques that said it, by note; the first run of each speaks for all seeds."""
-    runs = {run.id: run for run in group.runs}
-    said: dict[str, list[str]] = {}
-    for compared in comparison.techniques:
-        for note in notes_of(store, runs[compared.run_ids[0]]):
-            said.setdefault(note, []).append(compared.label)
-    return said
 
 
 # --- its runs -----------------------------------------------------------------------------------

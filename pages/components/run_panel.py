@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,7 +15,7 @@ from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
 from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.components.reruns import rerun_fragment
-from pages.components.run_figures import comparison_table, speed, success_rate, what_is_left
+from pages.components.run_figures import comparison_table, speed, split_table, success_rate, what_is_left
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -104,6 +105,7 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
+        _draw_split(store, record)
         _draw_groups(store, review, record)
 
 
@@ -131,15 +133,15 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
             with place:
                 tile(*content)
-    for note in notes_of(store, record):
+    for note in notes_in(store.results(record.id)):
         st.caption(f":material/info: {wording.markdown(note)}")
     _draw_curve(store, [record])
     _draw_latest(store, review, record)
 
 
-def notes_of(store: RunStore, record: RunRecord) -> list[str]:
-    """What the run said of the model before it began: what to know, not what failed."""
-    return list(store.results(record.id).get("notes", {}).get("notes", []))
+def notes_in(results: Mapping[str, Any]) -> list[str]:
+    """What a run said of the model before it began: what to know, not what failed."""
+    return list(results.get("notes", {}).get("notes", []))
 
 
 def _standing(record: RunRecord) -> None:
@@ -260,6 +262,18 @@ def _draw_count(store: RunStore, record: RunRecord) -> None:
     everyone = wording.counted(counted["n_individuals"], "individual")
     text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
     tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
+
+
+def _draw_split(store: RunStore, record: RunRecord) -> None:
+    split = store.results(record.id).get("split") if not record.is_active else None
+    if not split:
+        return
+    st.subheader("Where the pairs came from", anchor=False)
+    st.markdown(
+        "Directed search starts from people who were found, undirected search from everybody tried; both negate one condition "
+        "of the explanation."
+    )
+    st.dataframe(split_table(split), hide_index=True, key=f"split_{record.id}")
 
 
 def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:

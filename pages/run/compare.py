@@ -25,7 +25,7 @@ def main() -> None:
         return
     is_active = bool(group.active)
     panel = st.fragment(layout.guarded(compare_view.draw), run_every=1.5 if is_active else None)
-    panel(review, group.name, is_followed=is_active)
+    panel(review, group, is_followed=is_active)
 
 
 main()

@@ -158,7 +158,7 @@ def test_waiting_runs_are_counted_and_stopped_together(open_app: OpenApp, store:
     run_ids = queued(store, review, "waiting", 4)
     app = open_app(COMPARE, review=review.id, comparison="waiting")
     assert said.errors_of(app) == []
-    assert "Figures appear with the first rows evaluated." in said.text_of(app)
+    assert "is said here once a search beside the baselines has begun" in said.text_of(app)
     (progress,) = app.get("progress")
     assert progress.proto.text == "0 of 12 runs have ended, 0 at work, 12 waiting. Waiting runs start by themselves."
     app.button(key="stop_all").click().run()

@@ -16,7 +16,8 @@ from fairness_engine.search.sg import Sg
 from fairness_engine.search.sg_shared import SgShared
 
 TECHNIQUES: dict[str, type[Any]] = {
-    technique.name: technique for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig, Sg, SgShared)
+    technique.name: technique
+    for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig, Sg, SgShared)
 }
 
 

@@ -13,7 +13,7 @@ from pages.components import theme, wording
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_SIZE = "Size of the perturbation h, in units of an attribute"
+_SIZE = "Perturbation size h, in units"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -43,7 +43,7 @@ def cosine_chart(check: GradientCheck) -> Figure:
     searched = [(entry.h, entry.fast.quartiles[1]) for entry in check.sizes if entry.fast.quartiles]
     exact = _line("exact arithmetic, median", sizes, middle, 0, "h = %{x}: cosine %{y:.3f}")
     fast = _line("arithmetic of a search, median", *zip(*searched, strict=True), 1, "h = %{x}: cosine %{y:.3f}")
-    layout = _layout("Angle between estimated and true gradient", "Cosine")
+    layout = _layout("Cosine between estimated and true gradient", "Cosine")
     lowest = min([*low, *(value for _, value in searched)])
     layout["yaxis"]["range"] = [min(0.0, lowest) - 0.05, 1.05]
     return _figure([band, exact, fast], layout)

@@ -52,7 +52,11 @@ from handmade import (
 )
 
 ALL = sorted(TECHNIQUES)
-SETTINGS: dict[str, dict[str, Any]] = {"aequitas": {"n_steps": 100}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "aequitas": {"n_steps": 100},
+    "sg": {"n_samples": 100},
+    "sg-shared": {"n_samples": 500},
+}
 """Settings that keep a technique quick here; what is not named runs with its defaults."""
 PATIENCE_SECONDS = 30.0
 """A search that takes longer than this is stuck; it is cancelled, and its test fails."""
@@ -260,7 +264,7 @@ def timeless(event: Event) -> str:
 @pytest.mark.usefixtures("steady_blocks")
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_same_seed_gives_the_same_events_and_another_seed_others(name: str, kind: str) -> None:
-    first, second, other = (run(name, model_of(kind), Budget(3000), seed=seed) for seed in (4, 4, 5))
+    first, second, other = (run(name, model_of(kind), Budget(6000), seed=seed) for seed in (4, 4, 5))
     assert len(pairs_of(first))
     assert [timeless(event) for event in first] == [timeless(event) for event in second]
     assert [timeless(event) for event in first] != [timeless(event) for event in other]
@@ -269,10 +273,10 @@ def test_the_same_seed_gives_the_same_events_and_another_seed_others(name: str, 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_same_pairs_whatever_the_size_of_the_blocks(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks follow the model's speed, so a machine that stumbles must not change a result."""
-    whole = pairs_of(run(name, model_of(kind), Budget(3000), seed=4))
+    whole = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
     monkeypatch.setattr(oracle, "_FIRST_BLOCK_EVALUATIONS", 50)
     monkeypatch.setattr(oracle, "_MAX_BLOCK_EVALUATIONS", 50)
-    parts = pairs_of(run(name, model_of(kind), Budget(3000), seed=4))
+    parts = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
     assert len(whole)
     for field in ("first", "second", "score_first", "score_second", "decision_first", "decision_second"):
         assert np.array_equal(getattr(whole, field), getattr(parts, field)), field

@@ -142,7 +142,7 @@ def _cell(value: Spread | None, write: Callable[[float], str]) -> str:
     if value is None:
         return wording.DASH
     median, low, high = write(value.median), write(value.low), write(value.high)
-    return median if value.low == value.high else f"{median}<small>{low} to {high}</small>"
+    return median if low == median == high else f"{median}<small>{low} to {high}</small>"
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -55,16 +55,16 @@ def technique_form(choices: list[Choice]) -> list[PlannedRun]:
     families = known_families()
     possible = [name for family in families for name in family.techniques if offered[name].reason is None]
     first = _FIRST_CHOICE if _FIRST_CHOICE in possible else next(iter(possible), None)
+    planned: list[PlannedRun] = []
     for family in families:
         st.session_state.setdefault(_radio(family), first if first in family.techniques else None)
         _say_family(family)
-        _radio_of(family, families, offered)
-    chosen = next((name for f in families if (name := st.session_state.get(_radio(f))) in possible), None)
-    if chosen is None:
-        return []
-    with st.container(key=f"technique_{chosen}"):
-        _say_notes(offered[chosen])
-        return _settings_form(offered[chosen].technique)
+        chosen = _radio_of(family, families, offered)
+        if chosen is not None and not planned:
+            with st.container(key=f"technique_{chosen}"):
+                _say_notes(offered[chosen])
+                planned = _settings_form(offered[chosen].technique)
+    return planned
 
 
 def _radio(family: Family) -> str:
@@ -75,13 +75,14 @@ def _say_family(family: Family) -> None:
     st.markdown(f"**{wording.markdown(family.title)}** — {wording.markdown(family.use_when)}")
 
 
-def _radio_of(family: Family, families: list[Family], offered: dict[str, Choice]) -> None:
-    """The family's possible techniques to choose from; under them those that are not, with the reason."""
+def _radio_of(family: Family, families: list[Family], offered: dict[str, Choice]) -> str | None:
+    """The family's possible techniques to choose from, those that are not with the reason; returns the chosen one."""
     possible = [name for name in family.techniques if offered[name].reason is None]
+    chosen = None
     if possible:
         if st.session_state.get(_radio(family)) not in possible:
             st.session_state[_radio(family)] = None
-        st.radio(
+        chosen = st.radio(
             family.title,
             possible,
             index=None,
@@ -94,6 +95,7 @@ def _radio_of(family: Family, families: list[Family], offered: dict[str, Choice]
             persist_state="session",
         )
     _say_impossible([offered[name] for name in family.techniques if name not in possible])
+    return chosen
 
 
 def _leave_others(family: Family, families: list[Family]) -> None:

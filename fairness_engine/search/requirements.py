@@ -92,7 +92,7 @@ def _no_gradient(technique: Any, kind: str) -> str:
 def _labels_only(technique: Any) -> str:
     return (
         f"The model gives labels without scores: {technique.title} sees a slope only where one step changes the label, and elsewhere "
-        "moves at random. Compare it with AEQUITAS, which needs labels only."
+        "moves at random, so it may find less. Compare it with Directed or AEQUITAS, which need labels only."
     )
 
 

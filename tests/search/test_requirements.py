@@ -127,16 +127,17 @@ def test_labels_without_scores_are_noted_for_a_technique_that_estimates_gradient
     (note,) = requirements.check(model, small_domain(), DATA, Estimator)
     assert "Estimator sees a slope only where one step changes the label" in note
     assert requirements.check(model, small_domain(), DATA, TECHNIQUES["aequitas"]) == ()
+    assert len(requirements.check(model, small_domain(), DATA, TECHNIQUES["maft"])) == 1
 
 
 def test_where_nothing_can_be_moved_only_techniques_that_move_nothing_work() -> None:
-    scope = {"fixed": ("job", "age", "hours", "wealth")}
+    domain = small_domain(fixed=("job", "age", "hours", "wealth"))
     for name, technique in TECHNIQUES.items():
         if name in ("random", "data-scan"):
-            assert check(biased_score, technique=technique, **scope) == ()
+            assert requirements.check(network_model(), domain, DATA, technique) == ()
         else:
             with pytest.raises(SettingError, match=r"moves attributes, but none is left.*choose the data scan"):
-                check(biased_score, technique=technique, **scope)
+                requirements.check(network_model(), domain, DATA, technique)
 
 
 def test_rows_outside_the_domain_are_not_tried() -> None:

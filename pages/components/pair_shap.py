@@ -251,6 +251,7 @@ def _bars(difference: FloatArray, is_own: list[bool]) -> list[dict[str, Any]]:
                         "shape": meaning.pattern,
                         "bgcolor": meaning.colour,
                         "fgcolor": theme.paper(),
+                        "fillmode": "overlay",
                         "size": 6,
                         "solidity": 0.2,
                     },

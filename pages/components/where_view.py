@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROWS = {Distribution.DATA: "rows of the data", Distribution.UNIFORM: "uniform rows"}
 """What a percentage is of; said with every one."""
+_SHORT_ROWS = {Distribution.DATA: "data rows", Distribution.UNIFORM: "uniform rows"}
 _CHOICES = {Distribution.DATA: "Rows of the data", Distribution.UNIFORM: "Uniform rows"}
 _DEPTHS = (1, 2, 3, 4, 5)
 _DEPTH = 3
@@ -38,12 +39,12 @@ def draw(review: Review) -> None:
     if not found.root.n_hits:
         _say_what_next(found)
         return
-    pairs = where_pairs.choose_pairs(review, found)
     key = f"where_{review.id}_{distribution.value}_{depth}_{found.root.n}"
-    if len(found.leaves) > 1:
-        _picture(found, domain, key)
-    _table(found, domain, pairs, key)
     leaf = st.session_state.get(f"{key}_leaf", found.leaves[0])
+    if len(found.leaves) > 1:
+        _picture(found, domain, key, leaf)
+    pairs = where_pairs.choose_pairs(review, found)
+    _table(found, domain, pairs, key, leaf)
     _group(review, found, domain, pairs, leaf)
 
 
@@ -84,21 +85,21 @@ def summary(found: Where, domain: Domain) -> list[str]:
             return [f"Too few to say where: {n_hits} of {wording.count(n)} {rows} tested are discriminatory."]
         bound = wording.share(interval(0, n)[1])
         return [
-            f"None found among {wording.counted(n, 'row')} tested ({rows}): no decision changes with {names} alone. "
+            f"None found among {wording.counted(n, 'row')} tested ({rows}): no decision changes when nothing but {names} changes. "
             f"At 95 % confidence the share is below {bound}."
         ]
     share = wording.share(root.share or 0.0, *root.interval)
-    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} the decision changes with {names} alone."]
+    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} the decision changes when nothing but {names} changes."]
     if len(found.leaves) == 1:
         return [*texts, "No condition on the other attributes tells for whom: the share is much the same everywhere."]
     hits, part = found.coverage
     n_flagged = len(found.flagged)
     groups = wording.counted(n_flagged, "group")
-    has = "has" if n_flagged == 1 else "have"
+    lies, holds = ("lies", "it holds") if n_flagged == 1 else ("lie", "they hold")
     worst = found.nodes[found.leaves[0]]
     return [
         *texts,
-        f"{groups} of {len(found.leaves)} {has} more than that: {wording.share(part)} of {rows}, and {wording.share(hits)} of the "
+        f"{groups} of {len(found.leaves)} {lies} above that: {holds} {wording.share(part)} of {rows} and {wording.share(hits)} of the "
         f"discriminatory ones. The largest share, {wording.share(worst.share or 0.0, *worst.interval)}, is where "
         f"{sentence(worst.conditions, domain)}.",
     ]
@@ -133,42 +134,54 @@ def _say_what_next(found: Where) -> None:
 # --- picture and table --------------------------------------------------------------------------
 
 
-def _picture(found: Where, domain: Domain, key: str) -> None:
+def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
     """The tree; a click on a group without parts opens it below."""
+    name = f"{key}_tree_{leaf}"  # a picture of its own for each choice: what was clicked before has no say in it
 
     def take() -> None:
-        points = st.session_state[f"{key}_tree"].selection.points
-        leaf = where_charts.clicked_leaf(found, points)
-        if leaf is not None:
-            st.session_state[f"{key}_leaf"] = leaf
+        clicked = where_charts.clicked_leaf(found, st.session_state[name].selection.points)
+        if clicked is not None:
+            st.session_state[f"{key}_leaf"] = clicked
 
-    figure = where_charts.tree_chart(found, domain, ROWS[found.distribution])
-    st.plotly_chart(figure, key=f"{key}_tree", config=CHART_CONFIG, theme=None, on_select=take)
+    figure = where_charts.tree_chart(found, domain, ROWS[found.distribution], leaf)
+    st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
     st.caption(
-        "Width is the number of rows, colour the share that is discriminatory; "
-        f"hatched and {DISCRIMINATORY.symbol}: above everybody's share. Click on a group to see it below."
+        "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
+        f"hatched and {DISCRIMINATORY.symbol}: above everybody's share. The table has the same groups. Click on one to see it below."
     )
 
 
-def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, key: str) -> None:
+def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, key: str, leaf: int) -> None:
     """Groups by share, largest first; a click opens one."""
     table = where_charts.group_table(found, domain, pairs.n_by_leaf if pairs else None)
+    name = f"{key}_groups_{leaf}"
 
     def take() -> None:
-        rows = st.session_state[f"{key}_groups"].selection.rows
+        rows = st.session_state[name].selection.rows
         if rows:
             st.session_state[f"{key}_leaf"] = found.leaves[rows[0]]
 
-    share = f"Share of {ROWS[found.distribution]}"
-    percent = st.column_config.NumberColumn(share, format="%.1f %%")
-    bar = st.column_config.ProgressColumn("Of all discriminatory rows", format="%.0f %%", min_value=0, max_value=100)
+    columns = {
+        "Group": st.column_config.TextColumn(width=64, help=f"{DISCRIMINATORY.symbol} above everybody's share"),
+        "Conditions": st.column_config.TextColumn(width=430),
+        where_charts.SHARE: st.column_config.NumberColumn(
+            f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=130
+        ),
+        where_charts.INTERVAL: st.column_config.TextColumn(width=112),
+        "Rows": st.column_config.NumberColumn(format="localized", width=64),
+        where_charts.PART: st.column_config.NumberColumn(
+            "Of all", format="%.0f %%", help="Of all discriminatory rows, the part in this group.", width=70
+        ),
+        where_charts.PAIRS: st.column_config.NumberColumn(format="localized", width=90),
+    }
     st.dataframe(
         table,
         hide_index=True,
-        key=f"{key}_groups",
+        key=name,
         on_select=take,
         selection_mode="single-row",
-        column_config={where_charts.SHARE: percent, where_charts.PART: bar},
+        selection_default={"selection": {"rows": [found.leaves.index(leaf)]}},
+        column_config=columns,
     )
     with st.container(horizontal=True, vertical_alignment="center", key="where_note"):
         st.caption(wording.markdown(method_note(found)))
@@ -197,7 +210,8 @@ def _group(review: Review, found: Where, domain: Domain, pairs: where_pairs.Foun
     else:
         n_hits, n = wording.count(node.n_hits), wording.counted(node.n, "row")
         share = wording.share(node.share, *node.interval)
-        st.markdown(wording.markdown(f"{share} of {ROWS[found.distribution]} in this group: {n_hits} of {n}."))
+        text = f"{share} of {ROWS[found.distribution]} in this group are discriminatory: {n_hits} of {n}."
+        st.markdown(wording.markdown(text[0].upper() + text[1:]))
     if pairs is not None:
         where_pairs.offer_pairs(review, domain, pairs, node, leaf)
     _examples(review, found, domain, leaf)

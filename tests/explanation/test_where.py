@@ -56,7 +56,7 @@ def test_its_figures_say_that_the_tree_is_right() -> None:
     assert one_answer == pytest.approx(1 - 0.096, abs=0.02)
     assert found.root.n + found.root.n_learnt == 40_000 == found.n_wanted
     assert sum(found.nodes[i].n for i in found.leaves) == found.root.n
-    assert found.evaluations == 2 * 40_000 + 2 * len(found.examples)
+    assert found.evaluations == 2 + 2 * 40_000 + 2 * len(found.examples)
 
 
 def test_the_leaves_part_all_rows_also_those_that_were_not_seen() -> None:

@@ -59,7 +59,7 @@ def learn_groups(domain: Domain, rows: FloatArray, verdicts: BoolArray, max_dept
     """Groups of people, each before its parts, that separate discriminatory rows from the others.
 
     Numbers are cut at a threshold. Categories are cut by the order of their rates, which finds the best set of labels for
-    two outcomes (Breiman et al. 1984, section 4.2.2; exact at the root), or one label is asked for alone. Classes are not
+    two outcomes (Breiman et al. 1984; exact at the root), or one label is asked for alone. Classes are not
     weighted: weights would change nothing about the shares, which are counted elsewhere, and blur rare groups.
 
     Args:

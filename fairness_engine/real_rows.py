@@ -101,8 +101,8 @@ class RealRows:
         """Blocks of quantised rows, and the box around each."""
         from fairness_engine.plausibility_kernels import BLOCK
 
-        n_columns = self._points.shape[1]
-        codes = self._scale.codes(self._points).reshape(-1, BLOCK, n_columns).transpose(0, 2, 1)
+        n_points, n_columns = self._points.shape
+        codes = self._scale.codes(self._points).reshape(n_points // BLOCK, BLOCK, n_columns).transpose(0, 2, 1)
         self._codes = np.ascontiguousarray(codes)
         self._box_low = np.ascontiguousarray(codes.min(axis=2).T)
         self._box_high = np.ascontiguousarray(codes.max(axis=2).T)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,9 @@ SEARCH_KEYS = (
     "evaluations_per_second",
     "curve",
     "diversity",
+    "plausibility",
     "group_score",
+    "notes",
 )
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
 ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
@@ -148,7 +150,14 @@ def _run(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> 
         raise RunError(run.message or "The run failed; its log may say why.")
     if run.state is RunState.CRASHED:
         say(run.message or "The run crashed; its log may say why.")
+    for note in _notes(store.results(run.id)):
+        say(f"Note: {note}")
     return run
+
+
+def _notes(results: Mapping[str, Any]) -> list[str]:
+    """What makes a run weaker than it could be, said before it began."""
+    return list(results.get("notes", {}).get("notes", ()))
 
 
 @contextmanager
@@ -178,5 +187,7 @@ def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
         "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
         "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
         "diversity": results.get("diversity"),
+        "plausibility": results.get("plausibility"),
         "group_score": results.get("group_score"),
+        "notes": _notes(results),
     }

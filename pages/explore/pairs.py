@@ -12,6 +12,7 @@ from pages.components import (
     run_list,
     state,
     steps,
+    wording,
 )
 from pages.components.decisions import decisions_of
 
@@ -69,9 +70,7 @@ def browse(review, run, domain, pairs) -> None:
         return
     st.query_params["pair"] = str(position + 1)
     if position not in positions:
-        st.caption(
-            f"Pair {position + 1} is not in the list, for it is implausible; it is open because it was asked for."
-        )
+        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
     st.fragment(layout.guarded(pair_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
 
 

@@ -33,13 +33,14 @@ class Chains:
         self._oracle = oracle
         self._terrain = terrain
         self._slopes = slopes
-        self._origins = origins.rows
+        self._origins = origins
         self._own = origins.own
         self._interval = interval
         self._stride = n_units * terrain.unit
         self._rows = origins.rows.copy()
         self._scores = origins.scores.copy() if slopes.needs_scores else None
-        self._cumulative = np.empty((len(origins), len(terrain.columns)))
+        n_movable = len(terrain.columns)
+        self._cumulative: FloatArray = np.tile(np.arange(1, n_movable + 1) / n_movable, (len(origins), 1))
         self._first_cumulative: FloatArray | None = None
         self._n_since: IntArray = np.full(len(origins), interval)
 
@@ -52,29 +53,15 @@ class Chains:
         from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
 
         self._refresh(uniforms[:, 0])
-        if self._first_cumulative is None:
-            self._first_cumulative = self._cumulative.copy()
         self._n_since += 1
         terrain = self._terrain
         columns, values = gradient_kernels.propose(
             self._rows, uniforms, self._cumulative, terrain.columns, self._stride, terrain.low, terrain.top
         )
-        is_found = self._test(columns, values)
-        gradient_kernels.settle(
-            self._rows,
-            self._origins,
-            self._cumulative,
-            self._first_cumulative,
-            self._n_since,
-            is_found,
-            columns,
-            values,
-        )
+        self._settle(self._test(columns, values), columns, values)
 
     def _refresh(self, uniforms: FloatArray) -> None:
-        """Lines 5-12: find a pair and take the slopes of both, for the chains that are due."""
-        from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
-
+        """Lines 5-12: find a pair and take the slopes of both, for the chains that are due; all are in the first step."""
         due = np.flatnonzero(self._n_since >= self._interval)
         if not len(due):
             return
@@ -84,6 +71,14 @@ class Chains:
         else:
             people = People(rows, own, self._scores[due])
             here, there = self._slopes(rows, own, find_pairs(self._oracle, people, uniforms[due]), people.scores)
+        self._weigh(here, there, due)
+        if self._first_cumulative is None:
+            self._first_cumulative = self._cumulative.copy()
+
+    def _weigh(self, here: FloatArray, there: FloatArray, due: IntArray) -> None:
+        """Line 11: the probabilities of attributes of some chains, from the slopes of both people of their pairs."""
+        from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
+
         gradient_kernels.weigh(here, there, _EPSILON, self._cumulative, due)
         self._n_since[due] = 0
 
@@ -105,3 +100,18 @@ class Chains:
         measured = self._oracle.measure(moved)
         is_found[at], self._scores[at] = measured.is_discriminatory, measured.scores
         return is_found
+
+    def _settle(self, is_found: BoolArray, columns: IntArray, values: FloatArray) -> None:
+        """Lines 23-28: a find is where the chain goes on, a miss goes back to the start."""
+        from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
+
+        gradient_kernels.settle(
+            self._rows,
+            self._origins.rows,
+            self._cumulative,
+            self._first_cumulative,
+            self._n_since,
+            is_found,
+            columns,
+            values,
+        )

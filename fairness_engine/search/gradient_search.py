@@ -8,14 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.chains import Chains
 from fairness_engine.search.descent import descend
-from fairness_engine.search.gradient_pairs import join, unique
+from fairness_engine.search.gradient_pairs import People, join, unique
 from fairness_engine.search.slopes import Slopes, Terrain
 from fairness_engine.search.starts import Starts
 from fairness_engine.search.technique import setting
@@ -45,6 +45,9 @@ class GradientSearch(ABC):
     * Slopes are per unit of a column (1, its step, or 1/100 of a continuous range).
     * Rows that were tested before cost nothing; rounds follow one another until the budget is spent.
     """
+
+    descent_share: ClassVar[float] = 0.1
+    """Share of the evaluation budget that the descents of one round may take, when ``n_starts`` is 0."""
 
     n_starts: int = setting(
         0,
@@ -87,7 +90,9 @@ class GradientSearch(ABC):
 
     @staticmethod
     def warm_up() -> None:
-        """Compile or load the loops once."""
+        """Compile or load the loops once, and what the start rows need."""
+        import scipy.cluster.vq  # noqa: F401 - so that the first search does not wait for it
+
         from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
 
         gradient_kernels.warm_up()
@@ -105,6 +110,10 @@ class GradientSearch(ABC):
     @abstractmethod
     def slopes(self, oracle: Oracle, terrain: Terrain) -> Slopes:
         """Where the slopes come from."""
+
+    def chains(self, oracle: Oracle, terrain: Terrain, slopes: Slopes, origins: People) -> Chains:
+        """Walks around individuals."""
+        return Chains(oracle, terrain, slopes, origins, self.interval, self.local_step)
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Rounds of global and local search until the budget is spent or nothing new is left."""
@@ -124,7 +133,7 @@ class GradientSearch(ABC):
             people = unique(oracle.domain, join(found))
             for begin in range(0, len(people) if len(terrain.columns) else 0, self.n_chains):
                 origins = people[begin : begin + self.n_chains]
-                chains = Chains(oracle, terrain, slopes, origins, self.interval, self.local_step)
+                chains = self.chains(oracle, terrain, slopes, origins)
                 for _ in range(self.n_steps):
                     chains.step(rng.random((len(origins), 3)))
                     yield Step("local search")
@@ -136,7 +145,7 @@ class GradientSearch(ABC):
                 return
 
     def _affordable_starts(self, oracle: Oracle, terrain: Terrain) -> int:
-        """Start rows whose descent a tenth of the evaluation budget pays for, within reason.
+        """Start rows whose descent that share of the evaluation budget pays for, within reason.
 
         Many chains step faster together than few, and meet each other's rows less often than a long chain its own.
         """
@@ -144,4 +153,4 @@ class GradientSearch(ABC):
         if budget is None:
             return _DEFAULT_STARTS
         cost = _SHARE_OF_DESCENT * self.max_iter * (oracle.domain.n_variants + 2 * (1 + len(terrain.columns)))
-        return int(np.clip(budget / (10 * cost), _MIN_STARTS, _MAX_STARTS))
+        return int(np.clip(self.descent_share * budget / cost, _MIN_STARTS, _MAX_STARTS))

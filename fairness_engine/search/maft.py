@@ -36,7 +36,6 @@ class Maft(GradientSearch):
     )
     reference: ClassVar[str] = "Wang et al. 2024, Algorithms 2-4"
     estimates_gradient: ClassVar[bool] = True
-    estimates_gradient: ClassVar[bool] = True
 
     decay: float = setting(
         0.5, "How much of the slopes before is kept in the descent.", label="Momentum", minimum=0.0, maximum=1.0

@@ -11,13 +11,14 @@ from fairness_engine.search.data_scan import DataScan
 from fairness_engine.search.directed import Directed
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.maft import Maft
+from fairness_engine.search.maft_plus import MaftPlus
 from fairness_engine.search.random_search import RandomSearch
 from fairness_engine.search.sg import Sg
 from fairness_engine.search.sg_shared import SgShared
 
 TECHNIQUES: dict[str, type[Any]] = {
     technique.name: technique
-    for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, Adf, Eidig, Sg, SgShared)
+    for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, MaftPlus, Adf, Eidig, Sg, SgShared)
 }
 
 

@@ -44,6 +44,11 @@ NOTES = {
         "For any model that gives scores, when pairs should start from people of your data.",
         "What it finds lies around a limited number of start rows; raise their number for variety. The number found is no share.",
     ),
+    "maft-plus": Note(
+        "MAFT that counts every person it asked the model about, also those it tried only to feel a slope, and that asks nothing twice.",
+        "Instead of MAFT, when the number of pairs for the rows evaluated matters more than repeating a published method.",
+        "It wanders further from your data than MAFT: look at the plausibility of what it finds. The number found is no share.",
+    ),
     "eidig": Note(
         "Does what MAFT does, with the exact slope of the score from inside the network instead of an estimate by trial.",
         "For a plain neural network: a slope costs two evaluations instead of two a column.",

@@ -20,6 +20,7 @@ from fairness_engine.search.adf import Adf
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.gradient_search import GradientSearch
 from fairness_engine.search.maft import Maft
+from fairness_engine.search.maft_plus import MaftPlus
 from fairness_engine.search.run import run_search
 from fairness_engine.search.starts import Starts, nearest_variants
 from handmade import biased_score, function_model, small_domain, true_keys
@@ -202,6 +203,91 @@ def literal(
                 row, probability, suc_iter = start.copy(), first, 0
 
 
+def literal_plus(
+    technique: MaftPlus, model: Model, domain: Domain, rows: np.ndarray, seed: int, gradient: Gradient
+) -> Iterator[int]:
+    """MAFT+ one row at a time: what is known of an individual decides, and is learnt from the probes of slopes too."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    starts = Starts(domain, rows, technique.n_clusters, rng)
+    movable, unit, gradient = domain.movable, domain.unit, remembered(gradient)
+    known: dict[int, bool] = {}
+
+    @remembered
+    def variants(row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        people = domain.variants(row[None])[0]
+        scores = model.scores(people)
+        return people, scores, model.decide(scores)
+
+    def key(row: np.ndarray) -> int:
+        return int(domain.keys(row[None])[0])
+
+    def moved(row: np.ndarray, j: int, step: float) -> np.ndarray:
+        out = row.copy()
+        out[movable[j]] = min(max(row[movable[j]] + step, domain.low[movable[j]]), domain.high[movable[j]])
+        return out
+
+    def note(row: np.ndarray, own: int, other: int) -> bool:
+        """Whether the two variants show the individual discriminatory, unless it is known; whether that is new."""
+        decisions = variants(row)[2]
+        is_new = key(row) not in known and decisions[own] != decisions[other]
+        known.setdefault(key(row), bool(decisions[own] != decisions[other]))
+        return is_new
+
+    def probes(row: np.ndarray, own: int, other: int) -> Iterator[int]:
+        for j, i in enumerate(movable):
+            probe = moved(row, j, unit[i] if row[i] + unit[i] <= domain.high[i] + 1e-9 else -unit[i])
+            if note(probe, own, other):
+                yield key(probe)
+
+    global_id: dict[int, tuple[np.ndarray, int]] = {}
+    for _ in range(technique.n_starts):
+        row = starts.take(1)[0]
+        own = int(nearest_variants(domain, row[None])[0])
+        trends = np.zeros((2, len(movable)))
+        for iteration in range(technique.max_iter + 1):
+            people, scores, decisions = variants(row)
+            if len(set(decisions)) > 1:
+                known[key(row)] = True
+                yield key(row)
+                global_id.setdefault(key(row), (row.copy(), own))
+                break
+            known[key(row)] = False
+            if iteration == technique.max_iter:
+                break
+            distances = [((scores[k] - scores[own]) ** 2).sum() if k != own else -1 for k in range(len(scores))]
+            other = int(np.argmax(distances))
+            before = row.copy()
+            yield from probes(row, own, other)
+            trends = technique.decay * trends + np.stack([gradient(people[own]), gradient(people[other])])
+            signs = np.sign(trends)
+            for j, i in enumerate(movable):
+                if signs[0, j] == signs[1, j]:
+                    row = moved(row, j, -signs[0, j] * unit[i])
+            if (row == before).all() and (signs == np.sign([gradient(people[own]), gradient(people[other])])).all():
+                break
+    places: set[int] = set()
+    for start, own in global_id.values():
+        row, suc_iter, other = start.copy(), technique.update_interval, -1
+        probability = np.full(len(movable), 1 / len(movable))
+        for _ in range(technique.n_steps):
+            u_pair, u_attribute, u_direction = rng.random((1, 3))[0]
+            people, _, decisions = variants(row)
+            if other < 0:
+                others = [k for k in range(len(decisions)) if decisions[k] != decisions[own]]
+                other = others[int(u_pair * len(others))]
+            if suc_iter >= technique.update_interval and key(row) not in places:
+                places.add(key(row))
+                yield from probes(row, own, other)
+                weights = 1 / (np.abs(gradient(people[own])) + np.abs(gradient(people[other])) + 1e-6)
+                probability, suc_iter = weights / weights.sum(), 0
+            suc_iter += 1
+            j = int(np.searchsorted(np.cumsum(probability)[:-1], u_attribute, side="right"))
+            candidate = moved(row, j, (-1 if u_direction < 0.5 else 1) * unit[movable[j]])
+            if note(candidate, own, other):
+                yield key(candidate)
+            row = candidate if known[key(candidate)] else row
+
+
 DOMAINS = {
     "two variants": small_domain,
     "six variants": lambda: small_domain(("sex", "job")),
@@ -236,6 +322,30 @@ def test_the_settings_of_maft_do_what_the_paper_says(settings: dict[str, Any]) -
     check_is_literal(technique, model, domain, estimated_gradient(model, domain, technique.h), 3)
 
 
+@pytest.mark.parametrize("name", ["two variants", "six variants", "bins", "fixed and limits"])
+@pytest.mark.parametrize("update_interval", [1, 5])
+def test_one_chain_of_maft_plus_is_its_description_draw_for_draw(name: str, update_interval: int) -> None:
+    domain, model = DOMAINS[name](), function_model(bumpy)
+    rows = domain.sample(200, np.random.default_rng(7))
+    technique = MaftPlus(**SETTINGS, update_interval=update_interval)
+    gradient = estimated_gradient(model, domain)
+    expected = list(dict.fromkeys(literal_plus(technique, model, domain, rows, 6, gradient)))
+    assert len(expected) > 40
+    assert keys_of(domain, found(technique, model, domain, rows, 6)[0]) == expected
+
+
+def test_maft_plus_finds_more_for_the_same_rows_evaluated() -> None:
+    columns = [Column("group", Kind.CATEGORICAL, codes=(0, 1, 2), labels=("a", "b", "c"))]
+    columns += [Column(f"x{i}", Kind.INTEGER, minimum=0, maximum=9) for i in range(8)]
+    domain = Domain(Schema(columns=tuple(columns)), Scope(("group",)))
+    model, rows = network_of(domain, seed=4), domain.sample(500, np.random.default_rng(0))
+    plain, plus = (
+        np.median([found(kind(), model, domain, rows, seed, Budget(100_000))[1].n_found for seed in range(3)])
+        for kind in (Maft, MaftPlus)
+    )
+    assert plus > 1.5 * plain > 0
+
+
 def test_maft_follows_the_predicted_class_of_several() -> None:
     def three(rows: np.ndarray) -> np.ndarray:
         logits = np.stack([bumpy(rows) * 4, 1 + 0.2 * rows[:, 3] * rows[:, 0], 3 - 0.3 * rows[:, 3]], axis=1)
@@ -261,7 +371,7 @@ def test_one_chain_of_the_others_is_maft_with_true_gradients(
 # --- what holds whatever the batch -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [Maft, Eidig, Adf])
+@pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_every_pair_is_confirmed_and_a_long_search_finds_everything(kind: type[GradientSearch], n_outputs: int) -> None:
     domain = small_domain(("sex", "job"))
@@ -278,7 +388,7 @@ def test_every_pair_is_confirmed_and_a_long_search_finds_everything(kind: type[G
     assert (pairs.first[:, domain.free] == pairs.second[:, domain.free]).all()
 
 
-@pytest.mark.parametrize("kind", [Maft, Eidig, Adf])
+@pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
 def test_how_many_chains_step_together_does_not_change_what_a_descent_finds(kind: type[GradientSearch]) -> None:
     domain = small_domain(("sex", "job"))
     model, rows = network_of(domain, seed=2), domain.sample(300, np.random.default_rng(1))
@@ -311,7 +421,7 @@ def continuous_domain() -> Domain:
     return Domain(Schema(columns=tuple(columns)), Scope(("sex",)))
 
 
-@pytest.mark.parametrize("kind", [Maft, Eidig, Adf])
+@pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
 def test_continuous_columns_move_by_a_hundredth_of_their_range(kind: type[GradientSearch]) -> None:
     domain = continuous_domain()
     model = network_of(domain, seed=5)
@@ -321,7 +431,7 @@ def test_continuous_columns_move_by_a_hundredth_of_their_range(kind: type[Gradie
     assert len(np.unique(pairs.first[:, 1])) > 10
 
 
-@pytest.mark.parametrize("kind", [Maft, Eidig, Adf])
+@pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
 def test_flat_models_and_small_domains_come_to_an_end(kind: type[GradientSearch]) -> None:
     empty = np.empty((0, 5))
     one_column = small_domain(fixed=("job", "age", "wealth"))

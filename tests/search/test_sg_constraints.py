@@ -9,6 +9,7 @@ import pytest
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.search.symbolic import queue as symbolic_queue
 from fairness_engine.search.symbolic.constraints import ConstraintSolver, Predicate
 from fairness_engine.search.symbolic.path_tree import Path
 from fairness_engine.search.symbolic.queue import Generated, InputQueue, Rank, directed, undirected
@@ -157,6 +158,15 @@ def test_undirected_negates_from_the_root_until_one_is_under_t1_and_leaves_prote
     assert [one.predicates for one in made] == [(p[0].negated(),), (p[0], p[2].negated())]
     assert len(list(undirected(person, path, MOVABLE, 0.25))) == 3
     assert not list(undirected(person, path, MOVABLE - {2}, 0.7))
+
+
+def test_a_queue_that_grows_too_long_drops_those_whose_turn_is_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolic_queue, "_MAX_WAITING", 5)
+    queue, person = InputQueue(), np.zeros(5)
+    for i in np.random.default_rng(0).permutation(40):
+        queue.add(Generated(person, Path((Predicate(2, 20.5, True),), np.array([i / 100])), 0, Rank.DIRECTED, ()))
+    taken = [queue.take(Rank.DIRECTED).path.confidences[0] for _ in range(5)]
+    assert taken == [0.0, 0.01, 0.02, 0.03, 0.04]
 
 
 def test_the_queue_takes_the_least_confident_directed_and_the_most_confident_undirected_set_first() -> None:

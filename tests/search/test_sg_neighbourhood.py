@@ -134,6 +134,18 @@ def test_a_bin_of_one_value_gives_that_value() -> None:
     assert counts[0] / _N == pytest.approx(0.75, abs=_ENOUGH)
 
 
+def test_a_category_of_thousands_of_values() -> None:
+    codes = tuple(range(3000))
+    columns = (
+        Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M")),
+        Column("postcode", Kind.CATEGORICAL, codes=codes, labels=tuple(map(str, codes))),
+    )
+    domain, rng = Domain(Schema(columns=columns), Scope(("sex",))), np.random.default_rng(6)
+    rows = np.column_stack([rng.integers(0, 2, 500), rng.integers(0, 3000, 500)]).astype(float)
+    drawn, _ = drawn_sample(rows, rows[0], domain)
+    assert set(drawn[:, 1]) == set(rows[:, 1])
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 7])
 def test_few_rows_or_none_are_filled_up_with_uniform_ones(n_rows: int) -> None:
     domain = small_domain()

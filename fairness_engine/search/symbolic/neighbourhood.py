@@ -20,7 +20,7 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.schema import Kind
 
 _MAX_TABLED_VALUES = 1024
-"""A lattice column with more values is drawn as a continuous one is, and rounded."""
+"""A lattice column of numbers with more values is drawn as a continuous one is, and rounded."""
 _MIN_DATA_ROWS = 100
 _MAX_DATA_ROWS = 50_000
 """Statistics of fewer rows would be no distribution; those of more are not better."""
@@ -48,7 +48,8 @@ class Neighbourhood:
             self.explainer: Any = LimeTabularExplainer(rows, categorical_features=categorical)
         self._domain = domain
         drawn = [i for i in range(domain.n_columns) if i not in domain.fixed]
-        is_tabled = {i: bool(domain.step[i] > 0 and domain.n_values[i] <= _MAX_TABLED_VALUES) for i in drawn}
+        is_short = (domain.step > 0) & (domain.n_values <= _MAX_TABLED_VALUES)
+        is_tabled = {i: i in categorical or bool(is_short[i]) for i in drawn}
         self._tables = _Tables(self.explainer, domain, [i for i in drawn if is_tabled[i]])
         self._wide = [_WideColumn(self.explainer, domain, i) for i in drawn if not is_tabled[i]]
         kernel: partial[Any] = self.explainer.base.kernel_fn

@@ -11,6 +11,9 @@ from fairness_engine.events import FloatArray
 from fairness_engine.search.symbolic.constraints import Predicate
 from fairness_engine.search.symbolic.path_tree import Path
 
+_MAX_WAITING = 50_000
+"""Twice as many may wait in a rank; then the last half is dropped, whose turn would not come in hours."""
+
 
 class Rank(IntEnum):
     """Where a test input comes from; the order is that of the queue, the first taken first."""
@@ -85,8 +88,11 @@ class InputQueue:
         confidences, rank = generated.path.confidences, generated.rank
         average = float(confidences.mean() if rank is Rank.DIRECTED else confidences[: generated.negated + 1].mean())
         order = average if rank is Rank.DIRECTED else -average
-        heapq.heappush(self._heaps[rank], (order, self._n_added, generated))
+        heap = self._heaps[rank]
+        heapq.heappush(heap, (order, self._n_added, generated))
         self._n_added += 1
+        if len(heap) > 2 * _MAX_WAITING:
+            heap[:] = heapq.nsmallest(_MAX_WAITING, heap)  # sorted, which is a heap
 
     def has(self, rank: Rank) -> bool:
         """Whether one of this rank is waiting."""

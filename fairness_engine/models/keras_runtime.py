@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.events import FloatArray
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.archive import read_members
 from fairness_engine.models.hdf5 import open_hdf5
 from fairness_engine.models.keras_file import is_keras_member
@@ -23,6 +25,8 @@ from fairness_engine.models.model import Output
 from fairness_engine.models.ties import settle
 
 _ROWS_AT_ONCE = 8192
+_PROBE_WIDTH = 4
+"""Numbers in the row that a model which takes any number of them is tried with."""
 
 
 class KerasRuntime:
@@ -78,22 +82,75 @@ class KerasRuntime:
         scores = self.predict(inputs)
         return scores - threshold if self.n_scores == 1 else scores
 
+    @property
+    def score_gradients(self) -> Callable[[Any, IntArray | None], FloatArray]:
+        """Derivatives of a score by the inputs: ``(inputs (n_rows, n_inputs), classes (n_rows,)) -> (n_rows, n_inputs)``.
+
+        ``classes`` says whose score, by row, where there are several; one score is that of class 1.
+
+        Raises:
+            AttributeError: no path leads from the scores back to the inputs, so that ``hasattr`` tells: several inputs, text,
+                whole numbers, or a layer that looks its input up (embedding, discretisation).
+        """
+        if not self._is_differentiable:
+            raise AttributeError("The scores of this model cannot be derived by its inputs.")
+        return self._score_gradients
+
+    @cached_property
+    def _is_differentiable(self) -> bool:
+        """Whether one row has a gradient: Keras does not say it of a model beforehand."""
+        if self._tail is None or not self._dtypes[0].startswith(("float", "bfloat")):
+            return False
+        try:
+            return self._gradient(np.zeros((1, self.n_inputs or _PROBE_WIDTH)), np.zeros(1, dtype=np.int64)) is not None
+        except Exception:  # noqa: BLE001 - a layer without a gradient fails in a way of its own
+            return False
+
+    def _score_gradients(self, inputs: Any, classes: IntArray | None = None) -> FloatArray:
+        chosen = np.zeros(len(inputs), dtype=np.int64) if classes is None else classes
+        gradients = np.empty((len(inputs), np.shape(inputs)[1]))
+        for start in range(0, len(inputs), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            gradients[part] = self._gradient(inputs[part], chosen[part])
+        return gradients
+
+    def _gradient(self, inputs: Any, classes: IntArray) -> FloatArray | None:
+        """Derivatives ``(n_rows, n_inputs)`` by back-propagation; ``None`` where no path leads back to the inputs."""
+        import tensorflow as tf
+
+        values = tf.constant(self._matrix(inputs))
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            outputs = tf.reshape(self._model(values, training=False), (len(inputs), -1))
+            if self._is_difference:
+                wanted = outputs[:, 1] - outputs[:, 0]
+            elif self.n_scores == 1:
+                wanted = outputs[:, -1]  # of one output, or the share of class 1 of two
+            else:
+                wanted = tf.gather(outputs, classes, axis=1, batch_dims=1)
+        found = tape.gradient(wanted, values)  # of the sum; a row's score depends on its own inputs only
+        return None if found is None else np.asarray(found, dtype=np.float64).reshape(len(inputs), -1)
+
     def _block(self, inputs: Any) -> FloatArray:
         import keras
 
-        n = len(inputs)
         if self._tail is None:
             columns = [
                 _column(inputs[name], dtype) for name, dtype in zip(self.feature_names or (), self._dtypes, strict=True)
             ]
             values: Any = dict(zip(self.feature_names or (), columns, strict=True))
         else:
-            tail = [length or (1 if i < len(self._tail) - 1 else -1) for i, length in enumerate(self._tail)]
-            if self._tail[-1] == 1 and None in self._tail[:-1]:
-                tail = [-1, 1]
-            values = np.ascontiguousarray(inputs, dtype=self._dtypes[0]).reshape(n, *tail)
+            values = self._matrix(inputs)
         result = keras.ops.convert_to_numpy(self._model(values, training=False))
-        return np.asarray(result, dtype=np.float64).reshape(n, -1)
+        return np.asarray(result, dtype=np.float64).reshape(len(inputs), -1)
+
+    def _matrix(self, inputs: Any) -> Any:
+        """Rows ``(n_rows, n_inputs)`` in the shape and dtype of the model's only input."""
+        shape = self._tail or ()
+        tail = [length or (1 if i < len(shape) - 1 else -1) for i, length in enumerate(shape)]
+        if shape[-1] == 1 and None in shape[:-1]:
+            tail = [-1, 1]
+        return np.ascontiguousarray(inputs, dtype=self._dtypes[0]).reshape(len(inputs), *tail)
 
 
 def _load(path: Path) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.events import FloatArray
+from fairness_engine.events import FloatArray, IntArray
 
 _N_EVEN_POINTS = 101
 _N_EARLY_POINTS = 61
@@ -36,12 +36,14 @@ class Curve:
     Args:
         x: evaluations or seconds, ascending from 0. The same grid for all lines of a comparison, cut where the line ends.
         median, low, high: over the runs that have come at least as far as ``x``.
+        n_runs: how many runs that is.
     """
 
     x: FloatArray
     median: FloatArray
     low: FloatArray
     high: FloatArray
+    n_runs: IntArray
 
 
 def spread_of(values: Iterable[float | None]) -> Spread | None:
@@ -65,8 +67,8 @@ def common_grid(reached: Iterable[FloatArray], *, whole: bool) -> FloatArray:
 def found_curve(steps: Sequence[tuple[FloatArray, FloatArray]], grid: FloatArray) -> Curve:
     """Median and range at each point of the grid over the runs that have come that far; nothing is continued beyond.
 
-    One more point gathers the ends of the runs that passed the last of the grid's points: searches of one budget end a batch
-    apart, and what they found last would be lost.
+    The last point is where the furthest run ends, and gathers the ends of all that passed the grid's point before: searches of one
+    budget end a few rows apart, and what they found last would be lost.
 
     Args:
         steps: of each run where it was heard of, ascending, and what it had found there ``(n_steps,)``.
@@ -74,14 +76,16 @@ def found_curve(steps: Sequence[tuple[FloatArray, FloatArray]], grid: FloatArray
     """
     known = [(x, found) for x, found in steps if len(x)]
     if not known:
-        return Curve(*(np.empty(0) for _ in range(4)))
+        nothing = np.empty(0)
+        return Curve(nothing, nothing, nothing, nothing, np.empty(0, dtype=np.int64))
     reach = np.array([x[-1] for x, _ in known])
-    points = grid[grid <= reach.max()]
+    points = grid[(grid < reach.max()) | (grid == 0)]
     rows = np.array([_found_at(x, found, points) for x, found in known])
     if reach.max() > points[-1]:
         ends = [found[-1] if x[-1] >= points[-1] else np.nan for x, found in known]
         points, rows = np.append(points, reach.max()), np.column_stack([rows, ends])
-    return Curve(points, np.nanmedian(rows, axis=0), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0))
+    n_runs = np.count_nonzero(np.isfinite(rows), axis=0)
+    return Curve(points, np.nanmedian(rows, axis=0), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), n_runs)
 
 
 def _found_at(x: FloatArray, found: FloatArray, points: FloatArray) -> FloatArray:

@@ -58,8 +58,14 @@ def _has_worked(compared: Compared) -> bool:
 
 
 def _same_rows(one: Compared, other: Compared) -> float:
-    """How many rows both have evaluated."""
-    return float(min(one.by_evaluations.x[-1], other.by_evaluations.x[-1]))
+    """How many rows all runs of both have evaluated that their figures are of."""
+    return min(_reach_of_all(one), _reach_of_all(other))
+
+
+def _reach_of_all(compared: Compared) -> float:
+    curve = compared.by_evaluations
+    there = curve.x[curve.n_runs >= _n_seeds(compared)]
+    return float(there[-1] if len(there) else curve.x[0])
 
 
 def _at(curve: Curve, x: float) -> tuple[float, float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,8 @@ def spread(*values: float) -> Spread:
 def compared(label: str, technique: str, *found: float, n_runs: int | None = None, reach: float = N_ROWS) -> Compared:
     """A technique whose runs found these numbers, evenly over the rows evaluated."""
     x = np.linspace(0.0, reach, 11)
-    curve = Curve(x, *(end * x / reach for end in (float(np.median(found)), min(found), max(found))))
+    ends = (float(np.median(found)), min(found), max(found))
+    curve = Curve(x, *(end * x / reach for end in ends), n_runs=np.full(len(x), len(found)))
     return Compared(
         label=label,
         technique=technique,
@@ -90,6 +93,13 @@ def test_only_rows_that_both_have_evaluated_are_compared() -> None:
     assert first.startswith("For the same 500 rows evaluated, SG found 3.5 times as many as Random: 51 (50 to 52)")
 
 
+def test_rows_that_only_some_seeds_have_evaluated_are_left_out() -> None:
+    uneven = compared("SG", "sg", 50, 60)
+    curve = replace(uneven.by_evaluations, n_runs=np.where(uneven.by_evaluations.x > 500, 1, 2))
+    first = compare_words.conclusions(comparison(RANDOM, replace(uneven, by_evaluations=curve)))[0]
+    assert first.startswith("For the same 500 rows evaluated, ")
+
+
 def test_the_two_best_are_set_against_each_other() -> None:
     apart = comparison(RANDOM, compared("A", "maft", 100, 101), compared("B", "directed", 200, 201))
     assert compare_words.conclusions(apart)[1].startswith("B is ahead of the next, A, with every seed")
@@ -106,8 +116,6 @@ def test_the_one_that_leads_early_and_falls_behind_is_not_called_worse() -> None
 
 
 def test_what_was_counted_is_said() -> None:
-    from dataclasses import replace
-
     found = replace(compared("Directed", "directed", 975), share_of_all=spread(0.81))
     assert compare_words.conclusions(comparison(found, n_exact=1204)) == [
         "Directed found 81 % of all 1\u202f204 that exist (counted exactly)."
@@ -123,9 +131,7 @@ def test_unfinished_runs_are_said() -> None:
 
 
 def test_runs_that_have_said_nothing_yet_are_left_out() -> None:
-    empty = Curve(*(np.empty(0) for _ in range(4)))
-    from dataclasses import replace
-
+    empty = Curve(*(np.empty(0) for _ in range(4)), n_runs=np.empty(0, dtype=int))
     silent = replace(compared("MAFT", "maft", 10), n_found=None, by_evaluations=empty, by_seconds=empty)
     assert compare_words.conclusions(comparison(RANDOM, silent)) == []
     assert not compare_charts.found_curves([silent], "evaluations").data

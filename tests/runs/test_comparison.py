@@ -227,6 +227,10 @@ def test_runs_that_end_a_little_apart_end_the_curve_together() -> None:
     assert curve.median.tolist() == [0, 5, 5, 10]
     assert curve.low.tolist() == [0, 5, 5, 10]
     assert curve.high.tolist() == [0, 6, 5, 10]
+    assert curve.n_runs.tolist() == [4, 4, 3, 3]
+    exact = found_curve(steps, np.array([0.0, 500.0, 990.0, 1000.0]))  # one of them ends on a point of the grid
+    assert exact.x.tolist() == [0, 500, 990, 1000]
+    assert exact.n_runs.tolist() == [3, 3, 3, 3]
 
 
 def test_finer_discovery_takes_the_place_of_progress(store: RunStore) -> None:

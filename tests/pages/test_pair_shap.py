@@ -15,7 +15,7 @@ from said import OpenApp
 import run_cases
 from fairness_engine.errors import SettingError
 from fairness_engine.explanation.shap_values import PairValues
-from pages.components import pair_shap, questions, state
+from pages.components import pair_shap, questions, shap_chart, state
 from run_cases import Finished
 
 BASE = 0.4
@@ -54,7 +54,7 @@ def test_small_parts_of_equal_attributes_are_not_named() -> None:
 
 def test_the_table_has_every_attribute_by_its_difference_and_the_sums() -> None:
     found = explanation([[-0.1, 0, 0.3, 0.05, 0], [0.1, 0, 0.3, 0.2, -0.05]])
-    table = pair_shap.shap_table(found, pair_cases.domain(), people())
+    table = shap_chart.shap_table(found, pair_cases.domain(), people())
     assert table["Attribute"].tolist() == ["sex", "age", "wealth", "job", "race", "Sum"]
     assert table.iloc[0, 1:3].tolist() == ["Female", "Male"]
     sums = table.iloc[-1, 3:].tolist()
@@ -64,7 +64,7 @@ def test_the_table_has_every_attribute_by_its_difference_and_the_sums() -> None:
 
 def test_the_chart_draws_both_people_and_tells_what_differs_by_a_hatch() -> None:
     found = explanation([[-0.1, 0, 0.3, 0.05, 0], [0.1, 0, 0.3, 0.2, -0.05]])
-    figure = pair_shap.shap_chart(found, pair_cases.domain(), people(), "granted <b>")
+    figure = shap_chart.shap_chart(found, pair_cases.domain(), people(), "granted <b>")
     by_name = {trace.name: trace for trace in figure.data if trace.name}
     assert list(by_name["Person A"].x) == pytest.approx([-0.1, 0.05, 0, 0.3, 0])
     assert list(by_name["Person B"].x) == pytest.approx([0.1, 0.2, -0.05, 0.3, 0])
@@ -79,9 +79,9 @@ def test_the_chart_draws_both_people_and_tells_what_differs_by_a_hatch() -> None
 
 
 def test_of_many_attributes_the_rest_is_summed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_shap, "MAX_SHOWN", 2)
+    monkeypatch.setattr(shap_chart, "MAX_SHOWN", 2)
     found = explanation([[-0.1, 0.1, 0.3, 0.05, 0.02], [0.1, 0.1, 0.3, 0.2, -0.05]])
-    figure = pair_shap.shap_chart(found, pair_cases.domain(), people(), "granted")
+    figure = shap_chart.shap_chart(found, pair_cases.domain(), people(), "granted")
     assert figure.layout.yaxis.ticktext == ("sex: Female → Male", "age: 30", "3 others together")
     person_b = next(trace for trace in figure.data if trace.name == "Person B")
     assert person_b.x[2] == pytest.approx(0.35)
@@ -100,7 +100,7 @@ def test_estimates_are_called_estimates() -> None:
 
 
 def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:
-    assert [pair_shap.signed(value, 3) for value in (0.1, -0.1, 1e-5, -1e-5)] == ["+0.100", "−0.100", "0.000", "0.000"]
+    assert [shap_chart.signed(value, 3) for value in (0.1, -0.1, 1e-5, -1e-5)] == ["+0.100", "−0.100", "0.000", "0.000"]
 
 
 # --- on the page --------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.starts import Starts
 from fairness_engine.search.symbolic.constraints import ConstraintSolver
-from fairness_engine.search.symbolic.explainer import Explainer
+from fairness_engine.search.symbolic.explainer import Explainer, samples_within
 from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
 from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
 from fairness_engine.search.symbolic.queue import Generated, InputQueue, Rank, directed, undirected
@@ -24,9 +24,6 @@ from fairness_engine.search.technique import setting
 if TYPE_CHECKING:
     from fairness_engine.oracle import Oracle
 
-_MIN_SAMPLES = 50
-_BUDGET_PARTS = 100
-_SPACE_PARTS = 10
 _MAX_BARREN = 1000
 """Uniform waves in a row without a new individual after which the domain counts as searched."""
 
@@ -213,15 +210,3 @@ class _Work:
             if key not in visited:
                 visited.add(key)
                 self._queue.add(one)
-
-
-def samples_within(oracle: Oracle, n_samples: int) -> int:
-    """Rows of a neighbourhood: as asked, or what budget and space allow.
-
-    A neighbourhood takes at most a hundredth of the evaluation budget, and a tenth of what it costs to test the whole space; never
-    fewer than 50 rows, unless fewer were asked for.
-    """
-    budget, domain = oracle.budget.max_evaluations, oracle.domain
-    by_budget = np.inf if budget is None else budget // _BUDGET_PARTS
-    by_space = domain.n_individuals * domain.n_variants // _SPACE_PARTS
-    return int(min(n_samples, max(_MIN_SAMPLES, min(by_budget, by_space))))

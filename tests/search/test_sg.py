@@ -20,10 +20,11 @@ from fairness_engine.oracle import Oracle, Probe
 from fairness_engine.schema import Schema
 from fairness_engine.search.random_search import RandomSearch
 from fairness_engine.search.run import run_search
-from fairness_engine.search.sg import Sg, samples_within
+from fairness_engine.search.sg import Sg
 from fairness_engine.search.sg_shared import SgShared
 from fairness_engine.search.starts import Starts
 from fairness_engine.search.symbolic.constraints import ConstraintSolver
+from fairness_engine.search.symbolic.explainer import samples_within
 from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
 from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
 from fairness_engine.table import read_table

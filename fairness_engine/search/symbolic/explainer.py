@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _BLOCK_NEIGHBOURS = 1 << 15
 """Neighbours that go to the model together."""
+_MIN_SAMPLES = 50
+_BUDGET_PARTS, _SPACE_PARTS = 100, 10
+"""A neighbourhood takes at most these parts of the evaluation budget, and of what it costs to test the whole space."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,15 @@ class Explainer:
             labels = oracle.model.decide(oracle.scores(rows.reshape(len(part) * n, -1))).reshape(len(part), n)
             for k in range(len(part)):
                 yield self.grower.grow(rows[k], labels[k], weights[k])
+
+
+def samples_within(oracle: Oracle, n_samples: int) -> int:
+    """Rows of a neighbourhood: as asked, or what budget and space allow.
+
+    A neighbourhood takes at most a hundredth of the evaluation budget, and a tenth of what it costs to test the whole space; never
+    fewer than 50 rows, unless fewer were asked for.
+    """
+    budget, domain = oracle.budget.max_evaluations, oracle.domain
+    by_budget = np.inf if budget is None else budget // _BUDGET_PARTS
+    by_space = domain.n_individuals * domain.n_variants // _SPACE_PARTS
+    return int(min(n_samples, max(_MIN_SAMPLES, min(by_budget, by_space))))

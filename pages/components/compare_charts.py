@@ -186,6 +186,7 @@ def _layout(drawn: Drawn, by: str, *, is_log: bool) -> dict[str, Any]:
     layout = theme.chart_layout(f"Individuals found {what}", x_title, "Individuals found", height=HEIGHT)
     layout["separators"] = ".\u202f"
     layout["showlegend"] = False
+    layout["uirevision"] = f"{by} {is_log}"  # a zoom stays while figures come in
     layout["hovermode"] = "closest"
     low, high = _y_range(drawn, is_log=is_log)
     layout["yaxis"] |= {"type": "log" if is_log else "linear", "range": [low, high]}

@@ -180,4 +180,6 @@ def figure_note(comparison: Comparison) -> str:
     n_seeds = max((compared.n_runs for compared in comparison.techniques), default=0)
     if n_seeds < 2:
         return "One run each: the lines say nothing about luck."
+    if any(compared.n_done < compared.n_runs for compared in comparison.techniques):
+        return "Lines are medians over the seeds that have come so far, bands reach from the least to the most found."
     return f"Lines are medians over {wording.counted(n_seeds, 'seed')}, bands reach from the least to the most found."

@@ -33,8 +33,9 @@ NOTES = {
         "The number found is no share: it looks where it already found something. Use an estimate for how often.",
     ),
     "directed": Note(
-        "Finds many start rows where a protected value tips the decision, and grows from each: to people one attribute away for whom "
-        "the scores are predicted, from what such moves did before, to stay on their two sides. It asks the model about two variants only.",
+        "Looks for many people for whom a protected value tips the decision, and grows from each to people who differ in one "
+        "attribute more. What such moves did to the scores before tells which neighbours are likely to be tipped, too; those are "
+        "asked about first, in the two variants that differ only.",
         "For as many pairs as possible from the rows evaluated, with any kind of model; the first choice for a slow one.",
         "What it finds lies around its starts, mostly in attributes that matter little to the model. The number found is no share.",
     ),
@@ -56,7 +57,7 @@ NOTES = {
     ),
     "adf": Note(
         "The first of the gradient searches: as EIDIG, with the slope of the training loss, taken anew after every success.",
-        "To compare with published results; EIDIG finds more for the same rows evaluated.",
+        "To compare with published results; EIDIG usually finds more for the same rows evaluated.",
         "It needs the network's inside. What it finds lies around its start rows, and the number found is no share.",
     ),
     "sg": Note(

@@ -76,9 +76,10 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
         from fairness_engine.command_line.stored_runs import RUNS_KEYS, runs
 
         return runs, RUNS_KEYS
-    from fairness_engine.command_line import searches
+    from fairness_engine.command_line import comparisons, searches
 
     return {
+        "compare": (comparisons.compare, comparisons.COMPARE_KEYS),
         "search": (searches.search, searches.SEARCH_KEYS),
         "estimate": (searches.estimate, searches.ESTIMATE_KEYS),
         "count": (searches.count, searches.COUNT_KEYS),

@@ -38,6 +38,7 @@ def make_parser() -> Parser:
     _add_common(inspect)
     _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
+    _add_compare(commands.add_parser("compare", help="several techniques over several seeds", allow_abbrev=False))
     _add_count(commands.add_parser("count", help="count everyone the model discriminates against", allow_abbrev=False))
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
     return parser
@@ -122,6 +123,12 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--starts", type=_count, metavar="N", help="the technique's setting n_starts")
     group.add_argument("--steps", type=_count, metavar="N", help="the technique's setting n_steps")
+    _add_budget(group)
+    group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the pairs, one row a person")
+    _add_common(parser)
+
+
+def _add_budget(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--start-rows",
         type=_count,
@@ -136,7 +143,31 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--max-seconds", type=_positive, metavar="S", help="stop after so many seconds")
     group.add_argument("--max-found", type=_count, metavar="N", help="stop after so many individuals found")
-    group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the pairs, one row a person")
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the comparison")
+    group.add_argument(
+        "--techniques",
+        type=_names,
+        required=True,
+        metavar="a,b",
+        help=f"some of {', '.join(TECHNIQUES)}; random and data-scan always",
+    )
+    group.add_argument(
+        "--seeds", type=_count, default=5, metavar="N", help="runs of each, with the seeds from --seed on (default 5)"
+    )
+    group.add_argument(
+        "--set",
+        type=_setting_of,
+        action="append",
+        default=[],
+        metavar="TECHNIQUE.NAME=VALUE",
+        help="a setting of one technique",
+    )
+    group.add_argument("--count", action="store_true", help="count all discriminatory individuals as well")
+    _add_budget(group)
     _add_common(parser)
 
 
@@ -236,6 +267,10 @@ def _assignment(text: str, example: str) -> tuple[str, str]:
 
 def _setting(text: str) -> tuple[str, str]:
     return _assignment(text, "n_steps=500")
+
+
+def _setting_of(text: str) -> tuple[str, str]:
+    return _assignment(text, "maft.n_starts=100")
 
 
 def _limit(text: str) -> tuple[str, tuple[float, float]]:

@@ -47,9 +47,9 @@ def search(options: argparse.Namespace) -> Outcome:
     """Search for discriminatory pairs."""
     kind = technique_named(options.technique)
     settings = asdict(make_technique(kind, _settings(options, kind)))
-    budget = _budget(options)
+    budget = read_budget(options)
     assessed = assess(options)
-    config = _config(
+    config = make_config(
         assessed,
         options,
         RunKind.SEARCH,
@@ -58,7 +58,7 @@ def search(options: argparse.Namespace) -> Outcome:
         budget=budget,
         max_starts=options.start_rows,
     )
-    run = _run(assessed, config, options)
+    run = run_one(assessed, config, options)
     n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
     result = {**run_fields(run), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
     text = (
@@ -74,10 +74,10 @@ def estimate(options: argparse.Namespace) -> Outcome:
     """Estimate the share of discriminatory individuals."""
     assessed = assess(options)
     budget = Budget(max_seconds=options.max_seconds) if options.max_seconds else Budget()
-    config = _config(
+    config = make_config(
         assessed, options, RunKind.ESTIMATE, budget=budget, n_samples=options.samples, distribution=options.distribution
     )
-    run = _run(assessed, config, options)
+    run = run_one(assessed, config, options)
     found = assessed.store.results(run.id)
     share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
     result = {**run_fields(run), **share, "distribution": options.distribution, "curve": found.get("share_curve", [])}
@@ -94,7 +94,7 @@ def count(options: argparse.Namespace) -> Outcome:
     """Count all discriminatory individuals of a space that is small enough."""
     assessed = assess(options)
     budget = Budget(None, options.max_seconds) if options.max_seconds else Budget()
-    run = _run(assessed, _config(assessed, options, RunKind.COUNT, budget=budget), options)
+    run = run_one(assessed, make_config(assessed, options, RunKind.COUNT, budget=budget), options)
     found = assessed.store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
     text = f"The count was ended after {run.n_tried:,} individuals, which gives no share; {_why(run)}. Run {run.id}."
     if found["share"] is not None:
@@ -124,19 +124,26 @@ def _settings(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
     return settings
 
 
-def _budget(options: argparse.Namespace) -> Budget:
+def read_budget(options: argparse.Namespace) -> Budget:
+    """The limits that were given; the default when none was."""
     given = (options.max_evaluations, options.max_seconds, options.max_found)
     return Budget(*given) if any(value is not None for value in given) else Budget()
 
 
-def _config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
+def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
+    """A run of what the options assess; ``own`` are further fields of it.
+
+    Raises:
+        InputError: no model, or a scope that cannot be.
+    """
     if assessed.model is None:
         raise ModelError("A model is needed: name it with --model.")
     scope = read_scope(options, assessed.schema)
-    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, seed=options.seed, **own)
+    own = {"seed": options.seed, **own}
+    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, **own)
 
 
-def _run(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> RunRecord:
+def run_one(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> RunRecord:
     """Run to the end; an interrupt cancels and keeps what was found.
 
     Raises:

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "sample_data" / "census_income.csv"
 SCHEMA = ROOT / "sample_data" / "census_income.schema.json"
 MODEL = ROOT / "sample_models" / "census_income_network.keras"
+OTHERS = ",".join(name for name in Schema.read(SCHEMA).names if name not in ("sex",))
 INPUTS = ["--data", str(DATA), "--schema", str(SCHEMA), "--model", str(MODEL)]
 
 
@@ -143,6 +144,48 @@ def test_a_space_that_cannot_be_counted_is_said_so(command: Commands) -> None:
     assert "workclass must not vary" in command.err
 
 
+def test_compare_puts_techniques_side_by_side(command: Commands, workspace: Path) -> None:
+    narrow = ("--protected", "sex", "--limit", "age=40:41", "--limit", "hours_per_week=30:31")
+    options = (
+        "--techniques",
+        "aequitas",
+        "--set",
+        "aequitas.strategy=random",
+        "--seeds",
+        "2",
+        "--max-evaluations",
+        "3000",
+    )
+    result = command.json("compare", *INPUTS, *narrow, *options, "--seed", "7", "--count")
+    assert set(COMMON_KEYS) <= set(result)
+    lines = {line["technique"]: line for line in result["techniques"]}
+    assert list(lines) == ["random", "data-scan", "aequitas"]
+    assert lines["aequitas"]["settings"]["strategy"] == "random"
+    store = RunStore(workspace)
+    runs = [store.run(run_id) for line in lines.values() for run_id in line["run_ids"]]
+    assert {run.config.seed for run in runs} == {7, 8}
+    assert {run.config.comparison for run in runs} == {result["comparison"]}
+    found = sorted(run.n_found for run in runs if run.config.technique == "aequitas")
+    assert lines["aequitas"]["n_found"] == {"median": sum(found) / 2, "low": found[0], "high": found[1], "n": 2}
+    assert lines["random"]["by_evaluations"][-1][0] == 3000
+    (count,) = [
+        run for run in store.runs() if run.config.kind == "count" and run.config.comparison == result["comparison"]
+    ]
+    assert result["n_exact"] == count.n_found > 0
+    assert lines["random"]["share_of_all"]["median"] == lines["random"]["n_found"]["median"] / count.n_found
+    assert result["evaluations"] == sum(run.evaluations for run in runs) + count.evaluations
+    store.close()
+
+
+def test_compare_prints_a_table_and_leaves_out_what_cannot_run(command: Commands) -> None:
+    options = ("--protected", "sex", "--seeds", "1", "--max-evaluations", "2000", "--quiet", "--fixed", OTHERS)
+    assert command("compare", *INPUTS, *options, "--techniques", "aequitas") == 0
+    header, *lines = command.out.splitlines()
+    assert header.split()[:3] == ["technique", "runs", "found"]
+    assert [line.split("  ")[0] for line in lines] == ["Random", "Data scan"]
+    assert command.err.startswith("aequitas: ")
+
+
 def test_inspect_says_what_is_there(command: Commands) -> None:
     result = command.json("inspect", *INPUTS)
     assert (result["rows"], result["columns"], result["rows_used"]) == (5000, 10, 5000)
@@ -249,6 +292,16 @@ def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path)
         (["search", "--data", "x.csv"], "required: --model"),
         (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense"),
         (["search", *INPUTS, "--technique", "guess"], "must be one of random, data-scan, aequitas"),
+        (["compare", *INPUTS], "required: --techniques"),
+        (["compare", *INPUTS, "--techniques", "guess"], "must be one of random, data-scan, aequitas"),
+        (
+            ["compare", *INPUTS, "--techniques", "random", "--set", "n_steps=3"],
+            "must begin with one of random, data-scan and a dot",
+        ),
+        (
+            ["compare", *INPUTS, "--techniques", "random", "--set", "maft.h=3"],
+            "must begin with one of random, data-scan and a dot",
+        ),
         (["search", *INPUTS, "--set", "n_steps"], "must be like n_steps=500"),
         (["search", *INPUTS, "--set", "speed=3"], "has no setting 'speed'"),
         (["search", *INPUTS, "--set", "n_steps=many"], "'n_steps' must be a whole number"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairness_engine.command_line.arguments import make_parser
+from fairness_engine.command_line.comparisons import COMPARE_KEYS
 from fairness_engine.command_line.inspection import INSPECT_KEYS
 from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
 from fairness_engine.command_line.searches import COUNT_KEYS, ESTIMATE_KEYS, SEARCH_KEYS
@@ -17,7 +18,7 @@ from fairness_engine.command_line.stored_runs import RUNS_KEYS
 from fairness_engine.search.registry import TECHNIQUES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SHARED_SECTION = "## Options of `inspect`, `search`, `estimate` and `count`"
+SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate` and `count`"
 
 
 def section(title: str) -> str:
@@ -42,7 +43,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from (option for option in action.option_strings if option.startswith("--"))
 
 
-@pytest.mark.parametrize("command", ["inspect", "search", "estimate", "count"])
+@pytest.mark.parametrize("command", ["inspect", "search", "compare", "estimate", "count"])
 def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
     documented = table_options(SHARED_SECTION)
     if command != "inspect":
@@ -60,7 +61,7 @@ def test_runs_is_documented() -> None:
 
 def test_every_name_of_the_json_is_documented() -> None:
     text = section("## The JSON")
-    for name in (*COMMON_KEYS, *INSPECT_KEYS, *SEARCH_KEYS, *ESTIMATE_KEYS, *COUNT_KEYS, *RUNS_KEYS):
+    for name in (*COMMON_KEYS, *INSPECT_KEYS, *SEARCH_KEYS, *COMPARE_KEYS, *ESTIMATE_KEYS, *COUNT_KEYS, *RUNS_KEYS):
         assert f"`{name}`" in text, name
 
 

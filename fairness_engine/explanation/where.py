@@ -29,7 +29,9 @@ _MIN_ROWS = 4_000
 _EVALUATIONS = 200_000
 _MAX_EVALUATIONS = 4_000_000
 _FEWEST_ROWS = 20
-_BLOCK_ROWS = 256
+_MAX_BLOCK_ROWS = 4096
+_BLOCK_SECONDS = 0.1
+"""Rows are tested in blocks that grow while they take less: a slow model loses little when the time is up."""
 
 
 @dataclass(frozen=True)
@@ -215,10 +217,14 @@ def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) 
     first.test(wanted[:1])  # what a first call costs once, such as compiling, takes nothing from the time
     oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants, max_seconds))
     verdicts: list[BoolArray] = []
+    done, size = 0, _FEWEST_ROWS
     try:
-        while len(verdicts) * _BLOCK_ROWS < len(wanted):
-            start = len(verdicts) * _BLOCK_ROWS
-            verdicts.append(oracle.test(wanted[start : start + _BLOCK_ROWS]))
+        while done < len(wanted):
+            before = time.perf_counter()
+            verdicts.append(oracle.test(wanted[done : done + size]))
+            done += size
+            if time.perf_counter() - before < _BLOCK_SECONDS:
+                size = min(2 * size, _MAX_BLOCK_ROWS)
     except SearchStopped:
         pass  # what was tested until now is what there is
     known = np.concatenate(verdicts) if verdicts else np.zeros(0, dtype=bool)

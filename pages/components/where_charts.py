@@ -135,10 +135,10 @@ def _step(found: Where, position: int, domain: Domain) -> str:
 
 def _box_text(found: Where, position: int) -> str:
     node = found.nodes[position]
-    if node.share is None:
-        return "no row"
+    if not node.n_hits:
+        return f"none of {wording.counted(node.n, 'row')}"
     mark = f"{theme.DISCRIMINATORY.symbol} " if position in found.flagged else ""
-    return f"{mark}{wording.share(node.share)} of {wording.counted(node.n, 'row')}"
+    return f"{mark}{wording.share(node.n_hits / node.n)} of {wording.counted(node.n, 'row')}"
 
 
 def clicked_leaf(found: Where, points: Sequence[Mapping[str, Any]]) -> int | None:

@@ -34,7 +34,8 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
     runs = [
         run
         for run in state.store().runs(review.id)
-        if run.config.kind == "search" and run.n_found and run.config.schema == review.schema
+        if run.config.kind == "search" and run.n_found
+        if (run.config.schema, run.config.scope) == (review.schema, review.scope)
     ]
     if not runs:
         return None

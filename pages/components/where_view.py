@@ -79,17 +79,19 @@ def summary(found: Where, domain: Domain) -> list[str]:
     """What was found, in plain sentences, not escaped; every share is of the rows that the groups were not learnt on."""
     root, rows = found.root, ROWS[found.distribution]
     names = wording.listed([domain.schema.inputs[i].name for i in domain.protected.tolist()])
+    gap = domain.scope.score_gap
+    changes = f"the score moves by more than {gap:g}" if gap > 0 else "the decision changes"
     if not root.n_hits:
         n_hits, n = root.n_learnt_hits, root.n + root.n_learnt
         if n_hits:
             return [f"Too few to say where: {n_hits} of {wording.count(n)} {rows} tested are discriminatory."]
         bound = wording.share(interval(0, n)[1])
         return [
-            f"None found among {wording.counted(n, 'row')} tested ({rows}): no decision changes when nothing but {names} changes. "
+            f"None found among {wording.counted(n, 'row')} tested ({rows}): for nobody {changes} when nothing but {names} changes. "
             f"At 95 % confidence the share is below {bound}."
         ]
     share = wording.share(root.share or 0.0, *root.interval)
-    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} the decision changes when nothing but {names} changes."]
+    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} {changes} when nothing but {names} changes."]
     if len(found.leaves) == 1:
         return [*texts, "No condition on the other attributes tells for whom: the share is much the same everywhere."]
     hits, part = found.coverage

@@ -15,6 +15,7 @@ import said
 from said import OpenApp
 
 import run_cases
+from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import FitError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Pairs
@@ -66,11 +67,20 @@ def test_the_summary_names_what_every_share_is_of() -> None:
 def test_none_found_says_what_may_still_be() -> None:
     (text,) = where_view.summary(nobody(), pair_cases.domain())
     assert text == (
-        "None found among 600 rows tested (rows of the data): no decision changes when nothing but sex and race changes. "
+        "None found among 600 rows tested (rows of the data): for nobody the decision changes when nothing but sex and race changes. "
         "At 95 % confidence the share is below 0.50 %."
     )
     (few,) = where_view.summary(nobody(2), pair_cases.domain())
     assert few == "Too few to say where: 2 of 600 rows of the data tested are discriminatory."
+
+
+def test_with_a_score_gap_it_is_the_score_that_moves() -> None:
+    domain = Domain(pair_cases.schema(), Scope(("sex",), score_gap=0.1))
+    assert "of rows of the data the score moves by more than 0.1 when" in where_view.summary(groups(), domain)[0]
+    assert (
+        "for nobody the score moves by more than 0.1 when nothing but sex changes"
+        in where_view.summary(nobody(), domain)[0]
+    )
 
 
 def test_a_share_that_is_the_same_everywhere_is_said_so() -> None:
@@ -123,6 +133,7 @@ def test_the_picture_tells_by_hatch_and_text_and_holds_no_markup() -> None:
     (bars,) = figure.data
     assert list(bars.marker.pattern.shape) == ["", "", "", "/", ""]
     assert bars.text[3] == "age at most 45<br>▲ 50 % of 120 rows"
+    assert bars.text[1].endswith("<br>none of 100 rows")
     texts = "".join([*bars.text, *bars.customdata]).replace("<br>", "")
     assert "<" not in texts
     frame = figure.layout.shapes[0]

@@ -54,6 +54,11 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
         sentences.append(
             f"The outputs range {low:.3g} to {high:.3g} and are no probabilities. Set the decision threshold under Scope."
         )
+    if card.output["kind"] == Output.LABEL:
+        sentences.append(
+            "The model gives labels without scores, so there is no threshold or score gap to set, and searches that follow slopes see "
+            "little. Use a version of it that gives probabilities, if there is one."
+        )
     if card.n_classes > 2:
         sentences.append(
             f"The model decides between {card.n_classes} classes ({', '.join(card.classes[:6])}): choose which of them is "

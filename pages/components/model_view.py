@@ -174,6 +174,10 @@ def show_facts(card: Mapping[str, Any], schema: Schema) -> None:
     if "is_deterministic" in card:
         same = bool(card["is_deterministic"])
         lines.append(f"{_mark(same)} {'Gives' if same else 'Does not give'} the same answer to the same row")
+    if "has_gradient" in card:
+        has = bool(card["has_gradient"])
+        rest = "" if has else ": ADF and EIDIG, which follow it, are not possible; MAFT estimates one"
+        lines.append(f"{_mark(has)} {'Has' if has else 'Has no'} true gradient by the columns{rest}")
     st.markdown("**What the model does**")
     st.markdown("  \n".join(lines))
     if used and not any(used.values()):

@@ -116,6 +116,12 @@ def test_the_card_says_whether_the_model_has_a_gradient():
             "between 3 classes.*choose which of them is favourable",
         ),
         (
+            lambda rows: (share(rows) > 0.5).astype(float),
+            None,
+            {"output": Output.LABEL},
+            "labels without scores.*Use a version of it that gives probabilities",
+        ),
+        (
             lambda rows: rows[:, 2] / 9,
             np.repeat(np.array([0, 1]), [400, 200]),
             {},

@@ -51,6 +51,7 @@ def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     text = said.text_of(app)
     assert "Takes **age**" in text
     assert "Gives the same answer to the same row" in text
+    assert "true gradient by the columns" in text
     assert "protections on" in " ".join(expander.label for expander in app.expander)
     table = app.dataframe[len(app.dataframe) - 1].value
     assert table["Input"].tolist()[0] == "1. checking_account"

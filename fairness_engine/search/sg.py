@@ -107,7 +107,10 @@ class Sg:
 
     @staticmethod
     def warm_up() -> None:
-        """Compile or load this technique's loops."""
+        """Compile or load this technique's loops and libraries; their first import takes a second or more."""
+        import lime.lime_tabular  # noqa: F401
+        import z3  # noqa: F401
+
         from fairness_engine.search.symbolic import kernels
 
         kernels.warm_up()

@@ -84,7 +84,9 @@ class SgShared:
 
     @staticmethod
     def warm_up() -> None:
-        """Compile or load this technique's loops."""
+        """Compile or load this technique's loops and libraries; their first import takes a second or more."""
+        import lime.lime_tabular  # noqa: F401
+
         from fairness_engine.search.symbolic import kernels
 
         kernels.warm_up()

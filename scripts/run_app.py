@@ -130,8 +130,12 @@ def start_waiting_runs() -> None:
     from fairness_engine.runs.launch import start_queued
     from fairness_engine.runs.store import RunStore
 
-    with contextlib.suppress(RunError):  # a store that cannot be used is said on every page
-        start_queued(RunStore(Path(os.environ["EVENHAND_WORKSPACE"]), os.environ.get("EVENHAND_DATABASE_URL")))
+    workspace, url = Path(os.environ["EVENHAND_WORKSPACE"]), os.environ.get("EVENHAND_DATABASE_URL")
+    if url is None and not (workspace / "evenhand.db").exists():
+        return  # nothing waits in a new workspace
+    # a store that cannot be used is said on every page
+    with contextlib.suppress(RunError), contextlib.closing(RunStore(workspace, url)) as store:
+        start_queued(store)
 
 
 def preload() -> None:

@@ -53,5 +53,5 @@ class KnownIndividuals:
 
 def expected_individuals(budget: Budget, domain: Domain) -> int:
     """How many individuals the budget can pay for, within reason: the table grows when this was too few."""
-    by_budget = (budget.max_evaluations or 0) / domain.n_variants
+    by_budget = (budget.max_evaluations or 0) / 2  # a pair of variants is the least that a test evaluates
     return int(min(by_budget, domain.n_individuals, _MAX_EXPECTED))

@@ -295,3 +295,108 @@ def test_no_question_exceeds_the_budget(ask: str) -> None:
     assert 97 <= oracle.evaluations <= 100
     oracle.take_found()
     assert oracle.model.predictor.n_rows_asked == oracle.evaluations + 2 * oracle.n_found
+
+
+def test_a_pair_tested_in_turn_pays_for_the_second_variant_only_where_the_first_holds() -> None:
+    """Women with 3 to 6 hours under 26 get class 0, and so do men without wealth: counted by hand."""
+    model, domain = function_model(biased_score), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    rows = all_individuals(domain)
+    zeros = np.zeros(len(rows), dtype=np.int64)
+    pair = np.stack([zeros, zeros + 1], axis=1)
+    leads = oracle.probe_alike(rows, pair, pair)  # a woman should be refused, a man accepted
+    woman = biased_score(domain.with_variant(rows, zeros)) - 0.5
+    man = biased_score(domain.with_variant(rows, zeros + 1)) - 0.5
+    holds = woman <= 0
+    assert oracle.evaluations == len(rows) + int(holds.sum()) == model.predictor.n_rows_asked
+    assert leads.leads[:, 0] == pytest.approx(-woman)
+    assert np.isnan(leads.leads[~holds, 1]).all()
+    assert leads.leads[holds, 1] == pytest.approx(man[holds])
+    assert (leads.is_discriminatory == (holds & (man > 0))).all()
+    assert (oracle.n_tried, oracle.n_partly) == (1500, int((~holds).sum()))
+    assert not oracle.is_exhausted
+    again = oracle.probe_alike(rows, pair[:, ::-1], pair[:, ::-1])
+    assert not len(again.fresh)
+    oracle.probe(rows)  # the others are tested in full, nobody is counted twice
+    assert (oracle.n_tried, oracle.n_partly) == (1500, 0)
+    assert oracle.is_exhausted
+    pairs = oracle.take_found()
+    assert {int(k) for k in domain.keys(pairs.first)} == true_keys(model, domain)
+    assert len(pairs) == len(true_keys(model, domain))
+
+
+def test_a_pair_tested_in_turn_with_more_variants_stays_open_for_the_others() -> None:
+    domain = small_domain(("sex", "job"))
+    oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
+    rows = all_individuals(domain)
+    pair = np.tile([0, 1], (len(rows), 1))  # two jobs of women: never a difference
+    assert not oracle.probe_alike(rows, pair, pair).is_discriminatory.any()
+    assert (oracle.n_tried, oracle.n_partly) == (500, 500)
+    assert oracle.probe(rows).is_discriminatory.sum() == len(true_keys(oracle.model, domain))
+    assert (oracle.n_tried, oracle.n_partly) == (500, 0)
+
+
+def test_a_score_gap_is_tested_with_both_variants_and_leads_say_by_how_much_it_is_exceeded() -> None:
+    domain = small_domain(score_gap=0.15)
+    oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
+    rows = all_individuals(domain)
+    pair = np.tile([0, 1], (len(rows), 1))
+    probe = oracle.probe_alike(rows, pair, pair)
+    difference = np.abs(np.subtract(*(biased_score(domain.with_variant(rows, pair[:, i])) for i in (0, 1))))
+    assert probe.leads == pytest.approx(np.column_stack([difference, difference]) - 0.15)
+    assert (probe.is_discriminatory == (difference > 0.15)).all()
+    assert oracle.evaluations == 2 * len(rows)
+    widest = Oracle(function_model(biased_score), domain, Budget(10**6)).probe_widest(rows, 0.0)
+    assert (widest.is_discriminatory == (difference > 0.15)).all()
+    assert widest.leads[widest.is_discriminatory] == pytest.approx(probe.leads[widest.is_discriminatory])
+
+
+@pytest.mark.parametrize("protected", [("sex",), ("sex", "job")])
+def test_the_widest_pair_and_its_leads(protected: tuple[str, ...]) -> None:
+    domain = small_domain(protected)
+    oracle = Oracle(function_model(biased_score), domain, Budget(10**6))
+    rows = all_individuals(domain)
+    probe = oracle.probe_widest(rows)
+    found = np.flatnonzero(probe.is_discriminatory)
+    assert {int(k) for k in domain.keys(rows[found])} == true_keys(oracle.model, domain)
+    for i in (0, 1):
+        scores = biased_score(domain.with_variant(rows[found], probe.variants[found, i]))
+        assert ((scores > 0.5) == probe.classes[found, i]).all()
+        assert probe.leads[found, i] == pytest.approx(np.abs(scores - 0.5))
+    assert np.isnan(np.delete(probe.leads, found, axis=0)).all()
+
+
+def test_rows_out_of_reach_are_passed_over_after_one_evaluation_and_stay_open() -> None:
+    model, domain = function_model(biased_score), small_domain(("sex", "job"))
+    oracle = Oracle(model, domain, Budget(10**6))
+    rows = all_individuals(domain)
+    first = np.abs(biased_score(domain.with_variant(rows, np.zeros(len(rows), dtype=np.int64))) - 0.5)
+    near = first <= 0.35
+    assert 0 < near.sum() < len(rows)
+    probe = oracle.probe_widest(rows, 0.35)
+    assert oracle.evaluations == len(rows) + 5 * int(near.sum()) == model.predictor.n_rows_asked
+    assert (oracle.n_tried, oracle.n_partly) == (500, int((~near).sum()))
+    expected = np.isin(domain.keys(rows), np.array(sorted(true_keys(model, domain)), dtype=np.uint64))
+    assert (probe.is_discriminatory == (near & expected)).all()
+    assert (oracle.probe_widest(rows).is_discriminatory == expected).all()
+    assert (oracle.n_tried, oracle.n_partly) == (500, 0)
+
+
+def test_leads_of_several_classes_are_over_the_best_other_one() -> None:
+    def scores(rows: np.ndarray) -> np.ndarray:
+        return np.column_stack([rows[:, 3], rows[:, 2] - 18 + 2 * rows[:, 0], 4 + rows[:, 1] * rows[:, 0]]) / 10
+
+    model, domain = function_model(scores, n_scores=3), small_domain()
+    oracle = Oracle(model, domain, Budget(10**6))
+    rows = all_individuals(domain)
+    probe = oracle.probe_widest(rows)
+    found = np.flatnonzero(probe.is_discriminatory)
+    assert {int(k) for k in domain.keys(rows[found])} == true_keys(model, domain)
+    again = Oracle(model, domain, Budget(10**6)).probe_alike(rows[found], probe.variants[found], probe.classes[found])
+    for i in (0, 1):
+        values = np.sort(scores(domain.with_variant(rows[found], probe.variants[found, i])), axis=1)
+        assert probe.leads[found, i] == pytest.approx(values[:, 2] - values[:, 1])
+    firm = (probe.leads[found] > 0).all(axis=1)
+    assert firm.any()
+    assert again.is_discriminatory[firm].all()
+    assert again.leads[firm] == pytest.approx(probe.leads[found][firm])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _MIN_ROWS, _MAX_ROWS = 128, 4096
 """Rows that one search for starts takes."""
+_N_LOOKS = 8
+"""What the share for starts has come to is spent again in about so many looks, so that looks become larger and fewer."""
 _MAX_BARREN = 1000
 """Searches for starts in a row that met known people only, after which the domain counts as searched."""
 
@@ -78,7 +80,7 @@ class Directed:
         unit="moves",
     )
     n_kept: int = setting(
-        16,
+        8,
         "People of a start from which it grows: the latest found.",
         label="People kept",
         minimum=1,
@@ -132,7 +134,7 @@ class _Source:
         """Test rows for starts, as many as the share allows; when nothing grows, more and more. Was anybody tested?"""
         oracle, n_variants = self._oracle, self._oracle.domain.n_variants
         before = oracle.evaluations
-        n = int(np.clip((share * before - self.evaluations) / n_variants, _MIN_ROWS, _MAX_ROWS))
+        n = int(np.clip(share * before / (_N_LOOKS * n_variants), _MIN_ROWS, _MAX_ROWS))
         self._n_idle = min(2 * self._n_idle, _MAX_ROWS) if growth.is_idle else _MIN_ROWS
         rows = self._next(max(n, self._n_idle) if growth.is_idle else n)
         probe = oracle.probe_widest(rows, np.inf if self._is_thorough else growth.reach)

@@ -18,9 +18,12 @@ from fairness_engine.search.directed_moves import Moves
 from fairness_engine.variants import Leads
 
 _FIRST_CAPACITY = 256
-_MIN_TURNS = 256
+_MIN_TURNS, _STEP_PART = 256, 32
+"""Turns of the first steps; later a 32nd of the evaluations so far: steps become larger and fewer as more is learnt."""
 _TURNS_A_START = 4
-"""Turns of one start in one step, while there are few: more would be proposed before anything is learnt from the first."""
+"""Turns of one start in one step: its people are at hand then, and not too much is proposed before anything is learnt from it."""
+_MISS_PART, _MAX_MISS = 16, 64
+"""A turn without a child counts as more: a 16th of the start's turns so far, at most 64. So it is asked less and less often."""
 _IDLE_SHARE = 0.05
 """Below this share of turns with a child, growing pauses for new starts."""
 _REACH_STARTS, _REACH_QUANTILE = 50, 0.95
@@ -109,9 +112,11 @@ class Growth:
             n_choices, caution: as the settings of ``Directed``.
             rng: the source of chance.
         """
-        turns = self._turns(min(batch, max(_MIN_TURNS, _TURNS_A_START * self.n_starts)))
+        turns = self._turns(int(np.clip(oracle.evaluations // _STEP_PART, min(batch, _MIN_TURNS), batch)))
         children = self._propose(turns, n_choices, caution, rng, oracle.known)
         self.is_idle = len(children.starts) < _IDLE_SHARE * len(turns)
+        n_misses = np.bincount(turns, minlength=self.n_starts) - np.bincount(children.starts, minlength=self.n_starts)
+        self.n_turns[: self.n_starts] += np.minimum(self.n_turns[: self.n_starts] // _MISS_PART, _MAX_MISS) * n_misses
         # the variant that is likelier to change comes first
         variants = np.take_along_axis(self.variants[children.starts], children.order, axis=1)
         classes = np.take_along_axis(self.classes[children.starts], children.order, axis=1)
@@ -155,14 +160,15 @@ class Growth:
         )
 
     def _turns(self, n_turns: int) -> IntArray:
-        """Which starts have a turn ``(n_turns,)`` or fewer: those with the fewest so far, in order of their number."""
+        """Which starts have turns, ``(n_turns,)`` or fewer: those with the fewest so far, several each."""
         n_ever = self.n_ever[: self.n_starts]
         able = np.flatnonzero(n_ever <= self._max_shares * max(1.0, n_ever.mean()))
-        if len(able) > n_turns:
-            able = able[np.sort(np.argpartition(self.n_turns[able], n_turns)[:n_turns])]
-        turns = np.repeat(able, n_turns // len(able))
-        self.n_turns[able] += n_turns // len(able)
-        return turns
+        n_each = min(n_turns, max(_TURNS_A_START, n_turns // len(able)))
+        n_chosen = n_turns // n_each
+        if len(able) > n_chosen:
+            able = able[np.sort(np.argpartition(self.n_turns[able], n_chosen)[:n_chosen])]
+        self.n_turns[able] += n_each
+        return np.repeat(able, n_each)
 
 
 def warm_up() -> None:

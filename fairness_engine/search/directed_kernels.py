@@ -102,7 +102,7 @@ def propose_children(turns, seed, choice, starts, moves, lessons, space, known, 
     return n_done
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _choose_move(rows, i, leads, state, choice, moves, lessons, space, scratch):  # type: ignore[no-untyped-def]
     """A move of person ``i``: any of the safe ones of the first column, in random order, that has some; else the safest.
 
@@ -138,7 +138,7 @@ def _choose_move(rows, i, leads, state, choice, moves, lessons, space, scratch):
     return kind, columns[best_p], value, np.int64(second < first)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _predict_moves(rows, i, leads, p, caution, moves, lessons, space, scratch):  # type: ignore[no-untyped-def]
     """How many deviations above 0 the smaller lead is predicted to be after each move of one column, into ``scratch``.
 
@@ -156,9 +156,12 @@ def _predict_moves(rows, i, leads, p, caution, moves, lessons, space, scratch): 
     if goes_anywhere:
         begin += digit * n
     n_safe = 0
+    changes_first, changes_second = lessons[0, begin : begin + n], lessons[1, begin : begin + n]
+    inverse_first, inverse_second = lessons[2, begin : begin + n], lessons[3, begin : begin + n]
     for k in range(n):
-        m = begin + k
-        scratch[k] = min((first + lessons[0, m]) * lessons[2, m], (second + lessons[1, m]) * lessons[3, m])
+        one = (first + changes_first[k]) * inverse_first[k]
+        two = (second + changes_second[k]) * inverse_second[k]
+        scratch[k] = one if one < two else two
         n_safe += scratch[k] >= caution
     if goes_anywhere:
         n_safe -= scratch[digit] >= caution
@@ -172,7 +175,7 @@ def _predict_moves(rows, i, leads, p, caution, moves, lessons, space, scratch): 
     return n, n_safe
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _nth_safe(scratch, caution, n):  # type: ignore[no-untyped-def]
     """Position of the n-th safe move."""
     k = 0
@@ -182,7 +185,7 @@ def _nth_safe(scratch, caution, n):  # type: ignore[no-untyped-def]
     return k
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _move(rows, i, p, k, moves, space):  # type: ignore[no-untyped-def]
     """Kind and new value of the k-th move of one column."""
     columns, n_values, first_kind = moves

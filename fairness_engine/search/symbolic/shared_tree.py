@@ -33,7 +33,7 @@ class SharedTree:
         columns = np.where(tree.children_left < 0, -1, tree.feature).astype(np.int64)
         self._tree = (
             columns,
-            tree.threshold,
+            np.ascontiguousarray(tree.threshold),  # a column of a table, which the loops were not compiled for
             tree.children_left.astype(np.int64),
             tree.children_right.astype(np.int64),
         )

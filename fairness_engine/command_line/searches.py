@@ -37,6 +37,7 @@ SEARCH_KEYS = (
     "diversity",
     "plausibility",
     "group_score",
+    "split",
     "notes",
 )
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
@@ -196,5 +197,6 @@ def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
         "diversity": results.get("diversity"),
         "plausibility": results.get("plausibility"),
         "group_score": results.get("group_score"),
+        "split": results.get("split"),
         "notes": _notes(results),
     }

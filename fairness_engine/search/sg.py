@@ -58,7 +58,7 @@ class Sg:
 
     n_samples: int = setting(
         5000,
-        "Rows of one neighbourhood, each evaluated.",
+        "Rows of one neighbourhood, each evaluated; fewer where the budget or the space is small.",
         label="LIME samples",
         minimum=10,
         maximum=100_000,

@@ -74,14 +74,14 @@ def _choice(review_id: str, pairs: Pairs, learned: float) -> PlausibleOnly:
         default,
         _SLIDER_STEP,
         format="%.1f %%",
-        key=f"pair_filter_{review_id}_distance_{default}",
+        key=f"plausible_{review_id}_distance_{default}",
         help=wording.explain("distance to the data"),
         persist_state="session",
     )
     hides_unseen = st.toggle(
         "Leave out values that never occur together",
         True,
-        key=f"pair_filter_{review_id}_unseen",
+        key=f"plausible_{review_id}_unseen",
         help="Such as “Husband” and “Never married”: no row of the data has both, though 10 or more would by chance.",
         persist_state="session",
     )
@@ -126,13 +126,13 @@ def say_unmeasured(pairs: Pairs, positions: IntArray, *, is_active: bool) -> Non
     n = int(np.isnan(pairs.distance[positions]).sum())
     if n:
         was = "was" if n == 1 else "were"
-        when = "not measured yet" if is_active else "not measured, for the run ended before"
+        when = "not measured yet" if is_active else "not measured"
         rest = "it is listed" if n == 1 else "they are listed"
         st.caption(f"{wording.counted(n, 'pair')} {was} {when}; {rest} with the others.")
 
 
 def _switch(review_id: str) -> str:
-    return f"pair_filter_{review_id}_plausible"
+    return f"plausible_{review_id}"
 
 
 def _set_switch(review_id: str, is_on: bool) -> None:

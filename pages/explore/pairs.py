@@ -56,6 +56,7 @@ def browse(review, run, domain, pairs) -> None:
         pair_downloads.draw(store, run, domain, pairs, positions, names)
     if only and not only_pinned:
         plausible_filter.say_hidden(review.id, len(matching), int(is_hidden.sum()), only, is_on=is_on)
+    if not only_pinned:
         plausible_filter.say_unmeasured(pairs, positions, is_active=run.is_active)
     if not len(positions):
         st.info(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from driver import AppPage, AppServer
 from playwright.sync_api import expect
@@ -139,16 +140,47 @@ def test_a_run_goes_on_while_the_server_is_killed(fresh_server: AppServer, open_
     tab.expect_text("■ Stopped")
 
 
+def plausible(store: RunStore, run: RunRecord) -> np.ndarray:
+    """Positions of the pairs that the list shows at first."""
+    pairs, limit = store.pairs(run.id), store.results(run.id)["plausibility"]["limit"]
+    return np.flatnonzero((pairs.distance <= limit) & (pairs.n_unseen == 0))
+
+
+def test_implausible_pairs_are_hidden_until_they_are_asked_for(app: AppPage, store: RunStore) -> None:
+    run = next(run for run in store.runs() if run.config.technique == "aequitas" and run.state == "finished")
+    shown = plausible(store, run)
+    hidden = np.setdiff1d(np.arange(store.n_pairs(run.id)), shown)
+    app.goto("pairs", review=str(run.review_id), run=run.id)
+    app.expect_text(f"Pair {shown[0] + 1}")
+    app.expect_text(re.compile(rf"{spaced(len(hidden))} of {spaced(run.n_found)} pairs are hidden as implausible"))
+    app.expect_text("Could they exist?")
+    app.expect_text("All values lie in the ranges of the review.")
+    app.screenshot("pairs-plausible")
+    app.click_button("Show them")
+    app.expect_text(re.compile(rf"{spaced(len(hidden))} of {spaced(run.n_found)} pairs are implausible and listed"))
+    app.click_button("Hide them")
+    app.goto("pairs", review=str(run.review_id), run=run.id, pair=str(hidden[0] + 1))
+    app.expect_text(f"Pair {hidden[0] + 1} is open but not in the list, for it is implausible.")
+    app.expect_text("further than 99 % of real people are from each other")
+    app.expect_no_exception()
+
+
+def spaced(n: int) -> str:
+    """A count as pages write it, as a pattern."""
+    return re.sub(r"(?<=\d)(?=(\d{3})+$)", r"\\s", str(n))
+
+
 def test_a_pair_is_chosen_changed_and_made_plain(app: AppPage, store: RunStore) -> None:
     run = next(run for run in store.runs() if run.config.technique == "aequitas" and run.state == "finished")
     app.goto("pairs", review=str(run.review_id), run=run.id)
+    position = int(plausible(store, run)[4])
     table = app.page.get_by_test_id("stDataFrame").first.locator(".dvn-scroller").first
     table.click(position={"x": 16, "y": 35 + 35 * 4 + 17})
-    app.expect_text("Pair 5")
+    app.expect_text(f"Pair {position + 1}")
     app.wait_until_at_rest()
-    assert "pair=5" in app.query()
+    assert f"pair={position + 1}" in app.query()
     domain = Domain(run.config.schema, run.config.scope)
-    row = store.pairs(run.id, limit=1, offset=4).first[0]
+    row = store.pairs(run.id, limit=1, offset=position).first[0]
     age = int(row[domain.schema.index("age")])
     app.choose("Change a value", "hours_per_week")
     app.choose("Change a value", "age")
@@ -173,7 +205,9 @@ def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
     assert lines[0][:2] == ["pair", "side"]
     assert len(lines) == 1 + 2 * run.n_found
     first, second = lines[1], lines[2]
-    protected = {lines[0].index("sex"), lines[0].index("race")}
-    assert {i for i in range(2, len(first) - 2) if first[i] != second[i]} <= protected
-    assert first[-1] != second[-1]
+    protected, score = {lines[0].index("sex"), lines[0].index("race")}, lines[0].index("score")
+    assert {i for i in range(2, score) if first[i] != second[i]} <= protected
+    assert first[score + 1] != second[score + 1]
+    assert lines[0][score + 2 :] == ["distance", "n_unseen"]
+    assert {(line[-2], line[-1]) for line in lines[1:]} == {("0.0", "0")}, "a data scan tests people of the data"
     app.expect_no_exception()

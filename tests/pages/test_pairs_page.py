@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import said
 from said import OpenApp
@@ -28,9 +31,15 @@ def finished(workspace: Path) -> Iterator[Finished]:
     state.evaluator().close()
 
 
-def open_pairs(open_app: OpenApp, finished: Finished, **query: str) -> AppTest:
-    """The page on the run that found most."""
-    return open_app(PAIRS, **{"review": finished.review.id, "run": finished.searches[-1].id, **query})
+def open_pairs(open_app: OpenApp, finished: Finished, *, shows_all: bool = True, **query: str) -> AppTest:
+    """The page on the run that found most; implausible pairs are listed too, unless told otherwise."""
+    app = open_app(PAIRS, **{"review": finished.review.id, "run": finished.searches[-1].id, **query})
+    if shows_all:
+        app.button(key="show_implausible").click().run()
+        if "pair" not in query:  # the first pair of the whole list, not of the plausible ones
+            del app.query_params["pair"]
+            app.run()
+    return app
 
 
 def card_of(app: AppTest) -> str:
@@ -62,6 +71,99 @@ def test_the_table_lists_the_pairs_and_the_first_is_open(open_app: OpenApp, fini
     assert "Person A" in html
     assert "≠" in html
     assert "○ &lt;=50K" in html
+
+
+def is_implausible(workspace: Path, finished: Finished) -> np.ndarray:
+    """Which pairs of the run that found most are too far from the data, or have unseen values."""
+    store, run = RunStore(workspace), finished.searches[-1]
+    pairs, limit = store.pairs(run.id), store.results(run.id)["plausibility"]["limit"]
+    return np.asarray((pairs.distance > limit) | (pairs.n_unseen > 0))
+
+
+def test_implausible_pairs_are_hidden_at_first_and_counted(
+    open_app: OpenApp, finished: Finished, workspace: Path
+) -> None:
+    hidden = is_implausible(workspace, finished)
+    assert 0 < hidden.sum() < len(hidden), "the sample has both kinds"
+    app = open_pairs(open_app, finished, shows_all=False)
+    assert said.errors_of(app) == []
+    assert app.dataframe[0].value["Pair"].tolist() == (np.flatnonzero(~hidden) + 1).tolist()
+    assert f"{hidden.sum()} of {len(hidden)} pairs are hidden as implausible: further from the data than 99 %" in plain(
+        app
+    )
+    app.button(key="show_implausible").click().run()
+    assert len(app.dataframe[0].value) == len(hidden)
+    assert f"{hidden.sum()} of {len(hidden)} pairs are implausible and listed" in plain(app)
+    app.button(key="show_implausible").click().run()
+    assert len(app.dataframe[0].value) == (~hidden).sum()
+
+
+def test_a_link_to_an_implausible_pair_opens_it(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    first = int(np.flatnonzero(is_implausible(workspace, finished))[0])
+    app = open_pairs(open_app, finished, shows_all=False, pair=str(first + 1))
+    assert app.subheader[0].value == f"Pair {first + 1}"
+    assert f"Pair {first + 1} is open but not in the list, for it is implausible." in plain(app)
+    assert "further than 99 % of real people are from each other" in plain(app)
+    assert first + 1 not in app.dataframe[0].value["Pair"].tolist()
+
+
+def test_a_pinned_pair_is_listed_however_implausible(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    first = int(np.flatnonzero(is_implausible(workspace, finished))[0])
+    RunStore(workspace).set_pin(finished.review.id, finished.searches[-1].id, first, "")
+    app = open_pairs(open_app, finished, shows_all=False)
+    app.toggle(key="only_pinned").set_value(True).run()
+    assert said.errors_of(app) == []
+    assert app.dataframe[0].value["Pair"].tolist() == [first + 1]
+
+
+def test_the_limits_can_be_moved_until_nothing_is_left(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    run = finished.searches[-1]
+    distance = RunStore(workspace).pairs(run.id).distance
+    app = open_pairs(open_app, finished, shows_all=False)
+    app.toggle(key=f"plausible_{finished.review.id}_unseen").set_value(False)
+    slider = next(slider for slider in app.slider if slider.label == "Largest distance to the data")
+    slider.set_value(5.0).run()
+    assert said.errors_of(app) == []
+    assert len(app.dataframe[0].value) == (distance <= 0.05).sum()
+    assert "hidden as implausible: further than 5.0 % from the data." in plain(app)
+    slider = next(slider for slider in app.slider if slider.label == "Largest distance to the data")
+    slider.set_value(0.0).run()
+    if (distance > 0).all():
+        assert "No plausible pair is left." in plain(app)
+    else:
+        assert len(app.dataframe[0].value) == (distance == 0).sum()
+
+
+def test_pairs_of_an_earlier_version_are_all_listed(open_app: OpenApp, finished: Finished, workspace: Path) -> None:
+    store, run = RunStore(workspace), finished.searches[-1]
+    for part in store.parts(run.id):
+        file = store.run_folder(run.id) / part.file
+        pq.write_table(pq.read_table(file).drop_columns(["distance", "n_unseen"]), file)
+    app = open_pairs(open_app, finished, shows_all=False)
+    assert said.errors_of(app) == []
+    assert len(app.dataframe[0].value) == run.n_found
+    assert f"{run.n_found} pairs were not measured; they are listed with the others." in plain(app)
+
+
+def test_the_card_says_how_the_nearest_real_person_differs(
+    open_app: OpenApp, finished: Finished, workspace: Path
+) -> None:
+    run = finished.searches[-1]
+    config, pair = run.config, RunStore(workspace).pairs(run.id, limit=1)
+    key = (config.data_id, config.model_id, config.schema, config.scope)
+    app = open_pairs(open_app, finished, pair="1")
+    known = state.evaluator().plausible(*key, pair.first[0])
+    assert known.distance == pair.distance[0] > 0
+    for index in known.differs:
+        column = config.schema.inputs[index]
+        before, after = column.text(pair.first[0, index]), column.text(known.neighbour[index])
+        assert f"{column.name} {after} instead of {before}" in plain(app)
+    assert "All values lie in the ranges of the review." in plain(app)
+
+
+def plain(app: AppTest) -> str:
+    """What the page says, with ordinary blanks in numbers."""
+    return said.text_of(app).replace("\u202f", "")
 
 
 def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, finished: Finished) -> None:
@@ -165,14 +267,19 @@ def test_a_pin_keeps_its_note(open_app: OpenApp, finished: Finished, workspace: 
     assert RunStore(workspace).pins(finished.review.id) == []
 
 
-def test_the_saved_file_is_the_command_lines(finished: Finished, workspace: Path, tmp_path: Path) -> None:
+def test_the_saved_file_is_the_command_lines_with_the_plausibility(
+    finished: Finished, workspace: Path, tmp_path: Path
+) -> None:
     from pages.components.pair_export import pairs_csv
 
     store, run = RunStore(workspace), finished.searches[-1]
     write_pairs_csv(tmp_path / "pairs.csv", store, run.id, run.config.schema)
     pairs = store.pairs(run.id)
     made = pairs_csv(Domain(run.config.schema, run.config.scope), pairs, np.arange(len(pairs)))
-    assert made == (tmp_path / "pairs.csv").read_bytes()
+    lines = list(csv.reader(io.StringIO(made.decode())))
+    assert lines[0][-2:] == ["distance", "n_unseen"]
+    assert [line[:-2] for line in lines] == list(csv.reader((tmp_path / "pairs.csv").open(encoding="utf-8")))
+    assert [float(line[-2]) for line in lines[1::2]] == pairs.distance.tolist()
 
 
 def test_a_model_that_is_gone_leaves_the_card_readable(open_app: OpenApp, finished: Finished, workspace: Path) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pair_cases
 import pytest
 
+from fairness_engine.events import Pairs
 from pages.components.pair_export import pairs_csv
 from pages.components.pair_filters import PairFilter, matching
 from pages.components.pair_table import change_texts, pair_frame
+from pages.components.plausible_filter import PlausibleOnly, implausible, reason
 
 
 def test_a_single_protected_attribute_is_not_named_in_the_change() -> None:
@@ -41,8 +44,6 @@ def test_the_table_speaks_in_labels_and_keeps_the_runs_numbering() -> None:
 
 
 def test_a_column_that_is_named_like_one_of_ours_is_kept() -> None:
-    from dataclasses import replace
-
     from fairness_engine.domain import Domain, Scope
 
     schema = pair_cases.schema()
@@ -91,21 +92,78 @@ def test_the_number_of_conditions_is_counted() -> None:
     assert PairFilter(("sex",), 0.1, {"race": (0.0,)}, {"age": (1, 2)}, "x").n_active == 5
 
 
+def measured() -> Pairs:
+    """The three pairs: near; far; near with an unseen pair of values."""
+    return replace(pair_cases.pairs(), distance=np.array([0.1, 0.3, 0.2]), n_unseen=np.array([0, 0, 2]))
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (PlausibleOnly(0.2, 0.2), [1, 2]),
+        (PlausibleOnly(0.2, 0.2, hides_unseen=False), [1]),
+        (PlausibleOnly(0.05, 0.2), [0, 1, 2]),
+        (PlausibleOnly(1.0, 0.2), [2]),
+    ],
+)
+def test_implausible_is_too_far_or_with_values_that_never_occur_together(
+    only: PlausibleOnly, expected: list[int]
+) -> None:
+    assert np.flatnonzero(implausible(measured(), only)).tolist() == expected
+
+
+def test_a_pair_that_was_not_measured_is_never_implausible() -> None:
+    assert not implausible(pair_cases.pairs(), PlausibleOnly(0.0, 0.0)).any()
+
+
+def test_the_reason_names_the_limits_that_are_set() -> None:
+    assert reason(PlausibleOnly(0.2, 0.2)) == (
+        "further from the data than 99 % of real people are from each other, or with values that never occur together"
+    )
+    assert reason(PlausibleOnly(0.25, 0.2, hides_unseen=False)) == "further than 25 % from the data"
+
+
+def test_the_table_tells_the_distance_in_percent_and_leaves_a_gap_where_there_is_none() -> None:
+    pairs = measured()
+    pairs.distance[1] = np.nan
+    frame = pair_frame(pair_cases.domain(), pairs, pair_cases.NAMES, np.arange(3))
+    assert frame["Distance to the data"].tolist() == pytest.approx([10, np.nan, 20], nan_ok=True)
+
+
+def test_the_file_carries_the_plausibility() -> None:
+    pairs = measured()
+    pairs.distance[0], pairs.n_unseen[0] = np.nan, -1
+    lines = read(pairs_csv(pair_cases.domain(), pairs, np.array([0, 2])))
+    assert [line[-2:] for line in lines] == [["distance", "n_unseen"], ["", ""], ["", ""], ["0.2", "2"], ["0.2", "2"]]
+
+
 def read(data: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(data.decode("utf-8"))))
 
 
 def test_the_file_has_one_line_a_person_in_the_models_codes() -> None:
     lines = read(pairs_csv(pair_cases.domain(), pair_cases.pairs(), np.array([0, 2])))
-    assert lines[0] == ["pair", "side", "sex", "race", "job", "age", "wealth", "score", "decision"]
+    assert lines[0] == [
+        "pair",
+        "side",
+        "sex",
+        "race",
+        "job",
+        "age",
+        "wealth",
+        "score",
+        "decision",
+        "distance",
+        "n_unseen",
+    ]
     assert [line[:2] for line in lines[1:]] == [["1", "a"], ["1", "b"], ["3", "a"], ["3", "b"]]
-    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0"]
-    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1"]
+    assert lines[3] == ["3", "a", "0", "1", "nurse", "52", "0.75", "0.3", "0", "", ""]
+    assert lines[4] == ["3", "b", "1", "2", "nurse", "52", "0.75", "0.6", "1", "", ""]
 
 
 def test_the_file_may_speak_in_labels() -> None:
     lines = read(pairs_csv(pair_cases.domain(), pair_cases.pairs(), np.array([2]), pair_cases.NAMES))
-    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused"]
+    assert lines[1] == ["3", "a", "Female", "Black", "nurse", "52", "0.75", "0.3", "refused", "", ""]
 
 
 def test_formulas_are_neutralised_in_the_file() -> None:

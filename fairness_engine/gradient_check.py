@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fairness_engine import kernels
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
 from fairness_engine.errors import ModelError, SettingError
@@ -38,13 +39,12 @@ def check_gradients(model: Model, domain: Domain, rows: FloatArray, max_seconds:
         model: one with a gradient.
         domain: says which columns move.
         rows: rows of the data ``(n_rows, n_columns)``; 1,000 of those in the domain are drawn.
-        max_seconds: after this no more is begun.
+        max_seconds: after this no more is begun; compiling the loops is not counted.
 
     Raises:
         ModelError: the model has no gradient.
         SettingError: nothing may be moved, or no row of the data lies in the domain.
     """
-    deadline = time.monotonic() + max_seconds
     if not model.has_gradient:
         raise ModelError(
             "Comparing gradients needs a network that takes every column as one number, got another kind of model: there is no "
@@ -55,6 +55,9 @@ def check_gradients(model: Model, domain: Domain, rows: FloatArray, max_seconds:
         raise SettingError(
             "Comparing gradients needs a row of the data within the limits and an attribute that may vary. Widen the scope."
         )
+    kernels.warm_up()
+    Maft.warm_up()
+    deadline = time.monotonic() + max_seconds
     people = inside[np.random.default_rng(_SEED).permutation(len(inside))[:_MAX_PEOPLE]]
     true = _true_gradients(model, domain, people)
     measured: dict[float, AtSize] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.errors import SettingError
-from fairness_engine.gradient_agreement import ALIKE, AtSize, GradientCheck
+from fairness_engine.gradient_agreement import ALIKE, Agreement, AtSize, GradientCheck
 from pages.components import gradient_charts, layout, state, wording
 from pages.components.gradient_charts import size_text
 
@@ -111,17 +112,18 @@ def _pointing(entry: AtSize) -> str:
 
 def _too_small(check: GradientCheck) -> list[str]:
     """From which size downwards a search sees no slope, though there is one."""
-    lost = [
-        entry.h
-        for entry in check.sizes
-        if (entry.fast.zero_share or 0.0) > 0.5 >= (entry.exact.zero_share or 0.0)
-        or (entry.fast.quartiles and entry.exact.quartiles and entry.fast.quartiles[1] < 0.5 < entry.exact.quartiles[1])
-    ]
-    if not lost:
+    lost = list(itertools.takewhile(lambda entry: _is_lost(entry.fast), check.sizes))
+    if not lost or len(lost) == len(check.sizes):
         return []
     return [
-        f"At h = {size_text(max(lost))} and below, a search hardly sees a slope: its fast arithmetic rounds so small a change away."
+        f"At h = {size_text(lost[-1].h)} and below, a search hardly sees a slope: its arithmetic rounds so small a change away."
     ]
+
+
+def _is_lost(agreement: Agreement) -> bool:
+    """Whether most estimates are zero, or point anywhere."""
+    is_zero = agreement.zero_share is not None and agreement.zero_share > 0.5
+    return is_zero or (agreement.quartiles is not None and agreement.quartiles[1] < 0.5)
 
 
 def _best(check: GradientCheck) -> list[str]:

@@ -33,5 +33,5 @@ with st.expander("How it is measured"):
         "continuous range; a move that would leave the range goes the other way. The true gradient is computed inside the network. Their "
         "cosine is 1 when they point the same way and 0 at a right angle.  \n"
         "*Exact arithmetic* uses scores with 16 digits, *the arithmetic of a search* those that a search is guided by: a network is "
-        "searched with 7 digits, which is faster. Every search starts 100 chains of 100 steps a round, with the seeds 0, 1 and 2."
+        "searched with 7 digits, which is faster (a model that only Keras can evaluate has 7 digits in both). Every search starts 100 chains of 100 steps a round, with the seeds 0, 1 and 2."
     )

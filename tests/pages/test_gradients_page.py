@@ -145,6 +145,14 @@ def test_people_without_a_slope_and_time_that_ran_out_are_said() -> None:
     assert "found" not in text
 
 
+def test_a_size_that_is_too_large_is_not_called_too_small() -> None:
+    astray = Agreement((-0.2, 0.1, 0.3), 0.0, 0.5, 0.0)
+    check = answer(sizes=tuple(AtSize(h, EXACT, astray if h == 10 else EXACT) for h in SIZES))
+    assert not any("hardly sees" in sentence for sentence in sentences(check))
+    check = answer(sizes=tuple(AtSize(h, astray, BLIND if h < 1e-5 else EXACT) for h in SIZES))
+    assert any("At h = 10⁻⁶ and below" in sentence for sentence in sentences(check))
+
+
 def test_searches_that_found_nobody_are_said() -> None:
     check = answer(sizes=tuple(AtSize(h, EXACT, EXACT, (0, 0, 0)) for h in SIZES))
     assert "MAFT found nobody within 50 000 rows evaluated" in sentences(check)[-1]

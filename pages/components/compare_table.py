@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 STYLE = """
 .evenhand-compared {width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0.4rem 0 0.2rem 0;}
 .evenhand-compared th, .evenhand-compared td {border: none; border-bottom: 1px solid rgba(128, 136, 148, 0.35);
-  padding: 0.45rem 0.5rem; text-align: right; vertical-align: top; line-height: 1.25;}
-.evenhand-compared thead th {font-weight: 600; font-size: 0.86rem; vertical-align: bottom;}
+  padding: 0.45rem 0.38rem; text-align: right; vertical-align: top; line-height: 1.25;}
+.evenhand-compared thead th {font-weight: 600; font-size: 0.84rem; vertical-align: bottom;}
 .evenhand-compared thead abbr {text-decoration: underline dotted; text-underline-offset: 0.25em; cursor: help;}
 .evenhand-compared th:first-child {text-align: left; font-weight: 600; white-space: nowrap;}
-.evenhand-compared small {display: block; opacity: 0.75; font-size: 0.8rem; white-space: nowrap;}
+.evenhand-compared small {display: block; opacity: 0.75; font-size: 0.78rem; white-space: nowrap;}
 .evenhand-scroll {overflow-x: auto;}
 """
 
@@ -54,6 +54,12 @@ COLUMNS = (
         "Different individuals found: the median over the seeds, under it the least and the most. The model confirmed each a second time.",
         "n_found",
         wording.count,
+    ),
+    Column(
+        "Of all",
+        "Found as a share of all that exist in the domain, which were counted one by one.",
+        "share_of_all",
+        _percent,
     ),
     Column(
         "Per 1\u202f000 rows",
@@ -93,12 +99,6 @@ COLUMNS = (
         "median_distance",
         _distance,
     ),
-    Column(
-        "Of all",
-        "Found as a share of all that exist in the domain, which were counted one by one.",
-        "share_of_all",
-        _percent,
-    ),
 )
 _ALWAYS = ("n_found", "per_1000_rows")
 
@@ -123,7 +123,7 @@ def html(comparison: Comparison) -> str:
         for column in columns
     )
     body = "".join(_line(compared, look, columns) for compared, look in lines)
-    head = f'<tr><th scope="col">Technique</th><th scope="col">Runs ended</th>{heads}</tr>'
+    head = f'<tr><th scope="col">Technique</th><th scope="col">Runs<br>ended</th>{heads}</tr>'
     return f'<div class="evenhand-scroll"><table class="evenhand-compared"><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
@@ -142,7 +142,7 @@ def _cell(value: Spread | None, write: Callable[[float], str]) -> str:
     if value is None:
         return wording.DASH
     median, low, high = write(value.median), write(value.low), write(value.high)
-    return median if low == median == high else f"{median}<small>{low} to {high}</small>"
+    return median if low == median == high else f"{median}<small>{low.removesuffix(' %')}{wording.DASH}{high}</small>"
 
 
 # --- files --------------------------------------------------------------------------------------

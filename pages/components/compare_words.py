@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,11 @@ def _luck_of(best: Compared, other: Compared, found: Sequence[float], of_other: 
     if n_seeds < 2:
         return "There is one seed only, so luck may explain it."
     if found[1] > of_other[2] or of_other[1] > found[2]:
-        return f"The ranges over {n_seeds} seeds do not overlap."
+        once_in = math.comb(2 * n_seeds, n_seeds) // 2  # orders of the runs of two equals, by those that part them
+        return (
+            f"The ranges over {n_seeds} seeds do not overlap; of two equally good techniques, luck alone parts the ranges in "
+            f"1 of {wording.count(once_in)} comparisons."
+        )
     return f"The ranges over {n_seeds} seeds overlap, so luck may explain it."
 
 

@@ -105,7 +105,7 @@ def test_the_table_has_a_line_a_technique_and_explains_its_columns(open_app: Ope
     assert ">Of all</abbr>" in shown
     found = [run.n_found for run in store.runs(review.id) if run.config.technique == "random"]
     low, high = (f"{n:,}".replace(",", "\u202f") for n in (min(found), max(found)))
-    assert f"<small>{low} to {high}</small>" in shown or low == high
+    assert f"<small>{low}\N{EN DASH}{high}</small>" in shown or low == high
 
 
 def test_a_link_with_the_comparison_alone_opens_its_review(open_app: OpenApp, workspace: Path) -> None:

@@ -53,9 +53,23 @@ def test_ranges_that_stand_apart_are_said() -> None:
     first, *others = compare_words.conclusions(comparison(RANDOM, compared("Directed", "directed", 100, 104, 110)))
     assert first == (
         "For the same 1\u202f000 rows evaluated, Directed found 3.6 times as many as Random: 104 (100 to 110) against "
-        "29 (28 to 30). The ranges over 3 seeds do not overlap."
+        "29 (28 to 30). The ranges over 3 seeds do not overlap; of two equally good techniques, luck alone parts "
+        "the ranges in 1 of 10 comparisons."
     )
     assert others == []
+
+
+@pytest.mark.parametrize(("n_seeds", "once_in"), [(2, 3), (3, 10), (4, 35)])
+def test_how_often_luck_parts_ranges_is_exact(n_seeds: int, once_in: int) -> None:
+    """Of all orders in which the runs of two equals can come, those in which one technique's runs all come first."""
+    from itertools import combinations
+
+    orders = list(combinations(range(2 * n_seeds), n_seeds))
+    parted = [first for first in orders if max(first) == n_seeds - 1 or min(first) == n_seeds]
+    assert len(orders) == once_in * len(parted)
+    one = compared("Random", "random", *range(1, 1 + n_seeds))
+    other = compared("MAFT", "maft", *range(50, 50 + n_seeds))
+    assert f"in 1 of {once_in} comparisons." in compare_words.conclusions(comparison(one, other))[0]
 
 
 def test_ranges_that_overlap_are_always_said() -> None:

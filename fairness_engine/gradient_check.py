@@ -19,8 +19,8 @@ from fairness_engine.events import FloatArray, IntArray, Stopped, StopReason
 from fairness_engine.gradient_agreement import ALIKE, N_SEEDS, SIZES, Agreement, AtSize, GradientCheck
 from fairness_engine.models.model import Model
 from fairness_engine.search.maft import Maft
-from fairness_engine.search.slopes import Terrain
 from fairness_engine.search.run import run_search
+from fairness_engine.search.slopes import Terrain
 
 _MAX_PEOPLE = 1000
 _SEARCH_EVALUATIONS = 50_000

@@ -21,13 +21,15 @@ from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray, Pairs, StopReason
 from fairness_engine.known import KnownIndividuals, expected_individuals
 from fairness_engine.models.model import Model
+from fairness_engine.replay import Candidates, Replayer
 from fairness_engine.variants import BoolArray, Leads, class_leads, widest_gap
 
 _FIRST_BLOCK_EVALUATIONS = 1 << 10
 _MAX_BLOCK_EVALUATIONS = 1 << 15
 """Rows passed to the model at once; larger batches only move more memory."""
 _BLOCK_SECONDS = 0.1
-_REPLAY_SECONDS = 0.2
+_REPLAY_SECONDS, _REPLAY_ROWS = 0.2, 1 << 14
+"""Candidates are replayed after so long, or when they are so many."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Oracle:
         self.counts_favourable = False
         self._is_cancelled = is_cancelled
         self._started = time.perf_counter()
-        self._candidates: list[_Candidates] = []
+        self._replayer = Replayer(model, domain)
         self._replayed = self._started
         self._pending: list[Pairs] = []
         self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
@@ -383,7 +385,7 @@ class Oracle:
             yield block
             self._adapt_block(block * cost, time.perf_counter() - started)
             left -= block
-            if time.perf_counter() - self._replayed > _REPLAY_SECONDS:
+            if self._replayer.n_waiting > _REPLAY_ROWS or time.perf_counter() - self._replayed > _REPLAY_SECONDS:
                 self._replay()  # a slow model must not be left with a heap of them when it is cancelled
         self._check_found()
 
@@ -432,7 +434,7 @@ class Oracle:
         found = np.flatnonzero(is_found)
         if len(found):
             self.n_found += len(found)
-            self._candidates.append(_Candidates(rows[found], lowest[found], highest[found], self.evaluations))
+            self._replayer.add(Candidates(rows[found], lowest[found], highest[found], self.evaluations))
             if self.budget.max_found is not None:
                 self._replay()
 
@@ -553,42 +555,14 @@ class Oracle:
         return counts if self.model.favourable == 1 else len(is_class_one) - counts
 
     def _replay(self) -> None:
-        """Pass both persons of every candidate through the model again, at full precision, and keep what holds.
-
-        Candidates are replayed together, before anybody is told of them: a search finds a few a step, and small calls
-        cost more than the arithmetic.
-        """
+        """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""
         self._replayed = time.perf_counter()
-        if not self._candidates:
-            return
-        batches, self._candidates = self._candidates, []
-        rows = np.concatenate([batch.rows for batch in batches])
-        first = self.domain.with_variant(rows, np.concatenate([batch.lowest for batch in batches]))
-        second = self.domain.with_variant(rows, np.concatenate([batch.highest for batch in batches]))
-        scores = self.model.scores(np.concatenate([first, second]))
-        decisions = self.model.decide(scores)
-        n, gap = len(rows), self.domain.scope.score_gap
-        shown = scores[:, 0] if self.model.is_binary else scores.max(axis=1)
-        holds = np.abs(scores[:n] - scores[n:]).max(axis=1) > gap if gap > 0 else decisions[:n] != decisions[n:]
-        spent = np.repeat([batch.evaluations for batch in batches], [len(batch.rows) for batch in batches])
-        pairs = Pairs(first, second, shown[:n], shown[n:], decisions[:n], decisions[n:], spent)
-        self.n_rejected += n - int(holds.sum())
-        self._keep(pairs if holds.all() else pairs[holds], n)
-
-    def _keep(self, pairs: Pairs, n_candidates: int) -> None:
-        """Store what is left of the candidates for ``take_found``, no more than the budget wants."""
+        n_candidates = self._replayer.n_waiting
+        pairs = self._replayer.replay()
+        self.n_rejected += n_candidates - len(pairs)
         self.n_found -= n_candidates
         if self.budget.max_found is not None:
             pairs = pairs[: self.budget.max_found - self.n_found]
         self.n_found += len(pairs)
-        self._pending.append(pairs)
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Rows of one batch that look discriminatory, with their two most distant variants."""
-
-    rows: FloatArray
-    lowest: IntArray
-    highest: IntArray
-    evaluations: int
+        if len(pairs):
+            self._pending.append(pairs)

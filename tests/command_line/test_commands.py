@@ -73,6 +73,10 @@ def test_search_prints_one_json_object_and_writes_its_pairs(command: Commands, t
     diversity = result["diversity"]
     assert diversity["n_pairs"] == result["n_found"]
     assert 0 < diversity["n_leaves_hit"] <= diversity["n_leaves"]
+    plausibility = result["plausibility"]
+    assert plausibility["n_measured"] == result["n_found"]
+    assert 0 < plausibility["n_implausible"] <= plausibility["n_far"] + plausibility["n_with_unseen"]
+    assert 0 < plausibility["limit"] < 1
     assert result["curve"][-1] == [result["evaluations"], pytest.approx(result["seconds"], abs=0.5), result["n_found"]]
     assert "found" in command.err
     check_pairs_file(file, result["n_found"])

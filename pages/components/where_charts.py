@@ -181,7 +181,9 @@ def group_table(found: Where, domain: Domain, n_pairs: Mapping[int, int] | None,
 
 def _interval_text(node: Node) -> str:
     low, high = (100 * end for end in node.interval)
-    return f"{low:.1f}-{high:.1f}"
+    if not node.n_hits:
+        return f"below {high:.2g}"
+    return f"above {low:.3g}" if node.n_hits == node.n else f"{low:.1f}-{high:.1f}"
 
 
 def groups_csv(found: Where, domain: Domain, n_pairs: Mapping[int, int] | None) -> bytes:

@@ -165,16 +165,16 @@ def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, k
 
     columns = {
         "Group": st.column_config.TextColumn(width=64, help=f"{DISCRIMINATORY.symbol} above everybody's share"),
-        "Conditions": st.column_config.TextColumn(width=430),
+        "Conditions": st.column_config.TextColumn(width=390),
         where_charts.SHARE: st.column_config.NumberColumn(
-            f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=130
+            f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=156
         ),
-        where_charts.INTERVAL: st.column_config.TextColumn(width=112),
-        "Rows": st.column_config.NumberColumn(format="localized", width=64),
+        where_charts.INTERVAL: st.column_config.TextColumn(width=128),
+        "Rows": st.column_config.NumberColumn(format="%d", width=64),
         where_charts.PART: st.column_config.NumberColumn(
             "Of all", format="%.0f %%", help="Of all discriminatory rows, the part in this group.", width=70
         ),
-        where_charts.PAIRS: st.column_config.NumberColumn(format="localized", width=90),
+        where_charts.PAIRS: st.column_config.NumberColumn(format="%d", width=88),
     }
     st.dataframe(
         table,
@@ -182,6 +182,7 @@ def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, k
         key=name,
         on_select=take,
         selection_mode="single-row",
+        row_height=66,  # above 64, long conditions go on in a second and third line
         selection_default={"selection": {"rows": [found.leaves.index(leaf)]}},
         column_config=columns,
     )

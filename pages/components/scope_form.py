@@ -97,7 +97,7 @@ def _ask_values(column: Column, saved: Values | None) -> Values | None:
     n_values = column.n_values
     choices = [EVEN, OWN] if n_values is None else [EVERY, EVEN, OWN]
     label = f"How to compare {wording.markdown(column.name)}"
-    left, right = st.columns([1, 1], vertical_alignment="bottom")
+    left, right = st.columns([1, 1])
     wanted = OWN if saved else EVERY if EVERY in choices and n_values <= _MAX_VARIANTS else EVEN
     how = left.radio(label, choices, index=choices.index(wanted), horizontal=True, key=f"how_{column.name}")
     if how == EVERY:

@@ -121,13 +121,12 @@ class Where:
 
     @property
     def flagged(self) -> list[int]:
-        """Leaves whose share was above everybody's in the half that the tree was learnt on."""
-        mean = self.root.n_learnt_hits / max(self.root.n_learnt, 1)
-        return [i for i in self.leaves if self.nodes[i].n_learnt_hits > mean * self.nodes[i].n_learnt]
+        """Leaves whose whole interval lies above everybody's share."""
+        return [i for i in self.leaves if self.nodes[i].interval[0] > (self.root.share or 0.0) and self.nodes[i].n_hits]
 
     @property
     def coverage(self) -> tuple[float, float]:
-        """Of the other half: the shares of discriminatory rows, and of all rows, that lie in flagged leaves."""
+        """The shares of discriminatory rows, and of all rows, that lie in flagged leaves."""
         inside = [self.nodes[i] for i in self.flagged]
         hits, rows = sum(node.n_hits for node in inside), sum(node.n for node in inside)
         return hits / max(self.root.n_hits, 1), rows / max(self.root.n, 1)

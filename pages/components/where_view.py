@@ -94,16 +94,17 @@ def summary(found: Where, domain: Domain) -> list[str]:
     texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} {changes} when nothing but {names} changes."]
     if len(found.leaves) == 1:
         return [*texts, "No condition on the other attributes tells for whom: the share is much the same everywhere."]
-    hits, part = found.coverage
-    n_flagged = len(found.flagged)
-    groups = wording.counted(n_flagged, "group")
-    lies, holds = ("lies", "it holds") if n_flagged == 1 else ("lie", "they hold")
     worst = found.nodes[found.leaves[0]]
+    largest = f"The largest share, {wording.share(worst.share or 0.0, *worst.interval)}, is where {sentence(worst.conditions, domain)}."
+    n_flagged = len(found.flagged)
+    if not n_flagged:
+        return [*texts, f"No group lies clearly above that. {largest}"]
+    hits, part = found.coverage
+    lies, holds = ("lies", "it holds") if n_flagged == 1 else ("lie", "they hold")
     return [
         *texts,
-        f"{groups} of {len(found.leaves)} {lies} above that: {holds} {wording.share(part)} of {rows} and {wording.share(hits)} of the "
-        f"discriminatory ones. The largest share, {wording.share(worst.share or 0.0, *worst.interval)}, is where "
-        f"{sentence(worst.conditions, domain)}.",
+        f"{wording.counted(n_flagged, 'group')} of {len(found.leaves)} {lies} clearly above that: {holds} {wording.share(part)} of "
+        f"{rows} and {wording.share(hits)} of the discriminatory ones. {largest}",
     ]
 
 
@@ -149,7 +150,7 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
     st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
     st.caption(
         "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
-        f"hatched and {DISCRIMINATORY.symbol}: above everybody's share. The table has the same groups. Click on one to see it below."
+        f"hatched and {DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. Click on one to see it below."
     )
 
 
@@ -164,7 +165,9 @@ def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, k
             st.session_state[f"{key}_leaf"] = found.leaves[rows[0]]
 
     columns = {
-        "Group": st.column_config.TextColumn(width=64, help=f"{DISCRIMINATORY.symbol} above everybody's share"),
+        "Group": st.column_config.TextColumn(
+            width=64, help=f"{DISCRIMINATORY.symbol} clearly above everybody's share: the whole interval is"
+        ),
         "Conditions": st.column_config.TextColumn(width=390),
         where_charts.SHARE: st.column_config.NumberColumn(
             f"Share of {_SHORT_ROWS[found.distribution]}", format="%.1f %%", width=156

@@ -59,9 +59,16 @@ def test_the_summary_names_what_every_share_is_of() -> None:
         "▲ For 22 % (18-27) of rows of the data the decision changes when nothing but sex and race changes."
     )
     assert second == (
-        "1 group of 3 lies above that: it holds 40 % of rows of the data and 90.9 % of the discriminatory ones. The largest share, "
+        "1 group of 3 lies clearly above that: it holds 40 % of rows of the data and 90.9 % of the discriminatory ones. The largest share, "
         "50 % (41-59), is where job is nurse and age at most 45."
     )
+
+
+def test_groups_that_differ_by_chance_are_not_called_worse() -> None:
+    whole, first, second = node(-1, (), (300, 66), is_leaf=False), Condition(AGE, 18, 45), Condition(AGE, 46, 90)
+    found = replace(groups(), nodes=(whole, node(0, (first,), (150, 35)), node(0, (second,), (150, 31))))
+    assert found.flagged == []
+    assert "No group lies clearly above that." in where_view.summary(found, pair_cases.domain())[1]
 
 
 def test_none_found_says_what_may_still_be() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MIN_ROWS, _MAX_ROWS = 128, 4096
 """Rows that one search for starts takes."""
 _N_LOOKS = 8
-"""What the share for starts has come to is spent again in about so many looks, so that looks become larger and fewer."""
+"""The share for starts is spent in about so many looks for half the budget; without a budget, of what was evaluated so far."""
 _MAX_BARREN = 1000
 """Searches for starts in a row that met known people only, after which the domain counts as searched."""
 
@@ -134,7 +134,9 @@ class _Source:
         """Test rows for starts, as many as the share allows; when nothing grows, more and more. Was anybody tested?"""
         oracle, n_variants = self._oracle, self._oracle.domain.n_variants
         before = oracle.evaluations
-        n = int(np.clip(share * before / (_N_LOOKS * n_variants), _MIN_ROWS, _MAX_ROWS))
+        # of a known budget enough at once that the first finds are spread, too
+        total = max(before, (oracle.budget.max_evaluations or 0) // 2)
+        n = int(np.clip(share * total / (_N_LOOKS * n_variants), _MIN_ROWS, _MAX_ROWS))
         self._n_idle = min(2 * self._n_idle, _MAX_ROWS) if growth.is_idle else _MIN_ROWS
         rows = self._next(max(n, self._n_idle) if growth.is_idle else n)
         probe = oracle.probe_widest(rows, np.inf if self._is_thorough else growth.reach)

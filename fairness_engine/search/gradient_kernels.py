@@ -100,6 +100,8 @@ def descend(rows, own, other, trends, decay, movable, stride, low, top):  # type
 def weigh(own, other, epsilon, cumulative, positions):  # type: ignore[no-untyped-def]
     """Probabilities of the attributes of some chains, 1 / (|g1| + |g2| + epsilon) made to sum to 1, as running sums.
 
+    Where the slopes are no numbers, or all infinite, every attribute is as likely.
+
     Args:
         own, other: slopes ``(n_weighed, n_movable)``.
         cumulative: of all chains ``(n_chains, n_movable)``; the lines at ``positions (n_weighed,)`` are overwritten.
@@ -110,7 +112,8 @@ def weigh(own, other, epsilon, cumulative, positions):  # type: ignore[no-untype
             total += 1 / (abs(own[k, j]) + abs(other[k, j]) + epsilon)
             cumulative[positions[k], j] = total
         for j in range(own.shape[1]):
-            cumulative[positions[k], j] /= total
+            even = (j + 1) / own.shape[1]
+            cumulative[positions[k], j] = cumulative[positions[k], j] / total if total > 0 else even
 
 
 @njit(cache=True, nogil=True)

@@ -27,6 +27,8 @@ _DEFAULT_STARTS = 1000
 _MIN_STARTS, _MAX_STARTS = 10, 10_000
 _SHARE_OF_DESCENT = 0.25
 """How much of ``max_iter`` a start row uses up, about: most are there after a step or two, or never."""
+_MAX_SCORES = 1 << 22
+"""Scores that a batch of chains may hold at once (32 MB)."""
 _MAX_BARREN_ROUNDS = 20
 """Rounds in a row without a single new individual after which the domain counts as searched."""
 
@@ -43,15 +45,15 @@ class GradientSearch(ABC):
     * Individuals are told apart by their non-protected part, so one chain starts from each.
     * Rows whose protected values are not among the variants begin as the nearest variant.
     * Slopes are per unit of a column (1, its step, or 1/100 of a continuous range).
-    * Rows that were tested before cost nothing; rounds follow one another until the budget is spent.
+    * A start row that was taken before is passed over. Rows that were tested before cost nothing; rounds follow one another until the budget is spent.
     """
 
-    descent_share: ClassVar[float] = 0.1
+    descent_share: ClassVar[float] = 0.125
     """Share of the evaluation budget that the descents of one round may take, when ``n_starts`` is 0."""
 
     n_starts: int = setting(
         0,
-        "Start rows of one round; 0 takes as many as a tenth of the evaluation budget lets descend.",
+        "Start rows of one round; 0 takes as many as a small part of the evaluation budget lets descend.",
         label="Start rows a round",
         minimum=0,
         maximum=1_000_000,
@@ -79,7 +81,7 @@ class GradientSearch(ABC):
         minimum=1,
         maximum=100,
     )
-    n_chains: int = setting(4096, "Chains that step together.", label="Chains at once", minimum=1, maximum=1_000_000)
+    n_chains: int = setting(8192, "Chains that step together.", label="Chains at once", minimum=1, maximum=1_000_000)
     n_rounds: int = setting(
         0,
         "Rounds of start rows; 0 goes on with new ones until the budget is spent.",
@@ -120,19 +122,19 @@ class GradientSearch(ABC):
         starts = Starts(oracle.domain, start_rows, self.n_clusters, rng)
         terrain = Terrain.of(oracle.domain)
         slopes = self.slopes(oracle, terrain)
-        n_starts = self.n_starts or self._affordable_starts(oracle, terrain)
+        n_starts, n_chains = self.n_starts or self._affordable_starts(oracle, terrain), self._n_at_once(oracle)
         n_rounds = n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN_ROUNDS:
             n_tried = oracle.n_tried - oracle.n_partly
             found = []
-            for begin in range(0, n_starts, self.n_chains):
-                rows = starts.take(min(self.n_chains, n_starts - begin))
+            for begin in range(0, n_starts, n_chains):
+                rows = starts.take_new(min(n_chains, n_starts - begin))
                 found.append(
                     (yield from descend(oracle, terrain, slopes, rows, self.max_iter, self.momentum, self.global_step))
                 )
             people = unique(oracle.domain, join(found))
-            for begin in range(0, len(people) if len(terrain.columns) else 0, self.n_chains):
-                origins = people[begin : begin + self.n_chains]
+            for begin in range(0, len(people) if len(terrain.columns) else 0, n_chains):
+                origins = people[begin : begin + n_chains]
                 chains = self.chains(oracle, terrain, slopes, origins)
                 for _ in range(self.n_steps):
                     chains.step(rng.random((len(origins), 3)))
@@ -143,6 +145,10 @@ class GradientSearch(ABC):
             n_rounds += 1
             if n_rounds == self.n_rounds:
                 return
+
+    def _n_at_once(self, oracle: Oracle) -> int:
+        """Chains of a batch: fewer than asked for where the scores of all variants would fill the memory."""
+        return max(1, min(self.n_chains, _MAX_SCORES // (oracle.domain.n_variants * oracle.model.predictor.n_scores)))
 
     def _affordable_starts(self, oracle: Oracle, terrain: Terrain) -> int:
         """Start rows whose descent that share of the evaluation budget pays for, within reason.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.known import KnownIndividuals
 from fairness_engine.search.chains import Chains
 from fairness_engine.search.gradient_pairs import BoolArray, People, find_pairs
 from fairness_engine.search.maft import Maft
@@ -57,6 +56,8 @@ class TellingSlopes(EstimatedSlopes):
     """
 
     def __init__(self, oracle: Oracle, terrain: Terrain, h: float) -> None:
+        from fairness_engine.known import KnownIndividuals  # numba is loaded when a search begins, not by the app
+
         super().__init__(oracle, terrain, h, is_whole=True)
         self._places = KnownIndividuals(_FIRST_PLACES)
 

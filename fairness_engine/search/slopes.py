@@ -38,11 +38,12 @@ class Terrain:
 
     @classmethod
     def of(cls, domain: Domain) -> Terrain:
-        """The terrain of a domain."""
-        columns = domain.movable
-        low, high, step = domain.low[columns], domain.high[columns], domain.step[columns]
-        n_steps = np.where(step > 0, domain.n_values[columns] - 1, 0.0)
-        return cls(columns, low, np.where(step > 0, np.minimum(low + n_steps * step, high), high), domain.unit[columns])
+        """The terrain of a domain; a column whose limits leave one point of its lattice is left out."""
+        low, high, step = domain.low, domain.high, domain.step
+        n_steps = np.where(step > 0, domain.n_values - 1, 0.0)
+        top = np.where(step > 0, np.minimum(low + n_steps * step, high), high)
+        columns = domain.movable[(top > low)[domain.movable]]
+        return cls(columns, low[columns], top[columns], domain.unit[columns])
 
 
 class Slopes(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 
-_BLOCK_ROWS = 8192
+_BLOCK_ROWS = 4096
 """Rows of the data that are dealt out at a time."""
 _CENTRED_ROWS = 2048
 """Rows that the centres of the clusters are found on: a few centres need no more, and a short search should not wait."""
@@ -32,6 +32,8 @@ class Starts:
     """
 
     def __init__(self, domain: Domain, data_rows: FloatArray, n_clusters: int, rng: np.random.Generator) -> None:
+        from fairness_engine.known import KnownIndividuals  # numba is loaded when a search begins, not by the app
+
         self._domain = domain
         self._data_rows = data_rows
         self._n_clusters = n_clusters
@@ -39,6 +41,7 @@ class Starts:
         self._order: IntArray = rng.permutation(len(data_rows))
         self._n_dealt = 0
         self._centres: FloatArray | None = None
+        self._taken = KnownIndividuals(0)
         self._waiting: FloatArray = np.empty((0, domain.n_columns))
 
     def take(self, n_rows: int) -> FloatArray:
@@ -54,6 +57,16 @@ class Starts:
             self._waiting = self._waiting[n_missing:]
             n_missing -= len(parts[-1])
         return np.concatenate(parts)
+
+    def take_new(self, n_rows: int) -> FloatArray:
+        """As ``take``, without the people who were taken before: their descent would be the same; at most ``n_rows``."""
+        rows = self.take(n_rows)
+        keys = self._domain.keys(rows) * np.uint64(self._domain.n_variants)
+        keys += nearest_variants(self._domain, rows).astype(
+            np.uint64
+        )  # another variant of a person descends differently
+        _, fresh, _ = self._taken.look_up(keys, takes_partly=False)
+        return rows[fresh]
 
     def _deal(self) -> None:
         """Put the next block of the data's rows in round-robin order of their clusters."""

@@ -16,12 +16,14 @@ from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
 from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.search import gradient_kernels
 from fairness_engine.search.adf import Adf
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.gradient_search import GradientSearch
 from fairness_engine.search.maft import Maft
 from fairness_engine.search.maft_plus import MaftPlus
 from fairness_engine.search.run import run_search
+from fairness_engine.search.slopes import Terrain
 from fairness_engine.search.starts import Starts, nearest_variants
 from handmade import biased_score, function_model, small_domain, true_keys
 from models.small_models import random_network
@@ -446,6 +448,37 @@ def test_flat_models_and_small_domains_come_to_an_end(kind: type[GradientSearch]
     rows = one_column.sample(5, np.random.default_rng(0))
     keys = keys_of(one_column, found(kind(n_steps=20), model, one_column, rows, budget=Budget(10**5))[0])
     assert set(keys) <= true_keys(model, one_column)
+
+
+@pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
+def test_a_column_whose_limits_leave_one_value_is_left_alone(kind: type[GradientSearch]) -> None:
+    domain = small_domain(limits={"wealth": (0.25, 0.4), "hours": (2.0, 2.0)})
+    assert 4 in domain.movable
+    assert 4 not in Terrain.of(domain).columns
+    model = network_of(domain, seed=1)
+    pairs, _ = found(
+        kind(n_steps=50), model, domain, domain.sample(20, np.random.default_rng(0)), budget=Budget(20_000)
+    )
+    assert domain.contains(pairs.first).all()
+    assert {int(key) for key in domain.keys(pairs.first)} <= true_keys(model, domain)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_slopes_that_are_no_numbers_leave_even_chances(value: float) -> None:
+    cumulative = np.zeros((2, 4))
+    gradient_kernels.weigh(np.full((1, 4), value), np.ones((1, 4)), 1e-6, cumulative, np.array([1]))
+    assert cumulative.tolist() == [[0, 0, 0, 0], [0.25, 0.5, 0.75, 1]]
+
+
+@pytest.mark.parametrize("kind", [Maft, MaftPlus])
+def test_a_thousand_variants_of_a_row(kind: type[GradientSearch]) -> None:
+    columns = [Column("age", Kind.INTEGER, minimum=0, maximum=999), Column("pay", Kind.INTEGER, minimum=0, maximum=119)]
+    domain = Domain(Schema(columns=tuple(columns)), Scope(("age",)))
+    model = function_model(lambda rows: np.where(rows[:, 0] > 10 * rows[:, 1], 0.9, 0.1))
+    pairs, _ = found(kind(n_starts=20), model, domain, np.empty((0, 2)), budget=Budget(300_000))
+    keys = set(keys_of(domain, pairs))
+    assert 50 < len(keys) <= len(true_keys(model, domain)) == 100
+    assert keys <= true_keys(model, domain)
 
 
 def test_labels_alone_are_searched_with_even_chances() -> None:

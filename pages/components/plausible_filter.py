@@ -109,7 +109,7 @@ def say_hidden(review_id: str, n: int, n_hidden: int, only: PlausibleOnly, *, is
     with st.container(horizontal=True, vertical_alignment="center", key="implausible"):
         st.markdown(f"{wording.count(n_hidden)} of {wording.counted(n, 'pair')} {verb} {where}: {reason(only)}.")
         label = ("Show it" if is_on else "Hide it") if n_hidden == 1 else "Show them" if is_on else "Hide them"
-        st.button(label, key="show_implausible", type="tertiary", on_click=_set_switch, args=(review_id, not is_on))
+        st.button(label, key="show_implausible", on_click=_set_switch, args=(review_id, not is_on))
 
 
 def reason(only: PlausibleOnly) -> str:

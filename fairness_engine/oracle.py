@@ -484,6 +484,8 @@ class Oracle:
     def _values(self, rows: FloatArray, begin: int = 0, end: int | None = None) -> FloatArray:
         """Margins, or scores where verdicts need them, of some variants of each row ``(n_rows, n_variants, n_scores)``; paid."""
         domain, variant_values = self.domain, self.domain.variant_values[begin:end]
+        if not len(rows):  # models need not take an empty batch
+            return np.empty((0, len(variant_values), self.model.predictor.n_scores))
         self.evaluations += len(rows) * len(variant_values)
         if self._compares_scores:
             variants = np.repeat(rows[:, None, :], len(variant_values), axis=1)
@@ -546,6 +548,8 @@ class Oracle:
 
     def _pick(self, rows: FloatArray, index: IntArray) -> FloatArray:
         """Margins, or scores where verdicts need them, of one variant of each row ``(n_rows, n_scores)``; paid."""
+        if not len(rows):
+            return np.empty((0, self.model.predictor.n_scores))
         self.evaluations += len(rows)
         people = self.domain.with_variant(rows, index)
         return self.model.scores(people) if self._compares_scores else self.model.margins(people)

@@ -400,3 +400,19 @@ def test_leads_of_several_classes_are_over_the_best_other_one() -> None:
     assert firm.any()
     assert again.is_discriminatory[firm].all()
     assert again.leads[firm] == pytest.approx(probe.leads[found][firm])
+
+
+def test_no_model_is_asked_for_no_rows() -> None:
+    """Nobody within reach, and nobody whose first variant holds: an empty batch is more than some models can take."""
+
+    def strict(rows: np.ndarray) -> np.ndarray:
+        assert len(rows)
+        return np.full(len(rows), 0.9)
+
+    domain = small_domain()
+    rows = all_individuals(domain)
+    oracle = Oracle(function_model(strict), domain, Budget(10**6))
+    assert not oracle.probe_widest(rows[:100], 0.1).is_discriminatory.any()
+    refused_first = np.tile([0, 1], (100, 1))
+    assert not oracle.probe_alike(rows[100:200], refused_first, refused_first).is_discriminatory.any()
+    assert oracle.evaluations == 200

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from fairness_engine.oracle import Oracle
     from fairness_engine.search.directed_growth import Growth
 
-_MIN_ROWS, _MAX_ROWS = 128, 4096
-"""Rows that one search for starts takes."""
+_MIN_ROWS, _MIN_EVALUATIONS, _MAX_ROWS = 8, 512, 4096
+"""Rows that one search for starts takes: the fewest by themselves and by what testing them in full would cost, and the most."""
 _N_LOOKS = 8
 """The share for starts is spent in about so many looks for half the budget; without a budget, of what was evaluated so far."""
 _MAX_BARREN = 1000
@@ -127,7 +127,8 @@ class _Source:
         self._data = start_rows
         self._order = rng.permutation(len(start_rows))
         self._n_used = 0
-        self._n_idle = _MIN_ROWS
+        self._n_least = max(_MIN_ROWS, _MIN_EVALUATIONS // oracle.domain.n_variants)
+        self._n_idle = self._n_least
         self._is_thorough = False
 
     def look(self, growth: Growth, share: float) -> bool:
@@ -136,9 +137,9 @@ class _Source:
         before = oracle.evaluations
         # of a known budget enough at once that the first finds are spread, too
         total = max(before, (oracle.budget.max_evaluations or 0) // 2)
-        n = int(np.clip(share * total / (_N_LOOKS * n_variants), _MIN_ROWS, _MAX_ROWS))
-        self._n_idle = min(2 * self._n_idle, _MAX_ROWS) if growth.is_idle else _MIN_ROWS
+        n = int(np.clip(share * total / (_N_LOOKS * n_variants), self._n_least, _MAX_ROWS))
         rows = self._next(max(n, self._n_idle) if growth.is_idle else n)
+        self._n_idle = min(2 * self._n_idle, _MAX_ROWS) if growth.is_idle else self._n_least
         probe = oracle.probe_widest(rows, np.inf if self._is_thorough else growth.reach)
         growth.add(rows, probe)
         self.evaluations += oracle.evaluations - before

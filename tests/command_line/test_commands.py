@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -349,16 +350,24 @@ def test_a_command_in_a_pipe_keeps_standard_output_clean(workspace: Path) -> Non
     assert done.stderr
 
 
-def start_endless(workspace: Path) -> subprocess.Popen[bytes]:
+@pytest.fixture
+def endless(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A search that ends only when told to; at the latest with its test, also when that fails."""
     budget = ["--protected", "sex", "--max-evaluations", "1000000000000", "--workspace", str(workspace), "--json", "-"]
     command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, *budget]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True
     )
+    yield process
+    process.kill()
+    store = RunStore(workspace)
+    for run in store.runs():
+        store.request_cancel(run.id)  # the worker outlives the command
+    store.close()
 
 
 def wait_for_found(store: RunStore) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180  # the first run of a workspace compiles the loops of the searches
     while time.monotonic() < deadline:
         for run in store.runs_in(RunState.RUNNING):
             if store.n_pairs(run.id):
@@ -367,36 +376,37 @@ def wait_for_found(store: RunStore) -> str:
     raise AssertionError("nothing was found")
 
 
-def test_an_interrupt_is_status_130_and_keeps_what_was_found(workspace: Path) -> None:
-    process = start_endless(workspace)
+def test_an_interrupt_is_status_130_and_keeps_what_was_found(workspace: Path, endless: subprocess.Popen[bytes]) -> None:
     store = RunStore(workspace)
     run_id = wait_for_found(store)
-    os.kill(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
-    assert process.returncode == 130
+    os.kill(endless.pid, signal.SIGINT)
+    out, _ = endless.communicate(timeout=60)
+    assert endless.returncode == 130
     result = json.loads(out)
     assert (result["state"], result["run_id"]) == ("cancelled", run_id)
     assert store.n_pairs(run_id) == result["n_found"] > 0
 
 
-def test_a_killed_worker_is_status_3_and_keeps_what_was_found(workspace: Path) -> None:
-    process = start_endless(workspace)
+def test_a_killed_worker_is_status_3_and_keeps_what_was_found(
+    workspace: Path, endless: subprocess.Popen[bytes]
+) -> None:
     store = RunStore(workspace)
     run_id = wait_for_found(store)
     os.kill(store.run(run_id).worker_pid or 0, signal.SIGKILL)
-    out, _ = process.communicate(timeout=20)
-    assert process.returncode == 3
+    out, _ = endless.communicate(timeout=60)
+    assert endless.returncode == 3
     assert json.loads(out)["state"] == "crashed"
     assert store.n_pairs(run_id) > 0
 
 
-def test_a_run_is_cancelled_from_another_command(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    process = start_endless(workspace)
+def test_a_run_is_cancelled_from_another_command(
+    workspace: Path, endless: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
     run_id = wait_for_found(RunStore(workspace))
     assert main(["runs", "cancel", run_id, "--workspace", str(workspace)]) == 0
     assert "is cancelled" in capsys.readouterr().out
-    process.communicate(timeout=20)
-    assert process.returncode == 130
+    endless.communicate(timeout=60)
+    assert endless.returncode == 130
 
 
 def test_a_shortened_id_must_be_of_one_run(command: Commands, tmp_path: Path) -> None:

@@ -200,11 +200,10 @@ class Domain:
 
     def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
         """Whether each row lies in the domain and on its lattice ``(n_rows,)``."""
-        inside = (rows >= self.low) & (rows <= self.high)
-        lattice = self.step > 0
-        offset = (rows[:, lattice] - self.low[lattice]) / self.step[lattice]
-        inside[:, lattice] &= np.abs(offset - np.rint(offset)) < 1e-6
-        return np.asarray(inside.all(axis=1))
+        from fairness_engine.kernels import lie_inside  # numba is loaded by searches only, never by the app
+
+        inside: NDArray[np.bool_] = lie_inside(np.ascontiguousarray(rows), self.low, self.high, self.step)
+        return inside
 
     def variants(self, rows: FloatArray) -> FloatArray:
         """Every variant of every row, ``(n_rows, n_variants, n_columns)``."""

@@ -118,6 +118,24 @@ def rehash(table, states, new_table, new_states):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def lie_inside(rows, low, high, step):  # type: ignore[no-untyped-def]
+    """Whether each row ``(n_rows, n_columns)`` lies within the ranges, and on the lattice where ``step`` is above 0."""
+    inside = np.ones(len(rows), dtype=np.bool_)
+    for i in range(len(rows)):
+        for j in range(len(low)):
+            value = rows[i, j]
+            if not (low[j] <= value <= high[j]):  # a NaN lies nowhere
+                inside[i] = False
+                break
+            if step[j] > 0:
+                offset = (value - low[j]) / step[j]
+                if abs(offset - np.rint(offset)) >= 1e-6:
+                    inside[i] = False
+                    break
+    return inside
+
+
+@njit(cache=True, nogil=True)
 def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
     """Which rows get both decisions, and their two most distant variants; two classes.
 
@@ -213,6 +231,7 @@ def warm_up() -> None:
     rows, keys = np.zeros((2, 2)), np.zeros(2, dtype=np.uint64)
     free, ones, down = np.array([0], dtype=np.int64), np.ones(2), np.full(1, 0.5)
     weights, indices = np.ones(1, dtype=np.uint64), np.zeros(2, dtype=np.int64)
+    lie_inside(rows, ones, ones, ones)
     for is_exact in (True, False):
         row_keys(rows, free, ones, ones[:1], weights, is_exact)
         moved_keys(rows, indices, ones, free, ones, ones[:1], weights, is_exact)

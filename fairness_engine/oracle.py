@@ -19,10 +19,11 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain, KeyArray
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray, Pairs, StopReason
+from fairness_engine.judge import Judge
 from fairness_engine.known import KnownIndividuals, expected_individuals
 from fairness_engine.models.model import Model
 from fairness_engine.replay import Candidates, Replayer
-from fairness_engine.variants import BoolArray, Leads, class_leads, widest_gap
+from fairness_engine.variants import BoolArray, Leads
 
 _FIRST_BLOCK_EVALUATIONS = 1 << 10
 _MAX_BLOCK_EVALUATIONS = 1 << 15
@@ -70,12 +71,9 @@ class Oracle:
         is_cancelled: asked before every batch.
 
     Attributes:
-        evaluations: rows passed to the model so far; the replay of found pairs is the oracle's own and not counted.
         n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
         n_partly: of those tried, how many were evaluated with some of their variants only, which agreed.
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
-        favourable_counts: favourable decisions of each variant ``(n_variants,)`` over all rows tested, two classes only;
-            counted when ``counts_favourable`` is set.
     """
 
     def __init__(
@@ -84,13 +82,11 @@ class Oracle:
         self.model = model
         self.domain = domain
         self.budget = budget
-        self.evaluations = 0
         self.n_tried = 0
         self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
-        self.favourable_counts = np.zeros(domain.n_variants, dtype=np.int64)
-        self.counts_favourable = False
+        self._judge = Judge(model, domain)
         self._is_cancelled = is_cancelled
         self._started = time.perf_counter()
         self._replayer = Replayer(model, domain)
@@ -98,6 +94,20 @@ class Oracle:
         self._pending: list[Pairs] = []
         self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
         self._known = KnownIndividuals(expected_individuals(budget, domain))
+
+    @property
+    def evaluations(self) -> int:
+        """Rows passed to the model so far; the replay of found pairs is the oracle's own and not counted."""
+        return self._judge.evaluations
+
+    def count_favourable(self) -> None:
+        """Count, from now on, the favourable decisions of each variant; for two classes, without a score gap."""
+        self._judge.counts_favourable = True
+
+    @property
+    def favourable_counts(self) -> IntArray:
+        """Favourable decisions of each variant ``(n_variants,)`` over all rows tested since ``count_favourable``."""
+        return self._judge.favourable_counts
 
     @property
     def seconds(self) -> float:
@@ -167,7 +177,7 @@ class Oracle:
         for block in self._blocks(len(fresh), 2):
             chosen = fresh[done : done + block]
             part, one, two = rows[chosen], first[chosen], second[chosen]
-            disagree = self._decide_pairs(part, one, two)
+            disagree = self._judge.disagree(part, one, two)
             self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
             done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
@@ -192,16 +202,16 @@ class Oracle:
             chosen = fresh[done : done + block]
             done += len(chosen)
             self._count_tried(slots[chosen], len(fresh) > n_new)
-            values = self._screened(rows[chosen], reach) if screens else self._values(rows[chosen])
+            values = self._judge.screened(rows[chosen], reach) if screens else self._judge.values(rows[chosen])
             is_far = np.isnan(values[:, -1, 0])
-            verdicts, lowest, highest = self._verdicts(values)
+            verdicts, lowest, highest = self._judge.verdicts(values)
             verdicts &= ~is_far
             self.n_partly += int(is_far.sum())
             self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
             self._keep_candidates(rows[chosen], verdicts, lowest, highest)
             found, widest = chosen[verdicts], np.stack([lowest, highest], axis=1)[verdicts]
             variants[found] = widest
-            classes[found], leads[found] = self._firmness(values[np.flatnonzero(verdicts)[:, None], widest])
+            classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
         return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
     def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> Leads:
@@ -226,7 +236,7 @@ class Oracle:
             chosen = fresh[done : done + block]
             done += len(chosen)
             part, pair = rows[chosen], variants[chosen]
-            leads[chosen], found = self._in_turn(part, pair, classes[chosen])
+            leads[chosen], found = self._judge.in_turn(part, pair, classes[chosen])
             is_partly = np.isnan(leads[chosen, 1]) if self.domain.n_variants == 2 else ~found
             self.n_tried += len(chosen)
             self.n_partly += int(is_partly.sum())
@@ -248,7 +258,7 @@ class Oracle:
         """
         slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
         part, one, two = rows[fresh], first[fresh], second[fresh]
-        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, self._differ(scores[fresh]))
+        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, self._judge.differ(scores[fresh]))
         self._check_found()
         return Probe(self._known.states[slots] == 1, fresh)
 
@@ -271,7 +281,7 @@ class Oracle:
         done = 0
         for block in self._blocks(len(rows), n_variants):
             part = slice(done, done + block)
-            scores[part], verdicts[part], lowest, highest = self._measure(rows[part])
+            scores[part], verdicts[part], lowest, highest = self._judge.measure(rows[part])
             new = np.flatnonzero(is_fresh[part])
             chosen = slots[part][new]
             self._count_tried(chosen, len(fresh) > n_new)
@@ -330,7 +340,7 @@ class Oracle:
         self._check_limits()
         parts, done = [], 0
         for block in self._blocks(n_rows, cost):
-            self.evaluations += block * cost
+            self._judge.evaluations += block * cost
             parts.append(evaluate(slice(done, done + block)))
             done += block
         return np.concatenate(parts) if parts else evaluate(slice(0, 0))
@@ -354,7 +364,7 @@ class Oracle:
         verdicts = np.empty(len(rows), dtype=bool)
         done = 0
         for block in self._blocks(len(rows), self.domain.n_variants):
-            verdicts[done : done + block], _, _ = self._decide(rows[done : done + block])
+            verdicts[done : done + block], _, _ = self._judge.decide(rows[done : done + block])
             done += block
         self.n_tried += done
         self.n_found += int(verdicts.sum())
@@ -414,7 +424,7 @@ class Oracle:
 
     def _test(self, rows: FloatArray) -> NDArray[np.int8]:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
-        is_discriminatory, lowest, highest = self._decide(rows)
+        is_discriminatory, lowest, highest = self._judge.decide(rows)
         self._keep_candidates(rows, is_discriminatory, lowest, highest)
         return is_discriminatory.astype(np.int8)
 
@@ -437,126 +447,6 @@ class Oracle:
             self._replayer.add(Candidates(rows[found], lowest[found], highest[found], self.evaluations))
             if self.budget.max_found is not None:
                 self._replay()
-
-    def _measure(self, rows: FloatArray) -> tuple[FloatArray, BoolArray, IntArray, IntArray]:
-        """Scores ``(n_rows, n_variants, n_scores)``, verdicts, and the two variants that differ most."""
-        domain, model = self.domain, self.model
-        n_variants, gap = domain.n_variants, domain.scope.score_gap
-        self.evaluations += len(rows) * n_variants
-        if gap == 0 and model.is_binary and model.shares_variants:
-            margins = model.variant_margins(rows, domain.protected, domain.variant_values)
-            flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
-            return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest
-        scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns))
-        flags, lowest, highest = widest_gap(model, scores, n_variants, gap)
-        return scores.reshape(len(rows), n_variants, -1), flags, lowest, highest
-
-    def _decide_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> BoolArray:
-        """Whether two variants of each row get different decisions ``(n_rows,)``."""
-        n, domain = len(rows), self.domain
-        self.evaluations += 2 * n
-        both = np.concatenate([domain.with_variant(rows, first), domain.with_variant(rows, second)])
-        if domain.scope.score_gap > 0 or not self.model.is_binary:
-            return self._differ(self.model.scores(both).reshape(2, n, -1).transpose(1, 0, 2))
-        margins = self.model.margins(both)[:, 0]
-        low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
-        return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
-
-    def _differ(self, scores: FloatArray) -> BoolArray:
-        """Whether scores of two people ``(n_rows, 2, n_scores)`` make a pair."""
-        gap = self.domain.scope.score_gap
-        if gap > 0:
-            return np.asarray(np.abs(scores[:, 0] - scores[:, 1]).max(axis=1) > gap)
-        return np.asarray(self.model.decide(scores[:, 0]) != self.model.decide(scores[:, 1]))
-
-    def _decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
-        """Which rows are discriminatory, and the two variants that differ most."""
-        values = self._values(rows)
-        if self.counts_favourable and not self._compares_scores:
-            self.favourable_counts += self._count_favourable(values[:, :, 0] > 0)
-        return self._verdicts(values)
-
-    @property
-    def _compares_scores(self) -> bool:
-        """Verdicts need scores, not margins: several classes, or a score gap."""
-        return self.domain.scope.score_gap > 0 or not self.model.is_binary
-
-    def _values(self, rows: FloatArray, begin: int = 0, end: int | None = None) -> FloatArray:
-        """Margins, or scores where verdicts need them, of some variants of each row ``(n_rows, n_variants, n_scores)``; paid."""
-        domain, variant_values = self.domain, self.domain.variant_values[begin:end]
-        if not len(rows):  # models need not take an empty batch
-            return np.empty((0, len(variant_values), self.model.predictor.n_scores))
-        self.evaluations += len(rows) * len(variant_values)
-        if self._compares_scores:
-            variants = np.repeat(rows[:, None, :], len(variant_values), axis=1)
-            variants[:, :, domain.protected] = variant_values
-            values = self.model.scores(variants.reshape(-1, domain.n_columns))
-        else:
-            values = self.model.variant_margins(rows, domain.protected, variant_values)
-        return values.reshape(len(rows), len(variant_values), self.model.predictor.n_scores)
-
-    def _screened(self, rows: FloatArray, reach: float) -> FloatArray:
-        """As ``_values``; rows whose first variant leads by more than ``reach`` have NaN for the others, which are not paid."""
-        first = self._values(rows, 0, 1)
-        values = np.full((len(rows), self.domain.n_variants, first.shape[2]), np.nan)
-        values[:, :1] = first
-        decisions = first[:, 0].argmax(axis=1) if self._compares_scores else (first[:, 0, 0] > 0).astype(np.int64)
-        near = class_leads(first[:, 0], decisions) <= reach
-        values[near, 1:] = self._values(rows[near], 1)
-        return values
-
-    def _verdicts(self, values: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
-        """Which rows are discriminatory, and the two variants that differ most, from ``_values``."""
-        n_variants, flat = values.shape[1], values.reshape(-1, values.shape[2])
-        if self._compares_scores:
-            return widest_gap(self.model, flat, n_variants, self.domain.scope.score_gap)
-        flags, lowest, highest = kernels.extremes(flat[:, 0], n_variants, self.model.rounding)
-        return flags, lowest, highest
-
-    def _firmness(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Decisions of two variants of each row, and their leads, from ``_values`` of these two ``(n_rows, 2, n_scores)``."""
-        n, gap = len(values), self.domain.scope.score_gap
-        flat = values.reshape(2 * n, values.shape[2])
-        classes = self.model.decide(flat) if self._compares_scores else (flat[:, 0] > 0).astype(np.int64)
-        if gap > 0:
-            excess = np.abs(values[:, 0] - values[:, 1]).max(axis=1) - gap
-            return classes.reshape(n, 2), np.stack([excess, excess], axis=1)
-        return classes.reshape(n, 2), class_leads(flat, classes).reshape(n, 2)
-
-    def _in_turn(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> tuple[FloatArray, BoolArray]:
-        """Leads ``(n_rows, 2)`` of two variants, the second only where the first is decided as meant, and who was found."""
-        leads, found = np.full((len(rows), 2), np.nan), np.zeros(len(rows), dtype=bool)
-        if self.domain.scope.score_gap > 0:
-            both = self._pick(rows, variants[:, 0]), self._pick(rows, variants[:, 1])
-            excess = np.abs(both[0] - both[1]).max(axis=1) - self.domain.scope.score_gap
-            return np.stack([excess, excess], axis=1), excess > 0
-        leads[:, 0] = class_leads(self._pick(rows, variants[:, 0]), classes[:, 0])
-        stays = np.flatnonzero(self._keeps(leads[:, 0], classes[:, 0]))
-        second = self._pick(rows[stays], variants[stays, 1])
-        leads[stays, 1] = class_leads(second, classes[stays, 1])
-        if self._compares_scores:
-            found[stays] = self.model.decide(second) != classes[stays, 0]
-        else:
-            found[stays] = self._keeps(leads[stays, 1], classes[stays, 1])
-        return leads, found
-
-    def _keeps(self, leads: FloatArray, classes: IntArray) -> BoolArray:
-        """Whether a class with this lead is decided for sure ``(n_rows,)``; class 0 of two also where the score is at the threshold."""
-        if self._compares_scores:
-            return np.asarray(leads > 0)
-        return np.asarray((leads > self.model.rounding) | ((classes == 0) & (leads >= self.model.rounding)))
-
-    def _pick(self, rows: FloatArray, index: IntArray) -> FloatArray:
-        """Margins, or scores where verdicts need them, of one variant of each row ``(n_rows, n_scores)``; paid."""
-        if not len(rows):
-            return np.empty((0, self.model.predictor.n_scores))
-        self.evaluations += len(rows)
-        people = self.domain.with_variant(rows, index)
-        return self.model.scores(people) if self._compares_scores else self.model.margins(people)
-
-    def _count_favourable(self, is_class_one: BoolArray) -> IntArray:
-        counts: IntArray = is_class_one.sum(axis=0, dtype=np.int64)
-        return counts if self.model.favourable == 1 else len(is_class_one) - counts
 
     def _replay(self) -> None:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""

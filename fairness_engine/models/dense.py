@@ -26,6 +26,8 @@ _MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 256, 4096
 _PADDED_ROWS = 256
 """Products are made of a multiple of this many rows. BLAS picks its kernel by the shape, and its kernels round differently:
 without the padding a row's score would depend, in its last bits, on the rows beside it, and a search on its block sizes."""
+_EXACT_ROWS = 512
+"""Products in float64 all have this many rows: there the kernels differ between padded sizes too."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class DenseNetwork:
         n_rows, n_columns, stack = len(inputs), len(columns), self._fast
         first, n_each = stack.weights[0], n_columns + 1
         pulls = first[columns]
-        block = max(1, self._block_rows // n_each)
+        block = max(1, min(self._block_rows // n_each, n_rows))
         rows = np.zeros((_padded(block), first.shape[0]), dtype=stack.dtype)
         sums = np.zeros((_padded(block * n_each), first.shape[1]), dtype=stack.dtype)
         result: FloatArray = np.empty((n_rows * n_each, stack.weights[-1].shape[1]))
@@ -155,10 +157,10 @@ class DenseNetwork:
             inputs: ``(n_rows, n_inputs)``.
             classes: for several scores: which one, by row ``(n_rows,)``. One score is that of class 1.
         """
-        logits = self.logits(inputs)
+        logits, derivatives = self._derive(inputs, range(self.n_scores))
         scores, rows = self._to_scores(logits.copy()), np.arange(len(logits))
         wanted = np.zeros(len(rows), np.int64) if classes is None or self.n_scores == 1 else classes
-        by_logit = np.stack([self.gradients(inputs, i) for i in range(self.n_scores)], axis=1)
+        by_logit = np.stack(derivatives, axis=1)
         own = by_logit[rows, wanted]
         last = self.layers[-1]
         if last.activation is Activation.SOFTMAX and self.n_scores > 1:
@@ -204,7 +206,7 @@ class DenseNetwork:
         free = stack.weights[0].copy()
         free[columns] = 0
         shifts = (values @ self.layers[0].weights[columns] + self.layers[0].biases).astype(stack.dtype)
-        block = max(1, self._block_rows // n_variants)
+        block = max(1, min(self._block_rows // n_variants, n_rows))
         rows = np.zeros((_padded(block), free.shape[0]), dtype=stack.dtype)
         sums = np.zeros((_padded(block * n_variants), free.shape[1]), dtype=stack.dtype)
         result: FloatArray = np.empty((n_rows * n_variants, stack.weights[-1].shape[1]))
@@ -219,9 +221,10 @@ class DenseNetwork:
 
     def _after_first(self, sums: Values, stack: _Stack) -> Values:
         """What enters the last activation, from the sums of the first layer (which are overwritten)."""
+        buffers = self._buffers(stack, len(sums))
         for i in range(1, len(self.layers)):
             apply_activation(sums, self.layers[i - 1].activation, self.layers[i - 1].slope)
-            sums = sums @ stack.weights[i]
+            sums = np.matmul(sums, stack.weights[i], out=buffers[i + 1][: len(sums)])
             sums += stack.biases[i]
         return sums
 
@@ -236,17 +239,26 @@ class DenseNetwork:
             inputs: ``(n_rows, n_inputs)``.
             output: which logit, 0..n_scores-1.
         """
+        return self._derive(inputs, (output,))[1][0]
+
+    def _derive(self, inputs: Any, outputs: Sequence[int]) -> tuple[FloatArray, list[FloatArray]]:
+        """The logits ``(n_rows, n_scores)`` and the derivatives of some of them, ``(n_rows, n_inputs)`` each."""
         values: Values = np.ascontiguousarray(inputs, dtype=np.float64)
+        weights, biases = self._exact.weights, self._exact.biases
         slopes = []
-        for layer, weights, biases in zip(self.layers[:-1], self._exact.weights, self._exact.biases, strict=False):
-            sums = values @ weights + biases
+        for i, layer in enumerate(self.layers[:-1]):
+            sums = values @ weights[i] + biases[i]
             values = sums.copy()
             apply_activation(values, layer.activation, layer.slope)
             slopes.append(DERIVATIVES[layer.activation](sums, values, layer.slope))
-        gradient: FloatArray = np.repeat(self._exact.weights[-1][:, output][None, :], len(values), axis=0)
-        for slope, weights in zip(reversed(slopes), reversed(self._exact.weights[:-1]), strict=True):
-            gradient = (gradient * slope) @ weights.T
-        return gradient
+        gradients: list[FloatArray] = []
+        for output in outputs:
+            gradient: FloatArray = np.repeat(weights[-1][:, output][None, :], len(values), axis=0)
+            for slope, layer_weights in zip(reversed(slopes), reversed(weights[:-1]), strict=True):
+                gradient = (gradient * slope) @ layer_weights.T
+            gradients.append(gradient)
+        logits: FloatArray = values @ weights[-1] + biases[-1]
+        return logits, gradients
 
     def with_affine_inputs(self, scale: FloatArray, shift: FloatArray) -> DenseNetwork:
         """The network of ``x -> self(scale * x + shift)``, folded into the first layer so that it costs nothing.
@@ -308,10 +320,12 @@ class DenseNetwork:
         if inputs.ndim != 2 or inputs.shape[1] != self.n_inputs:
             raise FitError(f"The model takes {self.n_inputs} inputs a row, got an array of shape {inputs.shape}.")
         result: FloatArray = np.empty((len(inputs), stack.weights[-1].shape[1]))
-        buffers = self._buffers(stack)
-        for start in range(0, len(inputs), self._block_rows):
-            block = inputs[start : start + self._block_rows]
-            n_padded = _padded(len(block))
+        is_exact = stack.dtype is np.float64
+        block_rows = _EXACT_ROWS if is_exact else self._block_rows
+        buffers = self._buffers(stack, block_rows)
+        for start in range(0, len(inputs), block_rows):
+            block = inputs[start : start + block_rows]
+            n_padded = _EXACT_ROWS if is_exact else _padded(len(block))
             values: Values = buffers[0][:n_padded]
             np.copyto(values[: len(block)], block, casting="same_kind")
             values[len(block) :] = 0
@@ -325,13 +339,13 @@ class DenseNetwork:
             result[start : start + len(block)] = values[: len(block)]
         return result
 
-    def _buffers(self, stack: _Stack) -> list[Values]:
-        """Scratch space of one thread in one precision: allocating it anew would cost as much as the arithmetic."""
+    def _buffers(self, stack: _Stack, n_rows: int) -> list[Values]:
+        """Scratch space of one thread in one precision, for ``n_rows`` or more: allocating it anew would cost as much as the arithmetic."""
         name = stack.dtype.__name__
         buffers: list[Values] | None = getattr(self._scratch, name, None)
-        if buffers is None:
+        if buffers is None or len(buffers[0]) < n_rows:
             widths = (self.n_inputs or 0, *(weights.shape[1] for weights in stack.weights))
-            buffers = [np.empty((self._block_rows, width), dtype=stack.dtype) for width in widths]
+            buffers = [np.empty((n_rows, width), dtype=stack.dtype) for width in widths]
             setattr(self._scratch, name, buffers)
         return buffers
 

@@ -62,6 +62,8 @@ class CodesEncoder:
 
         Along categories whose codes are unevenly spaced, the slope is that between a category's neighbours.
         """
+        if self.is_identity:
+            return gradients
         by_column = np.zeros((len(rows), self._n_columns))
         by_column[:, self.order] = gradients
         for column, table in zip(self.order, self._tables, strict=True):

@@ -37,7 +37,7 @@ class RandomSearch:
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Draw until the budget is spent or every individual was tested."""
-        oracle.counts_favourable = True
+        oracle.count_favourable()
         try:
             n_barren = 0
             while not oracle.is_exhausted and n_barren < 1000:

@@ -17,7 +17,7 @@ def with_discovery(events: Iterator[Event]) -> Iterator[Event]:
 
     Yields:
         what ``events`` yields, and ``ResultReady`` with ``evaluations`` (ascending, about ``POINTS_A_DECADE`` a decade, the last is
-        where the search ended) and ``n_found`` up to each: as fine as the batches in which the search asks the model.
+        where the search ended) and ``n_found`` up to each.
     """
     grid = np.unique(np.rint(np.geomspace(1, 10.0**_MAX_DECADES, POINTS_A_DECADE * _MAX_DECADES + 1)))
     counts = np.zeros(len(grid) + 1, dtype=np.int64)

@@ -93,6 +93,7 @@ class Oracle:
         self._replayed = self._started
         self._pending: list[Pairs] = []
         self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
+        self._began = 0  # evaluations before the block at work
         self._known = KnownIndividuals(expected_individuals(budget, domain))
 
     @property
@@ -391,8 +392,9 @@ class Oracle:
                 if affordable <= 0:
                     raise SearchStopped(StopReason.EVALUATIONS)
                 block = min(block, affordable)
-            started = time.perf_counter()
+            started, self._began = time.perf_counter(), self.evaluations
             yield block
+            self._began = self.evaluations
             self._adapt_block(block * cost, time.perf_counter() - started)
             left -= block
             if self._replayer.n_waiting > _REPLAY_ROWS or time.perf_counter() - self._replayed > _REPLAY_SECONDS:
@@ -440,11 +442,12 @@ class Oracle:
         return np.where(disagree, np.int8(1), agreed)
 
     def _keep_candidates(self, rows: FloatArray, is_found: BoolArray, lowest: IntArray, highest: IntArray) -> None:
-        """Let what was found wait for its replay."""
+        """Let what was found wait for its replay; each with the evaluations up to its own row, as if rows came one by one."""
         found = np.flatnonzero(is_found)
         if len(found):
             self.n_found += len(found)
-            self._replayer.add(Candidates(rows[found], lowest[found], highest[found], self.evaluations))
+            spent = self._began + -(-(found + 1) * (self.evaluations - self._began) // len(rows))
+            self._replayer.add(Candidates(rows[found], lowest[found], highest[found], spent))
             if self.budget.max_found is not None:
                 self._replay()
 

@@ -20,13 +20,13 @@ class Candidates:
 
     Args:
         rows, lowest, highest: ``(n, n_columns)``, ``(n,)``, ``(n,)``.
-        evaluations: spent when they were found.
+        evaluations: spent when each was found ``(n,)``.
     """
 
     rows: FloatArray
     lowest: IntArray
     highest: IntArray
-    evaluations: int
+    evaluations: IntArray
 
 
 class Replayer:
@@ -60,6 +60,6 @@ class Replayer:
         decisions = self._model.decide(scores)
         shown = scores[:, 0] if self._model.is_binary else scores.max(axis=1)
         holds = np.abs(scores[:n] - scores[n:]).max(axis=1) > gap if gap > 0 else decisions[:n] != decisions[n:]
-        spent = np.repeat([batch.evaluations for batch in batches], [len(batch.rows) for batch in batches])
+        spent = np.concatenate([batch.evaluations for batch in batches])
         pairs = Pairs(both[:n], both[n:], shown[:n], shown[n:], decisions[:n], decisions[n:], spent)
         return pairs if holds.all() else pairs[holds]

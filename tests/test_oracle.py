@@ -416,3 +416,15 @@ def test_no_model_is_asked_for_no_rows() -> None:
     refused_first = np.tile([0, 1], (100, 1))
     assert not oracle.probe_alike(rows[100:200], refused_first, refused_first).is_discriminatory.any()
     assert oracle.evaluations == 200
+
+
+def test_a_find_carries_the_evaluations_up_to_its_own_row_whatever_the_blocks() -> None:
+    domain, rows = small_domain(("sex", "job")), all_individuals(small_domain(("sex", "job")))
+    whole, single = (Oracle(function_model(biased_score), domain, Budget(10**6)) for _ in range(2))
+    whole.probe(rows)
+    for row in rows:
+        single.probe(row[None])
+    first, second = whole.take_found(), single.take_found()
+    assert len(first)
+    assert (first.evaluation == second.evaluation).all()
+    assert (first.evaluation[1:] > first.evaluation[:-1]).all()

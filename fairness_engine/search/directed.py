@@ -45,7 +45,7 @@ class Directed:
     name: ClassVar[str] = "directed"
     title: ClassVar[str] = "Directed"
     summary: ClassVar[str] = (
-        "Grows from many people found at once. Most pairs for the rows evaluated, with every model."
+        "Grows from many people found at once. Usually the most pairs for the rows evaluated, with any model."
     )
     reference: ClassVar[str] = "this project; compare Udeshi et al. 2018 and Wang et al. 2024"
 

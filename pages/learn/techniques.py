@@ -40,14 +40,16 @@ def draw(technique) -> None:
     if not settings:
         return
     with st.expander("Settings"):
-        st.table(
-            {
-                "Setting": [wording.markdown(info.label) for info in settings],
-                "What it is": [wording.markdown(info.help) for info in settings],
-                "Default": [wording.markdown(f"{info.default} {info.unit}".strip()) for info in settings],
-            },
-            border="horizontal",
-        )
+        st.markdown(settings_table(settings))
+
+
+def settings_table(settings) -> str:
+    """The settings as a table in Markdown: ten of the app's own tables would take longer than all the rest of the page."""
+    lines = ["| Setting | What it is | Default |", "| --- | --- | --- |"]
+    for info in settings:
+        cells = (info.label, info.help, f"{info.default} {info.unit}".strip())
+        lines.append("| " + " | ".join(wording.markdown(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
 
 
 main()

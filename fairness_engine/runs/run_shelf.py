@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _READ_ATTEMPTS = 5
+_MAX_CONFIGS = 10_000
+_CONFIGS: dict[str, RunConfig] = {}
+"""Configurations by the run's id, which is random and never given twice."""
 
 
 class RunShelf:
@@ -243,6 +246,16 @@ def _while_running(run_id: str) -> Update:
     return update(tables.runs).where((tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.RUNNING.value))
 
 
+def _config(row: Row[Any]) -> RunConfig:
+    """A run's configuration, read once: it never changes, and a page asks for dozens of runs at every click."""
+    config = _CONFIGS.get(row.id)
+    if config is None:
+        if len(_CONFIGS) >= _MAX_CONFIGS:
+            _CONFIGS.clear()
+        config = _CONFIGS[row.id] = RunConfig.from_json(row.config)
+    return config
+
+
 def _record(row: Row[Any]) -> RunRecord:
     same = {
         name: getattr(row, name)
@@ -252,7 +265,7 @@ def _record(row: Row[Any]) -> RunRecord:
         )
     }
     return RunRecord(
-        config=RunConfig.from_json(row.config),
+        config=_config(row),
         state=RunState(row.state),
         stop_reason=StopReason(row.stop_reason) if row.stop_reason else None,
         created=to_time(row.created),

@@ -48,7 +48,7 @@ def settings_table(settings) -> str:
     lines = ["| Setting | What it is | Default |", "| --- | --- | --- |"]
     for info in settings:
         cells = (info.label, info.help, f"{info.default} {info.unit}".strip())
-        lines.append("| " + " | ".join(wording.markdown(cell).replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(wording.markdown(cell) for cell in cells) + " |")
     return "\n".join(lines)
 
 

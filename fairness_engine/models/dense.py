@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,25 +121,19 @@ class DenseNetwork:
         Returns:
             ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
         """
-        n_rows, n_columns, stack = len(inputs), len(columns), self._fast
-        first, n_each = stack.weights[0], n_columns + 1
+        stack, n_each = self._fast, len(columns) + 1
+        first, bias = stack.weights[0], stack.biases[0]
         pulls = first[columns]
-        block = max(1, min(self._block_rows // n_each, n_rows))
-        rows = np.zeros((_padded(block), first.shape[0]), dtype=stack.dtype)
-        sums = np.zeros((_padded(block * n_each), first.shape[1]), dtype=stack.dtype)
-        result: FloatArray = np.empty((n_rows * n_each, stack.weights[-1].shape[1]))
-        for start in range(0, n_rows, block):
-            n = min(block, n_rows - start)
-            np.copyto(rows[:n], inputs[start : start + n], casting="same_kind")
-            shared = rows[: _padded(n)] @ first
-            shared += stack.biases[0]
-            by_row = sums[: n * n_each].reshape(n, n_each, -1)
-            by_row[:, 0] = shared[:n]
-            np.multiply(steps[start : start + n, :, None].astype(stack.dtype), pulls, out=by_row[:, 1:])
-            by_row[:, 1:] += shared[:n, None]
-            part = slice(start * n_each, (start + n) * n_each)
-            result[part] = self._after_first(sums[: _padded(n * n_each)], stack)[: n * n_each]
-        scores = self._to_scores(result).reshape(n_rows, n_each, -1)
+
+        def spread(shared: Values, part: slice, sums: Values) -> None:
+            shared += bias
+            sums[:, 0] = shared
+            np.multiply(steps[part, :, None].astype(stack.dtype), pulls, out=sums[:, 1:])
+            sums[:, 1:] += shared[:, None]
+
+        scores = self._to_scores(self._sharing_first(inputs, first, n_each, spread, stack)).reshape(
+            len(inputs), n_each, -1
+        )
         return scores[:, 0], scores[:, 1:]
 
     def scores_of(self, margins: FloatArray, threshold: float) -> FloatArray:
@@ -202,22 +196,46 @@ class DenseNetwork:
             values: what each variant holds in them ``(n_variants, n_protected)``.
             threshold: as in ``margins``.
         """
-        n_rows, n_variants, stack = len(inputs), len(values), self._fast
+        stack = self._fast
         free = stack.weights[0].copy()
         free[columns] = 0
         shifts = (values @ self.layers[0].weights[columns] + self.layers[0].biases).astype(stack.dtype)
-        block = max(1, min(self._block_rows // n_variants, n_rows))
-        rows = np.zeros((_padded(block), free.shape[0]), dtype=stack.dtype)
-        sums = np.zeros((_padded(block * n_variants), free.shape[1]), dtype=stack.dtype)
-        result: FloatArray = np.empty((n_rows * n_variants, stack.weights[-1].shape[1]))
+
+        def spread(shared: Values, _: slice, sums: Values) -> None:
+            np.add(shared[:, None, :], shifts, out=sums)
+
+        return self._to_margins(self._sharing_first(inputs, free, len(values), spread, stack), threshold)
+
+    def _sharing_first(
+        self,
+        inputs: Any,
+        first: Values,
+        n_each: int,
+        spread: Callable[[Values, slice, Values], None],
+        stack: _Stack,
+    ) -> FloatArray:
+        """What enters the last activation, for people who share most of the first layer ``(n_rows * n_each, n_outputs)``.
+
+        Args:
+            inputs: ``(n_rows, n_inputs)``.
+            first: the weights of what they share.
+            n_each: people a row.
+            spread: given the shared sums ``(n, n_units)`` of some rows, fills in those of their people ``(n, n_each, n_units)``.
+            stack: the layers.
+        """
+        n_rows = len(inputs)
+        block = max(1, min(self._block_rows // n_each, n_rows))
+        rows = np.zeros((_padded(block), first.shape[0]), dtype=stack.dtype)
+        sums = np.zeros((_padded(block * n_each), first.shape[1]), dtype=stack.dtype)
+        result: FloatArray = np.empty((n_rows * n_each, stack.weights[-1].shape[1]))
         for start in range(0, n_rows, block):
             n = min(block, n_rows - start)
             np.copyto(rows[:n], inputs[start : start + n], casting="same_kind")
-            shared = rows[: _padded(n)] @ free
-            np.add(shared[:n, None, :], shifts, out=sums[: n * n_variants].reshape(n, n_variants, -1))
-            part = slice(start * n_variants, (start + n) * n_variants)
-            result[part] = self._after_first(sums[: _padded(n * n_variants)], stack)[: n * n_variants]
-        return self._to_margins(result, threshold)
+            shared = rows[: _padded(n)] @ first
+            spread(shared[:n], slice(start, start + n), sums[: n * n_each].reshape(n, n_each, -1))
+            part = slice(start * n_each, (start + n) * n_each)
+            result[part] = self._after_first(sums[: _padded(n * n_each)], stack)[: n * n_each]
+        return result
 
     def _after_first(self, sums: Values, stack: _Stack) -> Values:
         """What enters the last activation, from the sums of the first layer (which are overwritten)."""

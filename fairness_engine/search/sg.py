@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.starts import Starts
 from fairness_engine.search.symbolic.constraints import ConstraintSolver
@@ -18,7 +17,7 @@ from fairness_engine.search.symbolic.explainer import Explainer, samples_within
 from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
 from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
 from fairness_engine.search.symbolic.queue import Generated, InputQueue, Rank, directed, undirected
-from fairness_engine.search.symbolic.split import PHASES, Source, Split
+from fairness_engine.search.symbolic.split import PHASES, Source, Split, steps_and_split
 from fairness_engine.search.technique import setting
 
 if TYPE_CHECKING:
@@ -117,14 +116,7 @@ class Sg:
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Waves of inputs until the budget, the limit or the domain is used up; then the split by where finds came from."""
-        work = _Work(self, oracle, start_rows, rng)
-        try:
-            while not work.is_done:
-                yield work.take_step()
-        except SearchStopped:
-            yield work.split.event()
-            raise
-        yield work.split.event()
+        yield from steps_and_split(_Work(self, oracle, start_rows, rng))
 
 
 class _Work:

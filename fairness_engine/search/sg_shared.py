@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.starts import Starts
 from fairness_engine.search.symbolic.grove import Grove
-from fairness_engine.search.symbolic.split import PHASES, Source, Split
+from fairness_engine.search.symbolic.split import PHASES, Source, Split, steps_and_split
 from fairness_engine.search.symbolic.waiting import Waiting
 from fairness_engine.search.technique import setting
 
@@ -93,14 +92,7 @@ class SgShared:
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Waves of inputs until the budget or the domain is used up; then the split by where finds came from."""
-        work = _Work(self, oracle, start_rows, rng)
-        try:
-            while not work.is_done:
-                yield work.take_step()
-        except SearchStopped:
-            yield work.split.event()
-            raise
-        yield work.split.event()
+        yield from steps_and_split(_Work(self, oracle, start_rows, rng))
 
 
 class _Work:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from fairness_engine.events import ResultReady
+from fairness_engine.errors import SearchStopped
+from fairness_engine.events import Event, ResultReady, Step
 
 if TYPE_CHECKING:
     from fairness_engine.oracle import Oracle
@@ -55,3 +56,29 @@ class Split:
         """The result ``split``: for each source ``n_tried`` and ``n_found``."""
         content = {str(s): {"n_tried": self.n_tried[s], "n_found": self.n_found[s]} for s in Source}
         return ResultReady("split", content)
+
+
+class Work(Protocol):
+    """One symbolic search, a step at a time."""
+
+    split: Split
+
+    @property
+    def is_done(self) -> bool:
+        """True when nothing is left to try."""
+        ...
+
+    def take_step(self) -> Step:
+        """Test or explain the next wave of people."""
+        ...
+
+
+def steps_and_split(work: Work) -> Iterator[Event]:
+    """The steps of a search until it is done or stopped, then where its finds came from."""
+    try:
+        while not work.is_done:
+            yield work.take_step()
+    except SearchStopped:
+        yield work.split.event()
+        raise
+    yield work.split.event()

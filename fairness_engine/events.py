@@ -155,8 +155,35 @@ class GroupScored:
 
 
 @dataclass(frozen=True)
+class SharesProved:
+    """What is proved of a domain so far: shares of all individuals, from below; the rest is undecided.
+
+    ``n_boxes`` were assessed, ``n_open`` of them can still be split.
+    """
+
+    seconds: float
+    certified: float
+    falsified: float
+    n_boxes: int
+    n_open: int
+
+
+@dataclass(frozen=True)
+class TreeReady:
+    """The partition tree of a certification.
+
+    Args:
+        arrays: by name, as ``certification.tree.PartitionTree`` has them.
+        certificates: what was proved of its largest leaves, as ``certification.tree.LeafCertificates`` has it.
+    """
+
+    arrays: dict[str, FloatArray | IntArray]
+    certificates: dict[str, FloatArray | IntArray]
+
+
+@dataclass(frozen=True)
 class ResultReady:
-    """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count`` or ``split``; plain JSON."""
+    """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count``, ``split``, ``certification``; plain JSON."""
 
     name: str
     content: dict[str, Any]
@@ -181,7 +208,19 @@ class Failed:
     message: str
 
 
-Event = Step | Progress | PairsFound | PairsMeasured | ShareEstimated | GroupScored | ResultReady | Stopped | Failed
+Event = (
+    Step
+    | Progress
+    | PairsFound
+    | PairsMeasured
+    | ShareEstimated
+    | SharesProved
+    | TreeReady
+    | GroupScored
+    | ResultReady
+    | Stopped
+    | Failed
+)
 _EVENTS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Event)}
 
 
@@ -191,6 +230,11 @@ def to_line(event: Event) -> str:
         body: dict[str, Any] = {f.name: pack_array(getattr(event.pairs, f.name)) for f in fields(Pairs)}
     elif isinstance(event, PairsMeasured):
         body = {f.name: pack_array(getattr(event, f.name)) for f in fields(PairsMeasured)}
+    elif isinstance(event, TreeReady):
+        body = {
+            part.name: {name: pack_array(array) for name, array in getattr(event, part.name).items()}
+            for part in fields(TreeReady)
+        }
     else:
         body = asdict(event)
     return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
@@ -209,6 +253,9 @@ def from_line(line: str) -> Event:
             return PairsFound(_read_pairs(body))
         if cls is PairsMeasured:
             return PairsMeasured(unpack_array(body["distance"]), unpack_array(body["n_unseen"]))
+        if cls is TreeReady:
+            parts = ({str(k): unpack_array(v) for k, v in body[part.name].items()} for part in fields(TreeReady))
+            return TreeReady(*parts)
         if cls is Stopped:
             body["reason"] = StopReason(body["reason"])
         if cls is GroupScored:

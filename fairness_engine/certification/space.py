@@ -1,0 +1,164 @@
+"""The individuals of a domain as a lattice of digits, and boxes of it.
+
+A *box* is ``[low_i, high_i]`` over the free columns, both ends included, in digits 0..n_i-1. A lattice column has a digit a value; a
+continuous column is cut into cells of equal width, and a digit stands for every number of its cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.domain import Domain
+from fairness_engine.errors import SettingError
+from fairness_engine.events import FloatArray, IntArray
+
+N_CELLS = 1 << 16
+"""Cells of a continuous column."""
+_MAX_DIGITS = 1 << 24
+
+BoolArray = NDArray[np.bool_]
+
+
+class Weights(StrEnum):
+    """What a share is a share of.
+
+    ``UNIFORM``: every individual counts alike (a continuous column by its length). ``DATA``: an individual counts as often as its
+    values occur in the data, each column by itself.
+    """
+
+    UNIFORM = "uniform"
+    DATA = "data"
+
+
+@dataclass(frozen=True)
+class Space:
+    """The lattice.
+
+    Args:
+        domain: whose free columns these are.
+        columns: indices of the free columns in a row ``(D,)``.
+        n_digits: how many digits each has ``(D,)``.
+        is_cell: whether a digit is a cell of a continuous column ``(D,)``.
+        masses: the weight of every digit of every column; ones where every individual counts alike.
+    """
+
+    domain: Domain
+    columns: IntArray
+    n_digits: IntArray
+    is_cell: BoolArray
+    masses: tuple[FloatArray, ...]
+
+    @property
+    def total(self) -> float:
+        """The weight of all individuals: their number, cells counted as one each, or 1 when weighted by the data."""
+        return float(np.prod([mass.sum() for mass in self.masses]))
+
+    def whole(self) -> tuple[IntArray, IntArray]:
+        """The box of everybody, ``(1, D)`` each."""
+        return np.zeros((1, len(self.columns)), np.int64), (self.n_digits - 1)[None, :].copy()
+
+    def weigh(self, low: IntArray, high: IntArray) -> FloatArray:
+        """The weight of boxes ``(n, D)`` each, ``(n,)``."""
+        weight = np.ones(len(low))
+        for i, mass in enumerate(self.masses):
+            sums = np.concatenate([[0.0], np.cumsum(mass)])
+            weight *= sums[high[:, i] + 1] - sums[low[:, i]]
+        return weight
+
+    def n_points(self, low: IntArray, high: IntArray) -> FloatArray:
+        """How many individuals boxes hold ``(n,)``; infinity where a column is continuous."""
+        counts = np.prod((high - low + 1).astype(np.float64), axis=1)
+        return np.full(len(low), np.inf) if self.is_cell.any() else counts
+
+    def rows(self, digits: IntArray) -> FloatArray:
+        """Rows of the engine for digits ``(n, D)``, ``(n, n_columns)``: the middle of a cell; other columns at their lowest."""
+        rows = np.tile(self.domain.low, (len(digits), 1))
+        if len(self.columns):
+            rows[:, self.columns] = self.values(digits)
+        return rows
+
+    def values(self, digits: IntArray) -> FloatArray:
+        """Values of digits ``(n, D)``: of the lattice, or the middle of a cell."""
+        low, step = self.domain.low[self.columns], self.steps
+        return np.asarray(low + step * (digits + np.where(self.is_cell, 0.5, 0.0)))
+
+    @property
+    def steps(self) -> FloatArray:
+        """The distance of neighbouring digits in the column's own unit ``(D,)``."""
+        domain, columns = self.domain, self.columns
+        span = (domain.high - domain.low)[columns]
+        return np.where(self.is_cell, span / np.maximum(self.n_digits, 1), domain.unit[columns])
+
+    def digits(self, rows: FloatArray) -> IntArray:
+        """The digits of rows ``(n, n_columns)``; what lies outside the domain is clipped into it."""
+        steps = np.where(self.steps > 0, self.steps, 1.0)
+        offsets = (rows[:, self.columns] - self.domain.low[self.columns]) / steps
+        nearest = np.where(self.is_cell, np.floor(offsets), np.rint(offsets))
+        return np.clip(nearest, 0, self.n_digits - 1).astype(np.int64)
+
+    def limits(self, low: IntArray, high: IntArray) -> dict[str, tuple[float, float]]:
+        """One box ``(D,)`` as closed ranges by column name, in values of the engine; columns that it does not narrow are left out."""
+        columns, ranges = self.domain.schema.inputs, {}
+        begin = self.domain.low[self.columns] + self.steps * low
+        end = self.domain.low[self.columns] + self.steps * (high + self.is_cell)
+        for i, column in enumerate(self.columns):
+            if low[i] > 0 or high[i] < self.n_digits[i] - 1:
+                ranges[columns[column].name] = (float(begin[i]), float(end[i]))
+        return ranges
+
+    def draw(self, low: IntArray, high: IntArray, rng: np.random.Generator) -> IntArray:
+        """One individual of each box ``(n, D)``, by weight."""
+        digits = np.empty_like(low)
+        for i, mass in enumerate(self.masses):
+            sums = np.concatenate([[0.0], np.cumsum(mass)])
+            begin, end = sums[low[:, i]], sums[high[:, i] + 1]
+            at = np.searchsorted(sums, begin + rng.random(len(low)) * (end - begin), side="right") - 1
+            digits[:, i] = np.clip(at, low[:, i], high[:, i])
+        return digits
+
+
+def make_space(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatArray | None = None) -> Space:
+    """The lattice of a domain.
+
+    Args:
+        domain: what is certified.
+        weights: what a share is a share of.
+        rows: of the data, for ``Weights.DATA``; those outside the domain do not count.
+
+    Raises:
+        SettingError: a column has too many values; attributes are fixed to the data's values; no row of the data lies in the domain.
+    """
+    if domain.scope.fixed:
+        raise SettingError(
+            f"A proof holds for every value of every attribute, but {', '.join(domain.scope.fixed)} must not vary. Release it and "
+            "narrow its limits instead."
+        )
+    counts = domain.n_values[domain.free]
+    is_cell = np.isinf(counts)
+    n_digits = np.where(is_cell, N_CELLS, np.where(is_cell, 1, counts)).astype(np.int64)
+    too_many = np.flatnonzero(n_digits > _MAX_DIGITS)
+    if len(too_many):
+        column = domain.schema.inputs[int(domain.free[too_many[0]])].name
+        raise SettingError(
+            f"An attribute may have {_MAX_DIGITS:,} values in a proof, but '{column}' has {n_digits[too_many[0]]:,}. Narrow its limits, "
+            "or give it a wider step under Data."
+        )
+    ones = tuple(np.ones(n) for n in n_digits)
+    space = Space(domain, domain.free, n_digits, is_cell, ones)
+    return space if weights is Weights.UNIFORM else _weighted(space, rows)
+
+
+def _weighted(space: Space, rows: FloatArray | None) -> Space:
+    inside = np.empty((0, space.domain.n_columns)) if rows is None else rows[space.domain.contains(rows)]
+    if not len(inside):
+        raise SettingError(
+            "Weights of the data need rows of the data inside the limits, got none. Widen the limits under Scope, or weigh all "
+            "individuals alike."
+        )
+    digits = space.digits(inside)
+    masses = tuple(np.bincount(digits[:, i], minlength=int(n)) / len(inside) for i, n in enumerate(space.n_digits))
+    return Space(space.domain, space.columns, space.n_digits, space.is_cell, masses)

@@ -175,10 +175,12 @@ class TreeReady:
     Args:
         arrays: by name, as ``certification.tree.PartitionTree`` has them.
         certificates: what was proved of its largest leaves, as ``certification.tree.LeafCertificates`` has it.
+        space: what the digits stand for, as ``certification.space.Space.to_json`` has it; plain JSON.
     """
 
     arrays: dict[str, FloatArray | IntArray]
     certificates: dict[str, FloatArray | IntArray]
+    space: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,7 @@ Event = (
     | Stopped
     | Failed
 )
+_TREE_ARRAYS = ("arrays", "certificates")
 _EVENTS: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(Event)}
 
 
@@ -231,10 +234,9 @@ def to_line(event: Event) -> str:
     elif isinstance(event, PairsMeasured):
         body = {f.name: pack_array(getattr(event, f.name)) for f in fields(PairsMeasured)}
     elif isinstance(event, TreeReady):
-        body = {
-            part.name: {name: pack_array(array) for name, array in getattr(event, part.name).items()}
-            for part in fields(TreeReady)
-        }
+        parts = {name: getattr(event, name) for name in _TREE_ARRAYS}
+        body = {part: {name: pack_array(array) for name, array in arrays.items()} for part, arrays in parts.items()}
+        body["space"] = event.space
     else:
         body = asdict(event)
     return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
@@ -254,8 +256,8 @@ def from_line(line: str) -> Event:
         if cls is PairsMeasured:
             return PairsMeasured(unpack_array(body["distance"]), unpack_array(body["n_unseen"]))
         if cls is TreeReady:
-            parts = ({str(k): unpack_array(v) for k, v in body[part.name].items()} for part in fields(TreeReady))
-            return TreeReady(*parts)
+            arrays, certificates = (_read_arrays(body[part]) for part in _TREE_ARRAYS)
+            return TreeReady(arrays, certificates, _read_space(body["space"]))
         if cls is Stopped:
             body["reason"] = StopReason(body["reason"])
         if cls is GroupScored:
@@ -274,6 +276,16 @@ def _read_pairs(body: dict[str, Any]) -> Pairs:
     if any(getattr(pairs, each.name).shape != (n,) for each in fields(Pairs)[2:]):
         raise ValueError("columns of pairs")
     return pairs
+
+
+def _read_arrays(packed: Any) -> dict[str, FloatArray | IntArray]:
+    return {str(name): unpack_array(array) for name, array in packed.items()}
+
+
+def _read_space(space: Any) -> dict[str, Any]:
+    if not isinstance(space, dict):
+        raise TypeError("space")
+    return space
 
 
 def pack_array(array: NDArray[Any]) -> dict[str, Any]:

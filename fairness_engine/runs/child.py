@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.opened import Opened
 
 Request = dict[str, Any]
+_FIRST_PHASES = {"certify": "certifying"}
 
 
 class Child:
@@ -106,8 +107,9 @@ class Child:
         from fairness_engine.events import to_line
         from fairness_engine.runs.config import RunConfig
 
-        self._send(json.dumps({"phase": "searching"}))
-        for event in opened.run(RunConfig.from_json(request["config"]), self._cancel.is_set):
+        config = RunConfig.from_json(request["config"])
+        self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
+        for event in opened.run(config, self._cancel.is_set):
             for small in split(event):
                 self._send(to_line(small))
         return {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.budget import Budget
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
@@ -33,6 +34,7 @@ class RunKind(StrEnum):
     SEARCH = "search"
     ESTIMATE = "estimate"
     COUNT = "count"
+    CERTIFY = "certify"
 
 
 @cache
@@ -54,13 +56,14 @@ class RunConfig:
     """One run, completely: the same configuration gives the same pairs.
 
     Args:
-        kind: search, estimate or exact count.
+        kind: search, estimate, exact count or certification.
         data_id, model_id: files of the store (their content is in the id).
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
-        technique: name in ``search.registry``; empty for an estimate and a count.
-        settings: of the technique, by name; what is not named keeps its default.
-        budget: when a search ends; an estimate ends with its samples, a count with the space, or by the limit of seconds.
+        technique: name in ``search.registry``; empty for what is no search.
+        settings: of the technique, or of the certification (``CertifySettings``), by name; what is not named keeps its default.
+        budget: when a search ends; an estimate ends with its samples, a count with the space, a certification when everything is
+            decided or by its own settings, or each by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
         comparison: runs of one side-by-side comparison share this text.
         max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.
@@ -68,7 +71,8 @@ class RunConfig:
         versions: of this program and the libraries that can change a result.
 
     Raises:
-        SettingError: a seed, a number of starts or of samples out of its range, or a search without a technique.
+        SettingError: a seed, a number of starts or of samples out of its range, a search without a technique, or settings that no
+            certification has.
     """
 
     kind: RunKind
@@ -93,6 +97,8 @@ class RunConfig:
             raise SettingError(f"The seed must be a whole number from 0 to {MAX_SEED}, got {self.seed}.")
         if self.kind is RunKind.SEARCH and not self.technique:
             raise SettingError("A search needs a technique, got none. Choose one under Plan.")
+        if self.kind is RunKind.CERTIFY:
+            object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
         if self.max_starts is not None and self.max_starts < 1:
             raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
         if self.n_samples < 1:

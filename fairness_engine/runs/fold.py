@@ -23,12 +23,16 @@ from fairness_engine.events import (
     Progress,
     ResultReady,
     ShareEstimated,
+    SharesProved,
     Step,
     Stopped,
     StopReason,
+    TreeReady,
     from_line,
 )
+from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.pairs_writer import PairsWriter
+from fairness_engine.runs.proofs_writer import ProofsWriter
 from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.result_checks import is_possible
@@ -39,6 +43,7 @@ _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
 _RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
+_PROOF_RESULTS = ("certification", "plausibility")
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -50,6 +55,8 @@ class Fold:
         self._store = store
         self._run_id = run.id
         self._pairs = PairsWriter(store, run.id, run.config)
+        self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
+        self._results = _PROOF_RESULTS if self._proofs else _RESULTS
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
         protected = [schema.index(name) for name in run.config.scope.protected]
@@ -114,15 +121,13 @@ class Fold:
                 _check_counts(event)
                 self._progress, self._has_news = event, True
             case ShareEstimated():
-                _check_share(event)
-                self._share, self._has_news = event, True
-                self._curve.append([event.n, event.share, event.low, event.high])
-                if len(self._curve) > _MAX_CURVE_POINTS:
-                    self._curve = self._curve[::2]
+                self._take_share(event)
             case GroupScored():
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
             case ResultReady():
-                self._store.set_result(self._run_id, event.name, _checked_result(event))
+                self._store.set_result(self._run_id, event.name, _checked_result(event, self._results))
+            case SharesProved() | TreeReady():
+                self._take_proof(event)
             case Stopped():
                 _check_counts(event)
                 _check_numbers(event.n_rejected)
@@ -131,6 +136,22 @@ class Fold:
                 raise_failure({"error": "ProcessError", "message": event.message})
             case Step():
                 pass
+
+    def _take_share(self, event: ShareEstimated) -> None:
+        _check_share(event)
+        self._share, self._has_news = event, True
+        self._curve.append([event.n, event.share, event.low, event.high])
+        if len(self._curve) > _MAX_CURVE_POINTS:
+            self._curve = self._curve[::2]
+
+    def _take_proof(self, event: SharesProved | TreeReady) -> None:
+        if self._proofs is None:
+            raise ProcessError(_PROTOCOL + "it sent a proof that nobody asked for.")
+        if isinstance(event, SharesProved):
+            self._proofs.add(event)
+            self._has_news = True
+        else:
+            self._proofs.keep_tree(event)
 
     def _checked_pairs(self, pairs: Pairs) -> Pairs:
         check_pairs(pairs, self._n_columns)
@@ -144,7 +165,7 @@ class Fold:
         if self._has_news and time.monotonic() - self._written >= WRITE_SECONDS:
             self._write()
 
-    def _write(self) -> None:
+    def _write(self, *, is_last: bool = False) -> None:
         self._pairs.flush()  # so that the count on the screen never runs ahead of the pairs on disk
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
@@ -152,13 +173,15 @@ class Fold:
             share = {name: getattr(self._share, name) for name in ShareEstimated.__dataclass_fields__}
             self._store.set_result(self._run_id, "share", share)
             self._store.set_result(self._run_id, "share_curve", self._curve)
+        if self._proofs is not None:
+            self._proofs.write(is_last=is_last)
         self._has_news, self._written = False, time.monotonic()
 
     def close(self) -> None:
         """Store everything that is left."""
         self._pairs.close()
-        if self._has_news:
-            self._write()
+        if self._has_news or self._proofs is not None:
+            self._write(is_last=True)
 
 
 def _check_counts(event: Progress | Stopped) -> None:
@@ -182,9 +205,9 @@ def _group_score(event: GroupScored) -> dict[str, Any]:
     return {"score": event.score, "shares": list(event.shares), "counts": list(event.counts), "groups": groups}
 
 
-def _checked_result(event: ResultReady) -> dict[str, Any]:
-    """The content of a result, as far as it can be judged."""
-    if event.name not in _RESULTS or not isinstance(event.content, dict):
+def _checked_result(event: ResultReady, known: tuple[str, ...]) -> dict[str, Any]:
+    """The content of a result that such a run may have, as far as it can be judged."""
+    if event.name not in known or not isinstance(event.content, dict):
         raise ProcessError(_PROTOCOL + "it sent a result that nobody asked for.")
     try:
         text = json.dumps(event.content, allow_nan=False)

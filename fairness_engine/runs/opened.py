@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError
 from fairness_engine.estimate import Distribution
-from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
+from fairness_engine.events import Event, FloatArray, ResultReady, TreeReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -57,11 +57,15 @@ class Opened:
         return Domain(schema, self.scope, self.model.taken(schema.names))
 
     def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """The events of a run: a search, an estimate or a count.
+        """The events of a run: a search, an estimate, a count or a certification.
 
         Raises:
-            InputError: the model cannot be searched, or not with this technique; see ``requirements.check``.
+            InputError: the model cannot be searched, or not with this technique; see ``requirements.check``. Or it cannot be
+                certified; see ``certification.subject``.
         """
+        if config.kind is RunKind.CERTIFY:
+            yield from self._certify(config, is_cancelled)
+            return
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
         from fairness_engine.search import requirements
@@ -94,6 +98,27 @@ class Opened:
         events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
         events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
         yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
+
+    def _certify(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        """Proofs need nothing of what a search needs: a model that is blind to the protected attributes is certified at once."""
+        from fairness_engine.certification.run import run_certification
+        from fairness_engine.certification.settings import CertifySettings
+        from fairness_engine.runs.measuring import with_plausibility
+
+        settings = CertifySettings.from_json(config.settings)
+        max_seconds = config.budget.max_seconds or math.inf
+        rows = self.dataset.rows
+        events = run_certification(self.model, self.domain, rows, settings, config.seed, max_seconds, is_cancelled)
+        # its pairs come at its end and are few: they are measured however long it took
+        for event in with_plausibility(events, lambda: self.plausibility, None, is_cancelled):
+            yield self._with_space(event) if isinstance(event, TreeReady) else event
+
+    def _with_space(self, tree: TreeReady) -> TreeReady:
+        """The tree with what its digits stand for."""
+        from fairness_engine.certification.space import make_space
+        from fairness_engine.certification.tree_check import space_to_json
+
+        return replace(tree, space=space_to_json(make_space(self.domain)))
 
     @cached_property
     def plausibility(self) -> Plausibility:

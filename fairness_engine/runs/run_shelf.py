@@ -20,6 +20,9 @@ from fairness_engine.runs.records import RunRecord, RunState, to_optional_time, 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairness_engine.certification.tree import PartitionTree
+
+TREE_FILE = "tree.npz"
 _READ_ATTEMPTS = 5
 _MAX_CONFIGS = 10_000
 _CONFIGS: dict[str, RunConfig] = {}
@@ -86,7 +89,9 @@ class RunShelf:
 
     def results(self, run_id: str) -> dict[str, Any]:
         """What a run found beside pairs, by name: ``share`` {share, low, high, n_hits, n, distribution},
-        ``share_curve`` [[n, share, low, high]], ``group_score`` {score, shares, counts, groups}."""
+        ``share_curve`` [[n, share, low, high]], ``group_score`` {score, shares, counts, groups}; of a certification ``proved``
+        {seconds, certified, falsified, n_boxes, n_open}, ``trace`` [[seconds, certified, falsified, undecided, boxes]] and,
+        at its end, ``certification``."""
         table = tables.results
         with self.engine.connect() as connection:
             rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))
@@ -151,6 +156,26 @@ class RunShelf:
     def run_folder(self, run_id: str) -> Path:
         """Where a run's log and Parquet files lie."""
         return self.workspace / "runs" / run_id
+
+    # --- proofs ---------------------------------------------------------------------------
+
+    def tree_file(self, run_id: str) -> Path | None:
+        """Where the partition tree of a certification lies; ``None`` where none was stored (yet)."""
+        path = self.run_folder(run_id) / TREE_FILE
+        return path if path.is_file() else None
+
+    def tree(self, run_id: str) -> tuple[PartitionTree, dict[str, Any]]:
+        """The partition tree of a certification, and what its digits stand for (``tree_check.space_to_json``).
+
+        Raises:
+            RunError: it has none, or it is damaged.
+        """
+        from fairness_engine.certification.tree import read_tree
+
+        path = self.tree_file(run_id)
+        if path is None:
+            raise RunError("This run has no partition tree: it is at work, or ended before it had one. Certify again.")
+        return read_tree(path)
 
     # --- for the launcher and the worker --------------------------------------------------
 

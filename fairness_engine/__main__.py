@@ -76,6 +76,10 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
         from fairness_engine.command_line.stored_runs import RUNS_KEYS, runs
 
         return runs, RUNS_KEYS
+    if options.command == "certify":
+        from fairness_engine.command_line.certification import CERTIFY_KEYS, certify
+
+        return certify, CERTIFY_KEYS
     from fairness_engine.command_line import comparisons, searches
 
     return {

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import NoReturn
 
+from fairness_engine.certification.settings import Mode
+from fairness_engine.certification.space import Weights
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.runs.config import WORKSPACE_VARIABLE
@@ -40,6 +42,7 @@ def make_parser() -> Parser:
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
     _add_compare(commands.add_parser("compare", help="several techniques over several seeds", allow_abbrev=False))
     _add_count(commands.add_parser("count", help="count everyone the model discriminates against", allow_abbrev=False))
+    _add_certify(commands.add_parser("certify", help="prove who is treated fairly, and who is not", allow_abbrev=False))
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
     return parser
 
@@ -192,6 +195,38 @@ def _add_count(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
 
 
+def _add_certify(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the certification")
+    group.add_argument(
+        "--max-seconds",
+        type=_positive,
+        default=60.0,
+        metavar="S",
+        help="stop refining after so many seconds (default 60)",
+    )
+    group.add_argument(
+        "--mode",
+        default=Mode.COUNTING.value,
+        choices=[m.value for m in Mode],
+        help="how a box is decided (default counting)",
+    )
+    group.add_argument(
+        "--weights",
+        default=Weights.UNIFORM.value,
+        choices=[w.value for w in Weights],
+        help="what a share is a share of (default uniform)",
+    )
+    group.add_argument(
+        "--max-boxes", type=_count, default=0, metavar="N", help="stop after so many boxes; default: no limit"
+    )
+    group.add_argument(
+        "--target", type=_share, default=0.0, metavar="T", help="stop when at most this share is undecided (default 0)"
+    )
+    group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the counterexamples, one row a person")
+    _add_common(parser)
+
+
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     for name, text in (
@@ -233,6 +268,13 @@ def _positive(text: str) -> float:
     value = _number(text)
     if value <= 0:
         raise argparse.ArgumentTypeError(f"must be greater than 0, got '{text}'")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _number(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a share from 0 to 1, got '{text}'")
     return value
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
@@ -25,9 +25,11 @@ class ProgressDisplay:
     Args:
         is_quiet: show nothing.
         stream: where; ``None`` is standard error.
+        describe: makes the line.
     """
 
-    def __init__(self, *, is_quiet: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, *, is_quiet: bool, stream: TextIO | None = None, describe: Describe | None = None) -> None:
+        self._describe = describe or progress_text
         self._stream = stream or sys.stderr
         self._is_quiet = is_quiet
         self._is_terminal = self._stream.isatty()
@@ -40,7 +42,7 @@ class ProgressDisplay:
         now = time.monotonic()
         if self._is_quiet or (not self._is_terminal and not run.state.is_final and now - self._shown < _LINE_SECONDS):
             return
-        text = progress_text(run, has_bar=self._is_terminal)
+        text = self._describe(run, has_bar=self._is_terminal)
         if text == self._last:
             return
         self._shown, self._last = now, text
@@ -52,12 +54,25 @@ class ProgressDisplay:
         self._stream.flush()
 
 
-def progress_text(run: RunRecord, *, has_bar: bool) -> str:
-    """One line about a run."""
+class Describe(Protocol):
+    """Makes the line of a run."""
+
+    def __call__(self, run: RunRecord, *, has_bar: bool) -> str:
+        """One line about a run; with a bar on a terminal."""
+        ...
+
+
+def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None) -> str:
+    """One line about a run.
+
+    Args:
+        counts: where it stands; ``None`` counts evaluations and finds.
+    """
     if not run.evaluations and not run.state.is_final:
         return f"{run.id}: {run.phase or run.state.value}"
-    found = "hits" if run.config.kind is RunKind.ESTIMATE else "found"
-    counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {found}, {run.seconds:.1f} s"
+    if counts is None:
+        found = "hits" if run.config.kind is RunKind.ESTIMATE else "found"
+        counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {found}, {run.seconds:.1f} s"
     counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
     if not has_bar:
         return f"{run.id}: {counts}"
@@ -80,6 +95,8 @@ def _spent(config: RunConfig, run: RunRecord) -> list[float]:
     elif config.kind is RunKind.COUNT:
         n_individuals = Domain(config.schema, config.scope).n_individuals
         spent.append((run.n_tried, n_individuals if math.isfinite(n_individuals) else None))
+    elif config.kind is RunKind.CERTIFY:
+        spent.append((run.evaluations, config.settings["max_boxes"]))
     else:
         spent += [(run.evaluations, config.budget.max_evaluations), (run.n_found, config.budget.max_found)]
     return [value / most for value, most in spent if most]

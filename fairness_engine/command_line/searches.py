@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fairness_engine.budget import Budget
-from fairness_engine.command_line.display import ProgressDisplay, say
+from fairness_engine.command_line.display import Describe, ProgressDisplay, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
 from fairness_engine.command_line.pairs_csv import write_pairs_csv
 from fairness_engine.command_line.request import Assessed, assess, read_scope
@@ -144,8 +144,13 @@ def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, 
     return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, **own)
 
 
-def run_one(assessed: Assessed, config: RunConfig, options: argparse.Namespace) -> RunRecord:
+def run_one(
+    assessed: Assessed, config: RunConfig, options: argparse.Namespace, describe: Describe | None = None
+) -> RunRecord:
     """Run to the end; an interrupt cancels and keeps what was found.
+
+    Args:
+        describe: makes the line of progress; ``None`` counts evaluations and finds.
 
     Raises:
         RunError: data and model cannot be used; the sentence is the run's.
@@ -153,7 +158,8 @@ def run_one(assessed: Assessed, config: RunConfig, options: argparse.Namespace) 
     store = assessed.store
     run_id = store.create_run(config)
     with _interrupts() as interrupts:
-        run = run_in_foreground(store, run_id, ProgressDisplay(is_quiet=options.quiet), lambda: bool(interrupts))
+        display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
+        run = run_in_foreground(store, run_id, display, lambda: bool(interrupts))
     if run.state is RunState.FAILED:
         raise RunError(run.message or "The run failed; its log may say why.")
     if run.state is RunState.CRASHED:

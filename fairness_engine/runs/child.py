@@ -1,7 +1,7 @@
 """The model's process: opens the data and the model, answers requests, never touches the run store.
 
 ``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm`` to compile the
-searches' loops into the shared cache before any upload is near. See ``protocol.py`` for what is said.
+loops of searches and certifications into the shared cache before any upload is near. See ``protocol.py`` for what is said.
 """
 
 from __future__ import annotations
@@ -167,6 +167,17 @@ def _take_stdout() -> Callable[[str], None]:
     return send
 
 
+def _warm_up() -> None:
+    from fairness_engine import kernels, plausibility_kernels
+    from fairness_engine.certification import warm
+    from fairness_engine.search import registry
+
+    kernels.warm_up()
+    plausibility_kernels.warm_up()
+    registry.warm_up(*registry.TECHNIQUES.values())
+    warm.warm_up()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until the parent closes its end."""
     parser = argparse.ArgumentParser(prog="fairness_engine.runs.child")
@@ -176,12 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warm", action="store_true")
     options = parser.parse_args(arguments)
     if options.warm:
-        from fairness_engine import kernels, plausibility_kernels
-        from fairness_engine.search import registry
-
-        kernels.warm_up()
-        plausibility_kernels.warm_up()
-        registry.warm_up(*registry.TECHNIQUES.values())
+        _warm_up()
         return 0
     send = _take_stdout()
     protections = sandbox.enter(options.scratch, options.readable, options.parent)

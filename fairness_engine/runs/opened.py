@@ -101,10 +101,12 @@ class Opened:
 
     def _certify(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         """Proofs need nothing of what a search needs: a model that is blind to the protected attributes is certified at once."""
+        from fairness_engine.certification import warm
         from fairness_engine.certification.run import run_certification
         from fairness_engine.certification.settings import CertifySettings
         from fairness_engine.runs.measuring import with_plausibility
 
+        warm.warm_up()
         settings = CertifySettings.from_json(config.settings)
         max_seconds = config.budget.max_seconds or math.inf
         rows = self.dataset.rows

@@ -21,7 +21,7 @@ from fairness_engine.errors import EvenhandError, ProcessError
 from fairness_engine.events import StopReason
 from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.compiled import prepare_compiled
-from fairness_engine.runs.config import unsafe_formats_allowed
+from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
 from fairness_engine.runs.records import RunRecord, RunState
@@ -43,6 +43,8 @@ _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
 _CANCEL_GRACE_SECONDS = 0.25
 """How long a cancelled search may take to stop by itself before its process is killed."""
+_PROOF_GRACE_SECONDS = 10.0
+"""The same of a certification, whose partition tree comes at its end."""
 
 
 class Worker:
@@ -152,7 +154,9 @@ class Worker:
         """Pass a cancel on; true when the process had its time to stop by itself."""
         if self._cancelled_at is None and self._is_cancel_wanted(now):
             process.send("cancel")
-        return self._cancelled_at is not None and now - self._cancelled_at > _CANCEL_GRACE_SECONDS
+        is_proof = self._run.config.kind is RunKind.CERTIFY
+        grace = _PROOF_GRACE_SECONDS if is_proof else _CANCEL_GRACE_SECONDS
+        return self._cancelled_at is not None and now - self._cancelled_at > grace
 
     def _is_cancel_wanted(self, now: float) -> bool:
         """Ask the store now and then, and leave a sign of life there."""

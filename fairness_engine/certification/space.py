@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,9 @@ from fairness_engine.events import FloatArray, IntArray
 
 N_CELLS = 1 << 16
 """Cells of a continuous column."""
-_MAX_DIGITS = 1 << 24
+MAX_DIGITS = 1 << 24
+"""Values of a lattice column."""
+_MAX_TOTAL = 1e300
 
 BoolArray = NDArray[np.bool_]
 
@@ -52,10 +55,25 @@ class Space:
     is_cell: BoolArray
     masses: tuple[FloatArray, ...]
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The weight of all individuals: their number, cells counted as one each, or 1 when weighted by the data."""
         return float(np.prod([mass.sum() for mass in self.masses]))
+
+    @cached_property
+    def is_uniform(self) -> bool:
+        """Whether every individual (or combination of cells) weighs 1."""
+        return all(bool((mass == 1).all()) for mass in self.masses)
+
+    @cached_property
+    def mass_sums(self) -> tuple[FloatArray, IntArray]:
+        """Masses summed up from digit 0 on, all columns after one another, and where each column begins ``(D,)``.
+
+        Digits ``low`` to ``high`` of column ``i`` weigh ``sums[starts[i] + high + 1] - sums[starts[i] + low]``.
+        """
+        parts = [np.concatenate([[0.0], np.cumsum(mass)]) for mass in self.masses]
+        starts = np.cumsum([0, *(len(part) for part in parts)])[:-1]
+        return np.concatenate([np.empty(0), *parts]), starts.astype(np.int64)
 
     def whole(self) -> tuple[IntArray, IntArray]:
         """The box of everybody, ``(1, D)`` each."""
@@ -63,16 +81,15 @@ class Space:
 
     def weigh(self, low: IntArray, high: IntArray) -> FloatArray:
         """The weight of boxes ``(n, D)`` each, ``(n,)``."""
-        weight = np.ones(len(low))
-        for i, mass in enumerate(self.masses):
-            sums = np.concatenate([[0.0], np.cumsum(mass)])
-            weight *= sums[high[:, i] + 1] - sums[low[:, i]]
-        return weight
+        if self.is_uniform:
+            return _counts(low, high)
+        sums, starts = self.mass_sums
+        weights: FloatArray = np.multiply.reduce(sums[high + (starts + 1)] - sums[low + starts], axis=1)
+        return weights
 
     def n_points(self, low: IntArray, high: IntArray) -> FloatArray:
         """How many individuals boxes hold ``(n,)``; infinity where a column is continuous."""
-        counts = np.prod((high - low + 1).astype(np.float64), axis=1)
-        return np.full(len(low), np.inf) if self.is_cell.any() else counts
+        return np.full(len(low), np.inf) if self.is_cell.any() else _counts(low, high)
 
     def rows(self, digits: IntArray) -> FloatArray:
         """Rows of the engine for digits ``(n, D)``, ``(n, n_columns)``: the middle of a cell; other columns at their lowest."""
@@ -83,12 +100,12 @@ class Space:
 
     def values(self, digits: IntArray) -> FloatArray:
         """Values of digits ``(n, D)``: of the lattice, or the middle of a cell."""
-        low, step = self.domain.low[self.columns], self.steps
-        return np.asarray(low + step * (digits + np.where(self.is_cell, 0.5, 0.0)))
+        low = self.domain.low[self.columns]
+        return np.asarray(low + self.steps * (digits + np.where(self.is_cell, 0.5, 0.0)))
 
-    @property
+    @cached_property
     def steps(self) -> FloatArray:
-        """The distance of neighbouring digits in the column's own unit ``(D,)``."""
+        """The distance of neighbouring digits in the column's own unit ``(D,)``; 0 for a column of one value."""
         domain, columns = self.domain, self.columns
         span = (domain.high - domain.low)[columns]
         return np.where(self.is_cell, span / np.maximum(self.n_digits, 1), domain.unit[columns])
@@ -101,23 +118,35 @@ class Space:
         return np.clip(nearest, 0, self.n_digits - 1).astype(np.int64)
 
     def limits(self, low: IntArray, high: IntArray) -> dict[str, tuple[float, float]]:
-        """One box ``(D,)`` as closed ranges by column name, in values of the engine; columns that it does not narrow are left out."""
-        columns, ranges = self.domain.schema.inputs, {}
-        begin = self.domain.low[self.columns] + self.steps * low
-        end = self.domain.low[self.columns] + self.steps * (high + self.is_cell)
+        """One box ``(D,)`` as closed ranges by column name, in values of the engine.
+
+        A scope with these limits beside its own makes a domain that is the box. Columns that it does not narrow are left out.
+        """
+        columns, domain, ranges = self.domain.schema.inputs, self.domain, {}
+        begin = domain.low[self.columns] + self.steps * low
+        end = domain.low[self.columns] + self.steps * (high + self.is_cell)
         for i, column in enumerate(self.columns):
             if low[i] > 0 or high[i] < self.n_digits[i] - 1:
-                ranges[columns[column].name] = (float(begin[i]), float(end[i]))
+                ends = np.clip(
+                    [begin[i], end[i]], domain.low[column], domain.high[column]
+                )  # 3 steps of 0.1 are above 0.3
+                ranges[columns[column].name] = (float(ends[0]), float(ends[1]))
         return ranges
 
     def draw(self, low: IntArray, high: IntArray, rng: np.random.Generator) -> IntArray:
-        """One individual of each box ``(n, D)``, by weight."""
+        """One individual of each box ``(n, D)``, by weight; boxes must weigh something."""
+        if self.is_uniform:
+            return np.asarray(rng.integers(low, high + 1))
         digits = np.empty_like(low)
-        for i, mass in enumerate(self.masses):
-            sums = np.concatenate([[0.0], np.cumsum(mass)])
+        flat, starts = self.mass_sums
+        for i, (start, mass) in enumerate(zip(starts, self.masses, strict=True)):
+            sums = flat[start : start + len(mass) + 1]
             begin, end = sums[low[:, i]], sums[high[:, i] + 1]
-            at = np.searchsorted(sums, begin + rng.random(len(low)) * (end - begin), side="right") - 1
-            digits[:, i] = np.clip(at, low[:, i], high[:, i])
+            wanted = begin + rng.random(len(low)) * (end - begin)
+            wanted = np.maximum(
+                begin, np.minimum(wanted, np.nextafter(end, -np.inf))
+            )  # the sum may be rounded up to the end
+            digits[:, i] = np.clip(np.searchsorted(sums, wanted, side="right") - 1, low[:, i], high[:, i])
         return digits
 
 
@@ -130,7 +159,8 @@ def make_space(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatAr
         rows: of the data, for ``Weights.DATA``; those outside the domain do not count.
 
     Raises:
-        SettingError: a column has too many values; attributes are fixed to the data's values; no row of the data lies in the domain.
+        SettingError: a column, or the whole, has too many values; attributes are fixed to the data's values; no row of the data
+            lies in the domain.
     """
     if domain.scope.fixed:
         raise SettingError(
@@ -139,17 +169,26 @@ def make_space(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatAr
         )
     counts = domain.n_values[domain.free]
     is_cell = np.isinf(counts)
-    n_digits = np.where(is_cell, N_CELLS, np.where(is_cell, 1, counts)).astype(np.int64)
-    too_many = np.flatnonzero(n_digits > _MAX_DIGITS)
+    counts = np.where(is_cell, N_CELLS, counts)
+    _check_size(domain, counts)
+    n_digits = counts.astype(np.int64)
+    space = Space(domain, domain.free, n_digits, is_cell, tuple(np.ones(n) for n in n_digits))
+    return space if weights is Weights.UNIFORM else _weighted(space, rows)
+
+
+def _check_size(domain: Domain, counts: FloatArray) -> None:
+    too_many = np.flatnonzero(counts > MAX_DIGITS)
     if len(too_many):
         column = domain.schema.inputs[int(domain.free[too_many[0]])].name
         raise SettingError(
-            f"An attribute may have {_MAX_DIGITS:,} values in a proof, but '{column}' has {n_digits[too_many[0]]:,}. Narrow its limits, "
-            "or give it a wider step under Data."
+            f"An attribute may have {MAX_DIGITS:,} values in a proof, but '{column}' has {counts[too_many[0]]:,.0f}. Narrow its "
+            "limits, or make it a real column under Data, without a step or with a wider one."
         )
-    ones = tuple(np.ones(n) for n in n_digits)
-    space = Space(domain, domain.free, n_digits, is_cell, ones)
-    return space if weights is Weights.UNIFORM else _weighted(space, rows)
+    if np.log10(counts).sum() > np.log10(_MAX_TOTAL):
+        raise SettingError(
+            f"A proof counts up to {_MAX_TOTAL:g} individuals, but {len(counts)} attributes have more combinations. Narrow the limits of "
+            "some, or ignore columns that the model does not need."
+        )
 
 
 def _weighted(space: Space, rows: FloatArray | None) -> Space:
@@ -162,3 +201,8 @@ def _weighted(space: Space, rows: FloatArray | None) -> Space:
     digits = space.digits(inside)
     masses = tuple(np.bincount(digits[:, i], minlength=int(n)) / len(inside) for i, n in enumerate(space.n_digits))
     return Space(space.domain, space.columns, space.n_digits, space.is_cell, masses)
+
+
+def _counts(low: IntArray, high: IntArray) -> FloatArray:
+    counts: FloatArray = np.multiply.reduce((high - low + 1).astype(np.float64), axis=1)
+    return counts

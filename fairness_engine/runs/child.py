@@ -116,18 +116,19 @@ class Child:
 
 
 def _explain(opened: Opened, request: Request) -> dict[str, Any]:
-    """Answers about one pair or person, about where the pairs are, and about the model's slopes."""
-    if request["do"] == "gradients":
-        return opened.gradients()
-    if request["do"] == "simplify":
-        return opened.simplify(request["pair"])
-    if request["do"] == "plausible":
-        return opened.plausible(request["row"])
-    if request["do"] == "shap":
-        return opened.shap(request["people"])
-    if request["do"] == "where":
-        return opened.where(request["settings"])
-    raise ProcessError(f"There is no request '{request['do']}'.")
+    """Answers about one pair, person or box, about where the pairs are, about the model's slopes, and whether it can be certified."""
+    answers: dict[str, Callable[[], dict[str, Any]]] = {
+        "box": lambda: opened.box(request["settings"], request["low"], request["high"]),
+        "certifiable": opened.certifiable,
+        "gradients": opened.gradients,
+        "plausible": lambda: opened.plausible(request["row"]),
+        "shap": lambda: opened.shap(request["people"]),
+        "simplify": lambda: opened.simplify(request["pair"]),
+        "where": lambda: opened.where(request["settings"]),
+    }
+    if request["do"] not in answers:
+        raise ProcessError(f"There is no request '{request['do']}'.")
+    return answers[request["do"]]()
 
 
 def split(event: Event) -> Iterator[Event]:

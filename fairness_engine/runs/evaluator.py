@@ -27,6 +27,8 @@ from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
 
 if TYPE_CHECKING:
+    from fairness_engine.certification.box import BoxDetails
+    from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.estimate import Distribution
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
@@ -38,6 +40,7 @@ LOAD_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
 FIT_SECONDS = 180.0
 EXPLAIN_SECONDS = 90.0
+_MAX_REASON = 2_000
 _Key = tuple[str, str, str, str]
 
 
@@ -177,6 +180,50 @@ class Evaluator:
 
         reply = self._ask((data_id, model_id, schema, scope), "gradients", EXPLAIN_SECONDS)
         return GradientCheck.from_json(reply.get("gradients"))
+
+    def box(
+        self,
+        data_id: str,
+        model_id: str,
+        schema: Schema,
+        scope: Scope,
+        settings: CertifySettings,
+        low: IntArray,
+        high: IntArray,
+    ) -> BoxDetails:
+        """What is known of one box of a certification, and why it is undecided.
+
+        Args:
+            settings: of the certification.
+            low, high: digits ``(D,)`` each, both ends included, as ``PartitionTree.box`` gives them.
+
+        Raises:
+            ModelError: the model cannot be certified.
+            SettingError: the scope cannot, or it is no box of its space.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.certification.box import BoxDetails
+
+        asked = (data_id, model_id, schema, scope)
+        box = {"settings": settings.to_json(), "low": pack_array(low), "high": pack_array(high)}
+        reply = self._ask(asked, "box", EXPLAIN_SECONDS, **box)
+        pairs = unpack_pairs(reply.get("counterexample"), len(schema.inputs))
+        try:
+            return BoxDetails.from_json(reply["box"], pairs, Domain(schema, scope), len(low))
+        except (KeyError, TypeError, ValueError):
+            raise ProcessError("The model's process broke its protocol: it sent no box.") from None
+
+    def why_not_certifiable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> str | None:
+        """Why nothing can be proved of the model in this scope, in a sentence or two; ``None`` when it can be certified.
+
+        Raises:
+            InputError: the data or the model cannot be used.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        reason = self._ask((data_id, model_id, schema, scope), "certifiable", ANSWER_SECONDS).get("reason")
+        if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
+            raise ProcessError("The model's process broke its protocol: it sent a reason that is none.")
+        return reason
 
     def plausible(self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray) -> Assessed:
         """Could this person exist? A row of the engine ``(n_columns,)``.

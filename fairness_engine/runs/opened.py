@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import InputError, ProcessError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, ResultReady, TreeReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
@@ -24,6 +24,8 @@ from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
 from fairness_engine.schema import Schema
 
 if TYPE_CHECKING:
+    from fairness_engine.certification.box_answer import BoxInspector
+    from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.plausibility import Plausibility
 
 _STARTS_STREAM = 1
@@ -121,6 +123,44 @@ class Opened:
         from fairness_engine.certification.tree_check import space_to_json
 
         return replace(tree, space=space_to_json(make_space(self.domain)))
+
+    def box(self, settings: Mapping[str, Any], low: Any, high: Any) -> dict[str, Any]:
+        """What is known of one box of a certification; digits ``(D,)`` each, packed.
+
+        Raises:
+            InputError: the model, or the scope, cannot be certified, or it is no box.
+        """
+        details = self._inspector(settings).inspect(unpack_array(low), unpack_array(high))
+        return {"box": details.to_json(), "counterexample": pack_pairs(details.counterexample)}
+
+    def _inspector(self, settings: Mapping[str, Any]) -> BoxInspector:
+        """What assesses boxes, kept for the next click on the same certification."""
+        from fairness_engine.certification.box_answer import BoxInspector
+        from fairness_engine.certification.settings import CertifySettings
+
+        wanted = CertifySettings.from_json(settings)
+        if wanted not in self._inspectors:
+            self._inspectors.clear()
+            self._inspectors[wanted] = BoxInspector(self.model, self.domain, self.dataset.rows, wanted)
+        return self._inspectors[wanted]
+
+    @cached_property
+    def _inspectors(self) -> dict[CertifySettings, BoxInspector]:
+        return {}
+
+    def certifiable(self) -> dict[str, Any]:
+        """Why the model cannot be certified in this scope, in a sentence or two; null when it can."""
+        from fairness_engine.certification.settings import Mode
+        from fairness_engine.certification.space import make_space
+        from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
+
+        try:
+            space = make_space(self.domain)
+            if not is_certified_by_construction(self.model, self.domain):
+                make_assessor(self.model, space, Mode.COUNTING)
+        except InputError as error:
+            return {"reason": str(error)}
+        return {"reason": None}
 
     @cached_property
     def plausibility(self) -> Plausibility:

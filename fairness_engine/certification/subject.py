@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fairness_engine.certification.assessor import Assessor
+from fairness_engine.certification.linear_assessor import LinearAssessor
 from fairness_engine.certification.network import read_network
 from fairness_engine.certification.network_assessor import NetworkAssessor
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
 from fairness_engine.domain import Domain
 from fairness_engine.errors import ModelError, SettingError
+from fairness_engine.models.composite import Rearranged, Transformed
 from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.model import Model
+from fairness_engine.models.model import Model, Predictor
+
+_ELSE = "Search for pairs or estimate the share instead."
+_REASONS = {
+    "HardVote": (
+        "proofs are not made for votes of several models",
+        "Certify its members one by one, or search for pairs instead.",
+    ),
+    "SoftVote": (
+        "proofs are not made for means of several models",
+        "Certify its members one by one, or search for pairs instead.",
+    ),
+    "SupportVectors": ("its score is no sum over the columns and no network of ReLUs", _ELSE),
+    "KerasRuntime": (
+        "it is more than a chain of dense layers",
+        "Save it as a Sequential model of Dense layers, or search for pairs instead.",
+    ),
+    "OnnxRuntime": (
+        "it is more than a chain of dense layers",
+        "Export a chain of Gemm and Relu, or search for pairs instead.",
+    ),
+    "FunctionPredictor": ("what a function computes cannot be read", _ELSE),
+}
+"""By the class of the predictor: why, and what to do."""
 
 
 def make_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
@@ -26,13 +53,38 @@ def make_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
             "score gap to 0 under Scope."
         )
     if isinstance(model.predictor, DenseNetwork):
-        return NetworkAssessor(read_network(model, space), space, mode)
-    raise ModelError(
-        f"This model cannot be certified: proofs are made for dense ReLU networks, trees and forests, and linear models, and it is "
-        f"'{model.predictor.kind}'. Search for pairs or estimate the share instead."
-    )
+        return _network_assessor(model, space, mode)
+    raise ModelError(_why_not(model.predictor))
 
 
 def is_certified_by_construction(model: Model, domain: Domain) -> bool:
-    """True when the model takes none of the protected attributes: all variants of everybody are decided alike."""
-    return not model.taken(domain.schema.names).intersection(domain.scope.protected)
+    """True when the model takes none of the protected attributes: all variants of everybody are decided alike.
+
+    Encoders take every column by itself, so those whose inputs are the same for all variants of one row are so for everybody.
+    """
+    if not model.taken(domain.schema.names).intersection(domain.scope.protected):
+        return True
+    row = domain.low[None, :]
+    inputs = model.encoder.encode(domain.variants(row)[0])
+    values = inputs.to_numpy(dtype=object) if hasattr(inputs, "to_numpy") else np.asarray(inputs)
+    return bool((values == values[:1]).all())
+
+
+def _network_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
+    network = read_network(model, space)
+    if not network.weights and network.n_outputs == 1:
+        return LinearAssessor(network, space)
+    return NetworkAssessor(network, space, mode)
+
+
+def _why_not(predictor: Predictor) -> str:
+    """Why no proof is made for a model, and what to do."""
+    if isinstance(predictor, Rearranged):
+        return _why_not(predictor.inner)
+    if isinstance(predictor, Transformed):
+        reason = "its transformations do not take every column by itself, or depend on a number in steps or curves"
+        remedy = "Scale numbers and one-hot encode categories, each column by itself, or search for pairs instead."
+    else:
+        unknown = "proofs are made for dense ReLU networks, trees and forests, and linear models", _ELSE
+        reason, remedy = _REASONS.get(type(predictor).__name__, unknown)
+    return f"This model ('{predictor.kind}') cannot be certified: {reason}. {remedy}"

@@ -100,8 +100,9 @@ class Space:
 
     def values(self, digits: IntArray) -> FloatArray:
         """Values of digits ``(n, D)``: of the lattice, or the middle of a cell."""
-        low = self.domain.low[self.columns]
-        return np.asarray(low + self.steps * (digits + np.where(self.is_cell, 0.5, 0.0)))
+        low, high = self.domain.low[self.columns], self.domain.high[self.columns]
+        values = low + self.steps * (digits + np.where(self.is_cell, 0.5, 0.0))
+        return np.asarray(np.minimum(values, high))  # 3 steps of 0.1 are above 0.3
 
     @cached_property
     def steps(self) -> FloatArray:
@@ -136,7 +137,8 @@ class Space:
     def draw(self, low: IntArray, high: IntArray, rng: np.random.Generator) -> IntArray:
         """One individual of each box ``(n, D)``, by weight; boxes must weigh something."""
         if self.is_uniform:
-            return np.asarray(rng.integers(low, high + 1))
+            drawn: IntArray = rng.integers(low, high + 1)
+            return drawn
         digits = np.empty_like(low)
         flat, starts = self.mass_sums
         for i, (start, mass) in enumerate(zip(starts, self.masses, strict=True)):

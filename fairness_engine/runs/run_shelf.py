@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, Row, Update, func, insert, select, update
+from sqlalchemy import Engine, Row, Select, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.errors import RunError
@@ -26,7 +26,11 @@ TREE_FILE = "tree.npz"
 _READ_ATTEMPTS = 5
 _MAX_CONFIGS = 10_000
 _CONFIGS: dict[str, RunConfig] = {}
-"""Configurations by the run's id, which is random and never given twice."""
+"""Configurations by the run's id, which is random and never given twice: they never change, and a page asks for dozens of runs at
+every click."""
+_MAX_NAMED = 500
+"""Ids that one question to the database names."""
+_PLAIN = [column for column in tables.runs.c if column.name != "config"]
 
 
 class RunShelf:
@@ -56,26 +60,39 @@ class RunShelf:
         Raises:
             RunError: there is none.
         """
-        with self.engine.connect() as connection:
-            row = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one_or_none()
-        if row is None:
+        found = self._records(select(*_PLAIN).where(tables.runs.c.id == run_id))
+        if not found:
             raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
-        return _record(row)
+        return found[0]
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:
         """All runs, or those of a review, the newest first."""
-        query = select(tables.runs).order_by(tables.runs.c.created.desc())
+        query = select(*_PLAIN).order_by(tables.runs.c.created.desc())
         if review_id is not None:
             query = query.where(tables.runs.c.review_id == review_id)
-        with self.engine.connect() as connection:
-            return [_record(row) for row in connection.execute(query)]
+        return self._records(query)
 
     def runs_in(self, *states: RunState) -> list[RunRecord]:
         """All runs in one of these states, the oldest first."""
-        table = tables.runs
-        query = select(table).where(table.c.state.in_([s.value for s in states])).order_by(table.c.created, table.c.id)
+        here = tables.runs.c
+        return self._records(
+            select(*_PLAIN).where(here.state.in_([s.value for s in states])).order_by(here.created, here.id)
+        )
+
+    def _records(self, query: Select[Any]) -> list[RunRecord]:
+        """The runs of a query over ``_PLAIN``; configurations that were read before are not read again."""
         with self.engine.connect() as connection:
-            return [_record(row) for row in connection.execute(query)]
+            rows = connection.execute(query).all()
+            configs = {row.id: _CONFIGS.get(row.id) for row in rows}
+            missing = [run_id for run_id, config in configs.items() if config is None]
+            for start in range(0, len(missing), _MAX_NAMED):
+                here = tables.runs.c.id.in_(missing[start : start + _MAX_NAMED])
+                for run_id, content in connection.execute(select(tables.runs.c.id, tables.runs.c.config).where(here)):
+                    configs[run_id] = RunConfig.from_json(content)
+        if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
+            _CONFIGS.clear()
+        _CONFIGS.update({run_id: config for run_id in missing if (config := configs[run_id]) is not None})
+        return [_record(row, config) for row in rows if (config := configs[row.id]) is not None]
 
     def progress(self, run_id: str) -> pd.DataFrame:
         """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
@@ -271,17 +288,7 @@ def _while_running(run_id: str) -> Update:
     return update(tables.runs).where((tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.RUNNING.value))
 
 
-def _config(row: Row[Any]) -> RunConfig:
-    """A run's configuration, read once: it never changes, and a page asks for dozens of runs at every click."""
-    config = _CONFIGS.get(row.id)
-    if config is None:
-        if len(_CONFIGS) >= _MAX_CONFIGS:
-            _CONFIGS.clear()
-        config = _CONFIGS[row.id] = RunConfig.from_json(row.config)
-    return config
-
-
-def _record(row: Row[Any]) -> RunRecord:
+def _record(row: Row[Any], config: RunConfig) -> RunRecord:
     same = {
         name: getattr(row, name)
         for name in (
@@ -290,7 +297,7 @@ def _record(row: Row[Any]) -> RunRecord:
         )
     }
     return RunRecord(
-        config=_config(row),
+        config=config,
         state=RunState(row.state),
         stop_reason=StopReason(row.stop_reason) if row.stop_reason else None,
         created=to_time(row.created),

@@ -13,6 +13,7 @@ from fairness_engine.events import FloatArray, IntArray, Pairs
 from pages.components import state
 
 if TYPE_CHECKING:
+    from fairness_engine.certification.box import BoxDetails
     from fairness_engine.estimate import Distribution
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
@@ -116,6 +117,25 @@ def where(review: Review, distribution: Distribution, max_depth: int) -> Where:
     if known is None:
         known = state.evaluator().where(*asked, distribution, max_depth)
         _keep("groups", key, known)
+    return known
+
+
+def box(run: RunRecord, low: IntArray, high: IntArray) -> BoxDetails:
+    """What is known of one box of a certification, digits ``(D,)`` each, both ends included.
+
+    Raises:
+        EvenhandError: the model's process cannot answer.
+    """
+    from fairness_engine.certification.settings import CertifySettings
+
+    key = (run.id, low.tobytes(), high.tobytes())
+    known: BoxDetails | None = _kept("boxes").get(key)
+    if known is None:
+        config = run.config
+        settings = CertifySettings.from_json(config.settings)
+        asked = (config.data_id, config.model_id, config.schema, config.scope)
+        known = state.evaluator().box(*asked, settings, low, high)
+        _keep("boxes", key, known)
     return known
 
 

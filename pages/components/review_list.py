@@ -73,6 +73,8 @@ def last_run(runs: list[RunRecord]) -> str:
     newest = max(runs, key=lambda run: run.created)
     if newest.config.kind == "estimate":
         return f"estimate, {newest.state.value}"
+    if newest.config.kind == "certify":
+        return f"certification, {newest.state.value}"
     if newest.config.kind == "count":
         return f"exact count, {newest.state.value}"
     technique = TECHNIQUES.get(newest.config.technique)

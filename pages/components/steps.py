@@ -63,10 +63,13 @@ RUN = Place("Run", "pages/run/live.py", "run", "Run", True, "This needs a run. S
 COMPARE = Place("Compare", "pages/run/compare.py", "compare", "Run", icon=":material/stacked_line_chart:")
 PAIRS = Place("Pairs", "pages/explore/pairs.py", "pairs", "Explore", True)
 WHERE = Place("Where", "pages/explore/where.py", "where", "Explore", icon=":material/account_tree:")
+CERTIFY = Place(
+    "Certification", "pages/explore/certification.py", "certification", "Explore", icon=":material/verified:"
+)
 GRADIENTS = Place("Gradients", "pages/explore/gradients.py", "gradients", "Explore", icon=":material/north_east:")
 TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
 
-PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GRADIENTS, TECHNIQUES)
+PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, CERTIFY, GRADIENTS, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None,

@@ -18,6 +18,8 @@ DASH = "\N{EN DASH}"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _SPACES = re.compile(rf"[^\S{THIN_SPACE}]+")
 _MAX_DECIMALS = 4
+_ROUNDING = 1e-6
+"""What sums of shares are off by in floating point, in units of the last decimal that is written."""
 
 TERMS = {
     "protected attribute": "A property that must not decide the outcome on its own, such as sex, race or age.",
@@ -45,6 +47,10 @@ TERMS = {
     "distance to the data": "How unlike the nearest person in the data: the share of attributes that differ, numbers by how far, "
     "protected attributes aside. 0 % is a person of the data.",
     "success rate": "Individuals found, as a share of the individuals tried.",
+    "certified": "Proved: every one of these individuals gets the same decision, whatever the protected values.",
+    "falsified": "Proved: every one of these individuals gets another decision when only protected values change.",
+    "undecided": "Neither is proved yet. It is no pass: some of these individuals may be discriminated against.",
+    "box": "All individuals whose values lie in a range for each attribute. Proofs are made box by box.",
 }
 
 
@@ -80,6 +86,24 @@ def share(value: float, low: float | None = None, high: float | None = None) -> 
         return f"below {_percent(high, _decimals(high))} %"
     decimals = max(_decimals(value), _decimals_of_width(high - low))
     return f"{_percent(value, decimals)} % ({_percent(low, decimals)}-{_percent(high, decimals)})"
+
+
+def bounded_share(value: float, *, is_upper: bool = False) -> str:
+    """A share that is a bound, rounded so that it claims no more than it is: ``82 %``, ``above 99.9999 %``, ``below 0.0001 %``.
+
+    Args:
+        value: 0 to 1.
+        is_upper: the true share is at most this, and it is rounded up; otherwise it is at least this, and it is rounded down.
+    """
+    least = 10.0 ** -(_MAX_DECIMALS + 2)
+    if 0 < value < least:
+        return f"below {_percent(least, _MAX_DECIMALS)} %"
+    if 1 - least < value < 1:
+        return f"above {_percent(1 - least, _MAX_DECIMALS)} %"
+    decimals = _decimals(value)
+    steps = value * 10.0 ** (decimals + 2)
+    whole = math.ceil(steps - _ROUNDING) if is_upper else math.floor(steps + _ROUNDING)
+    return f"{_percent(whole / 10.0 ** (decimals + 2), decimals)} %"
 
 
 def _decimals(value: float) -> int:

@@ -1,0 +1,150 @@
+"""The table of the largest boxes of a certification: filters, lines in words, a click that opens one, the same as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.certification.words import BoxColumn
+from fairness_engine.schema import Kind
+from fairness_engine.table import export_text
+from pages.components import wording
+from pages.components.certify_tree import MAX_LISTED, VERDICTS, Listed, Range, ReadTree, largest
+from pages.components.kept import kept
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BOX, PEOPLE = "Box", "People"
+OF_ALL = "Of all, %"
+_HEIGHT = 430
+_ASKED = {"undecided": "Undecided", "falsified": "Falsified", "certified": "Certified"}
+
+
+def filter_form(read: ReadTree) -> tuple[str, Mapping[int, Range]]:
+    """Which verdict the table lists, and which values its boxes must hold."""
+    key = f"boxes_{read.run_id}"
+    verdict = st.segmented_control(
+        "Largest boxes",
+        list(_ASKED),
+        default="undecided"
+        if read.tree.undecided[0] > 0
+        else "falsified"
+        if read.tree.falsified[0] > 0
+        else "certified",
+        required=True,
+        format_func=lambda name: f"{VERDICTS[name].symbol} {_ASKED[name]}",
+        key=f"{key}_verdict",
+    )
+    with st.popover("Narrow by attribute", icon=":material/filter_list:"):
+        places = {column.column.name: i for i, column in enumerate(read.columns) if column.n_digits > 1}
+        chosen = st.multiselect(
+            "Only boxes that hold", list(places), key=f"{key}_columns", placeholder="choose attributes"
+        )
+        within = {places[name]: _digits_field(read.columns[places[name]], f"{key}_{places[name]}") for name in chosen}
+    return str(verdict), within
+
+
+def _digits_field(column: BoxColumn, key: str) -> Range:
+    """One attribute's values, as digits."""
+    label, last = wording.markdown(column.column.name), column.n_digits - 1
+    if column.column.kind is Kind.CATEGORICAL:
+        labels = [column.text(i, i).removeprefix(f"{column.column.name} = ") for i in range(column.n_digits)]
+        at = st.selectbox(label, range(column.n_digits), format_func=lambda i: labels[i], key=key)
+        return int(at), int(at)
+    low, high = column.ends(0, last)
+    is_whole = column.column.kind is Kind.INTEGER
+    ends = (int(low), int(high)) if is_whole else (low, high)
+    first, second = st.slider(label, *ends, ends, key=key)
+    step = column.step or 1.0
+    digits = np.clip(np.floor((np.array([first, second]) - column.low) / step + 1e-9), 0, last).astype(int)
+    return int(digits[0]), int(digits[1])
+
+
+def draw(read: ReadTree, listed: Listed, verdict: str, selected: int | None, generation: int) -> int | None:
+    """The table; returns the box that was clicked, ``None`` where none is."""
+    signature = f"{read.run_id}_{verdict}_{hash(listed.boxes.tobytes()) & 0xFFFFFFFF:x}_{generation}"
+    rows = np.flatnonzero(listed.boxes == selected)
+    event = st.dataframe(
+        kept("certify_boxes", signature.rpartition("_")[0], lambda: _arrow(read, listed)),
+        hide_index=True,
+        height=min(_HEIGHT, 37 + 35 * max(1, len(listed.boxes))),
+        key=f"boxes_{signature}",
+        on_select="rerun",
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": rows.tolist()}},
+        column_config=_columns(),
+    )
+    clicked = [row for row in event.selection.rows if row < len(listed.boxes)]
+    return int(listed.boxes[clicked[0]]) if clicked else None
+
+
+def _arrow(read: ReadTree, listed: Listed) -> pa.Table:
+    """The table in the form that travels: made once, not at every rerun."""
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(box_table(read, listed), preserve_index=False)
+
+
+def box_table(read: ReadTree, listed: Listed) -> pd.DataFrame:
+    """One line a box; shares are of all individuals, in percent."""
+    tree, boxes = read.tree, listed.boxes
+    return pd.DataFrame(
+        {
+            "": [read.marks(i) for i in boxes.tolist()],
+            BOX: [read.words(i) for i in boxes.tolist()],
+            OF_ALL: 100 * tree.weight[boxes],
+            **{f"{word}, %": 100 * np.asarray(getattr(tree, name))[boxes] for name, word in _ASKED.items()},
+            PEOPLE: tree.n_people[boxes],
+        }
+    )
+
+
+def _columns() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "": st.column_config.TextColumn(width=44, help="✓ certified, ▲ falsified, ? undecided; the largest part first"),
+        BOX: st.column_config.TextColumn(width=330, help=wording.explain("box")),
+        OF_ALL: number(format="%.2g", width=72, help="The box's share of all individuals."),
+        **{f"{word}, %": number(format="%.2g", width=86, help=wording.explain(name)) for name, word in _ASKED.items()},
+        PEOPLE: number(format="%d", width=64, help="Rows of the data in the box."),
+    }
+
+
+def note(listed: Listed, verdict: str) -> str:
+    """How many boxes there are and how many are listed."""
+    n = wording.counted(listed.n_all, "box", "boxes")
+    text = f"{n} with {verdict} individuals"
+    if listed.n_all > MAX_LISTED:
+        text += f"; the {wording.count(MAX_LISTED)} largest are listed"
+    return f"{text}. Shares are of all individuals."
+
+
+def boxes_csv(read: ReadTree, listed: Listed) -> bytes:
+    """The listed boxes as a file: words, both ends of every column, shares as fractions."""
+    table = box_table(read, listed).drop(columns="")
+    table[BOX] = [export_text(text) for text in table[BOX]]
+    ends = [read.box(i) for i in listed.boxes.tolist()]
+    for at, column in enumerate(read.columns):
+        for which, name in enumerate(("from", "to")):
+            values = [column.ends(int(low[at]), int(high[at]))[which] for low, high in ends]
+            table[export_text(f"{column.column.name}, {name}")] = [
+                export_text(_value(column, value)) for value in values
+            ]
+    return table.to_csv(index=False).encode()
+
+
+def _value(column: BoxColumn, value: float) -> object:
+    if column.column.kind is Kind.CATEGORICAL:
+        return column.column.text(value)
+    return round(value) if column.column.kind is Kind.INTEGER else value
+
+
+def ranked(read: ReadTree, verdict: str, within: Mapping[int, Range], *, by_people: bool) -> Listed:
+    """The boxes of the table, found again only when something was asked for anew."""
+    key = (read.run_id, verdict, by_people, tuple(sorted(within.items())))
+    return kept("certify_listed", key, lambda: largest(read, verdict, by_people=by_people, within=within))

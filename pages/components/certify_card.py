@@ -1,0 +1,171 @@
+"""One box of a certification close up: its words, what is proved of it, bounds, a counterexample, why it is undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from fairness_engine.certification.words import describe_box
+from fairness_engine.domain import Domain
+from fairness_engine.errors import EvenhandError
+from pages.components import certify_alone, certify_charts, layout, questions, state, steps, theme, wording
+from pages.components.certify_tree import ReadTree, shares_in
+from pages.components.certify_words import Shares
+from pages.components.decisions import decisions_of
+from pages.components.kept import kept
+from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
+
+if TYPE_CHECKING:
+    from fairness_engine.certification.box import BoxDetails
+    from fairness_engine.runs.records import Review, RunRecord
+
+STYLE = """
+<style>
+.st-key-box_body {flex-wrap: wrap;}
+.st-key-box_body > * {flex: 1 1 26rem; min-width: min(26rem, 100%);}
+</style>
+"""
+"""The two halves of the card stand side by side where both have room, else one above the other."""
+_MARGIN, _SCORE = "Margin", "Score"
+_EVEN_SCORE = 0.5
+"""Where a probability tips when the model names no threshold of its own."""
+
+
+def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequence[certify_alone.Alone]) -> None:
+    """The card of one box.
+
+    Args:
+        review: names the decisions.
+        run: the certification.
+        read: its tree.
+        box: which box of it.
+        alone: boxes that were certified on their own.
+    """
+    st.subheader("Everybody" if box == 0 else "The chosen box", anchor=False)
+    texts = describe_box(read.columns, *read.box(box))
+    if texts:
+        st.markdown(f"**{wording.markdown(', '.join(texts))}**")
+    st.markdown(wording.markdown(_standing(read, box)))
+    certify_alone.offer(review, run, read, box, alone)
+    details = _details(run, read, box)
+    if details is None:
+        return
+    with st.container(horizontal=True, gap="medium", key="box_body"):
+        left, right = st.container(key="box_left"), st.container(key="box_right")
+    with left:
+        _reasons(details)
+        _blame(read, details)
+    with right:
+        _bounds(review, run, details)
+    _counterexample(review, run, details)
+
+
+def _standing(read: ReadTree, box: int) -> str:
+    """What is proved of the box in one sentence, not escaped."""
+    tree = read.tree
+    weight, parts = shares_in(read, box)
+    shares = Shares.of({"certified": parts[0], "falsified": parts[1]})
+    names = (
+        (theme.CERTIFIED, shares.certified, shares.texts[0], "certified"),
+        (theme.DISCRIMINATORY, shares.falsified, shares.texts[1], "falsified"),
+        (theme.UNDECIDED, shares.undecided, shares.texts[2], "undecided"),
+    )
+    said = ", ".join(f"{meaning.symbol} {text} {word}" for meaning, value, text, word in names if value > 0)
+    people = wording.counted(int(tree.n_people[box]), "person of the data", "people of the data")
+    text = f"{wording.bounded_share(weight)} of all individuals; {people}. Of this box: {said}."
+    if tree.n_merged[box]:
+        text += f" {wording.counted(int(tree.n_merged[box]), 'smaller box', 'smaller boxes')} in it were merged for storage."
+    return text
+
+
+def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
+    """What the model's process says of the box; ``None``, and a sentence, when it cannot."""
+    low, high = read.box(box)
+    try:
+        with st.spinner("Asking the model about this box …"):
+            return questions.box(run, low, high)
+    except EvenhandError as error:
+        layout.say(error)
+        return None
+
+
+def _reasons(details: BoxDetails) -> None:
+    """Why it is undecided, and what a sample of it says; sampled and proved are kept apart."""
+    if details.reasons:
+        is_open = details.undecided > 0
+        st.markdown(f"{theme.UNDECIDED.symbol} **Why it is undecided**" if is_open else "**What decides it**")
+        for reason in details.reasons:
+            st.markdown(f"- {wording.markdown(reason)}")
+    if details.n_drawn and not details.is_evaluated:
+        drawn = wording.counted(details.n_drawn, "individual")
+        found = f"{wording.count(details.n_unfair)} of {drawn} drawn from it are discriminated against"
+        said = f"none of {drawn} drawn from it is discriminated against"
+        st.caption(f"Sampled, not proved: {wording.markdown(found if details.n_unfair else said)}.")
+
+
+def _blame(read: ReadTree, details: BoxDetails) -> None:
+    blame = {
+        column.column.name: float(value) for column, value in zip(read.columns, details.blame.tolist(), strict=True)
+    }
+    if not any(value > 0 for value in blame.values()):
+        return
+    key = (read.run_id, tuple(blame.items()), theme.is_dark())
+    figure = kept("box_blame", key, lambda: certify_charts.blame_chart(blame))
+    layout.chart_with_table(figure, certify_charts.blame_table(blame, len(blame)), "box_blame_chart")
+
+
+def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
+    """Bounds of every protected value, as margins or as scores."""
+    margins, scores = details.bounds, details.score_bounds
+    has_margins, has_scores = not np.isnan(margins).any(), not np.isnan(scores).any()
+    if not (has_margins or has_scores):
+        return
+    choices = [name for name, is_there in ((_MARGIN, has_margins), (_SCORE, has_scores)) if is_there]
+    chosen = choices[0]
+    if len(choices) > 1:
+        chosen = st.segmented_control(
+            "Bounds of", choices, default=_MARGIN, required=True, key="box_bounds_of", persist_state="session"
+        )
+    domain = kept("certify_domain", run.id, lambda: Domain(run.config.schema, run.config.scope))
+    names = decisions_of(review)
+    bounds = scores if chosen == _SCORE else margins
+    threshold = 0.0 if chosen == _MARGIN else _threshold(review, run)
+    above, below = names.name(1), names.name(0)
+    axis = f"{chosen}: above the line “{above}”, below it “{below}”"
+    labels = domain.variant_labels()
+    key = (run.id, bounds.tobytes(), threshold, theme.is_dark())
+    figure = kept("box_bounds", key, lambda: certify_charts.bounds_chart(bounds, labels, threshold, axis))
+    layout.chart_with_table(
+        figure,
+        certify_charts.bounds_table(bounds, labels, threshold),
+        "box_bounds_chart",
+        "Solid: the decision is the same in the whole box. Dotted: the bounds lie on both sides of the line.",
+    )
+
+
+def _threshold(review: Review, run: RunRecord) -> float:
+    """The score above which the decision is class 1."""
+    own = (review.fit or {}).get("threshold")
+    given = run.config.scope.threshold
+    return float(given if given is not None else _EVEN_SCORE if own is None else own)
+
+
+def _counterexample(review: Review, run: RunRecord, details: BoxDetails) -> None:
+    pair = details.counterexample
+    if not len(pair):
+        return
+    domain = kept("certify_domain", run.id, lambda: Domain(run.config.schema, run.config.scope))
+    first = person_at(pair.first[0], pair.score_first[0], pair.decision_first[0])
+    second = person_at(pair.second[0], pair.score_second[0], pair.decision_second[0])
+    couple = Couple(domain, first, second, decisions_of(review))
+    st.markdown(
+        f"{theme.DISCRIMINATORY.symbol} **A counterexample in this box.** {wording.markdown(couple_sentence(couple))}"
+    )
+    st.html(couple_html(couple, theme.DISCRIMINATORY.colour, theme.SELECTION.colour))
+    if run.n_found:
+        query = state.address_of(run=run.id)
+        label = f"See the {wording.counted(run.n_found, 'pair')} of this certification"
+        st.page_link(steps.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")

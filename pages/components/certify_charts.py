@@ -1,0 +1,284 @@
+"""The charts of a certification: the three shares, how they came about, the bounds of one box, what keeps it undecided.
+
+Each function returns a Plotly figure and has a twin that returns the same numbers as a table. Certified is solid, falsified
+hatched, undecided dotted, each with its symbol: no meaning hangs on colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairness_engine.events import FloatArray
+from pages.components import theme
+from pages.components.certify_words import Shares
+from pages.components.charts import shortened
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+PARTS = ((theme.CERTIFIED, "certified"), (theme.UNDECIDED, "undecided"), (theme.DISCRIMINATORY, "falsified"))
+"""From left to right, and from below: what is open lies between what is proved, and shrinks from both sides."""
+MAX_BARS = 16
+"""Variants with a bar and a name each; more stand as thin bars side by side."""
+_MAX_POINTS = 400
+_MIN_SECONDS = 0.01
+_WIDE = 0.11
+"""Parts narrower than this share have no room for a text inside."""
+
+
+def shares_chart(rows: Mapping[str, Shares], title: str) -> Figure:
+    """One stacked bar a row: what is certified, undecided, falsified.
+
+    Args:
+        rows: by name, the first on top.
+        title: of the chart.
+    """
+    layout = theme.chart_layout(title, "Share, %", "", height=128 + 52 * len(rows))
+    layout |= {"barmode": "stack", "bargap": 0.28, "hovermode": "closest"}
+    layout["xaxis"] |= {"range": [0, 100], "fixedrange": True}
+    layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
+    layout["margin"] = {**layout["margin"], "t": 74}
+    return _figure([_part_bars(rows, *part) for part in PARTS], layout)
+
+
+def _part_bars(rows: Mapping[str, Shares], meaning: theme.Meaning, name: str) -> dict[str, Any]:
+    texts = [_text_of(shares, name) for shares in rows.values()]
+    values = [getattr(shares, name) for shares in rows.values()]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": f"{meaning.symbol} {name}",
+        "x": [100 * value for value in values],
+        "y": [shortened(row) for row in rows],
+        "text": [
+            f"<b>{meaning.symbol} {text}</b>" if value >= _WIDE else ""
+            for text, value in zip(texts, values, strict=True)
+        ],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "textfont": {"color": theme.on_bar(), "size": 15},
+        "customdata": texts,
+        "hovertemplate": f"%{{y}}: %{{customdata}} {name}<extra></extra>",
+        "marker": {
+            "color": meaning.colour,
+            "line": {"color": theme.paper(), "width": 1},
+            "pattern": _pattern(meaning),
+        },
+    }
+
+
+def _text_of(shares: Shares, name: str) -> str:
+    certified, falsified, undecided = shares.texts
+    return {"certified": certified, "falsified": falsified, "undecided": undecided}[name]
+
+
+def _pattern(meaning: theme.Meaning) -> dict[str, Any]:
+    """The meaning's hatch over its colour, faint enough for a text on it."""
+    return {
+        "shape": meaning.pattern,
+        "fillmode": "overlay",
+        "fgcolor": theme.on_bar(),
+        "fgopacity": 0.35,
+        "size": 8,
+        "solidity": 0.16,
+    }
+
+
+def shares_table(rows: Mapping[str, Shares]) -> pd.DataFrame:
+    """The shares as a table, one line a row, as they are written."""
+    lines = [[name, *shares.texts] for name, shares in rows.items()]
+    names = [f"{meaning.symbol} {word}" for meaning, word in (PARTS[0], PARTS[2], PARTS[1])]
+    return pd.DataFrame(lines, columns=["Of", *(name.capitalize() for name in names)])
+
+
+# --- over time ----------------------------------------------------------------------------------
+
+
+def anytime_chart(trace: Sequence[Sequence[float]], *, is_log: bool) -> Figure:
+    """What was proved by when, stacked: certified from below, falsified from above, undecided between them.
+
+    Args:
+        trace: ``[seconds, certified, falsified, undecided, boxes]`` each, in order.
+        is_log: seconds on a logarithmic axis.
+    """
+    points = _thinned(trace)
+    seconds = np.maximum(points[:, 0], _MIN_SECONDS) if is_log else points[:, 0]
+    layout = theme.chart_layout("What is proved by when", "Seconds", "Share of all individuals, %", 340)
+    layout["hovermode"] = "x unified"
+    layout["yaxis"] |= {"range": [0, 100], "fixedrange": True}
+    layout["xaxis"] |= {"type": "log" if is_log else "linear", "hoverformat": ",.3~g", "ticksuffix": ""}
+    layout["separators"] = ".\u202f"
+    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
+    layout["margin"] = {**layout["margin"], "t": 74}
+    places = {"certified": 1, "undecided": 3, "falsified": 2}
+    return _figure([_area(seconds, 100 * points[:, places[name]], meaning, name) for meaning, name in PARTS], layout)
+
+
+def _area(seconds: FloatArray, values: FloatArray, meaning: theme.Meaning, name: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "stackgroup": "one",
+        "name": f"{meaning.symbol} {name}",
+        "x": seconds.tolist(),
+        "y": values.tolist(),
+        "line": {"color": meaning.colour, "width": 1.5, "shape": "hv"},
+        "fillcolor": theme.tint(meaning, 0.75),
+        "fillpattern": {**_pattern(meaning), "bgcolor": meaning.colour, "fillmode": "replace", "fgopacity": 0.3},
+        "hovertemplate": "%{y:.4g} %<extra>%{fullData.name}</extra>",
+    }
+
+
+def _thinned(trace: Sequence[Sequence[float]]) -> FloatArray:
+    """The trace from second 0 on, at most as many points as a screen shows, the last among them."""
+    points = np.array([[0.0, 0.0, 0.0, 1.0, 0.0], *trace], dtype=np.float64)
+    chosen = np.unique(np.linspace(0, len(points) - 1, min(len(points), _MAX_POINTS)).round().astype(int))
+    return np.asarray(points[chosen])
+
+
+def anytime_table(trace: Sequence[Sequence[float]]) -> pd.DataFrame:
+    """The anytime curve as a table, shares in percent."""
+    points = _thinned(trace)
+    shares = {
+        f"{name.capitalize()}, %": 100 * points[:, at]
+        for name, at in (("certified", 1), ("falsified", 2), ("undecided", 3))
+    }
+    return pd.DataFrame({"Seconds": points[:, 0], **shares, "Boxes": points[:, 4].astype(np.int64)})
+
+
+def overlay_chart(traces: Mapping[str, Sequence[Sequence[float]]], *, is_log: bool) -> Figure:
+    """The undecided shares of several certifications over time, lower is better; the first is before, the second after."""
+    layout = theme.chart_layout("Undecided over time", "Seconds", "Undecided share, %", 320)
+    layout["hovermode"] = "x unified"
+    layout["yaxis"] |= {"rangemode": "tozero"}
+    layout["xaxis"] |= {"type": "log" if is_log else "linear", "hoverformat": ",.3~g"}
+    layout["separators"] = ".\u202f"
+    lines = []
+    for (name, trace), meaning, dash in zip(
+        traces.items(), (theme.BEFORE, theme.AFTER), theme.LINE_DASHES, strict=False
+    ):
+        points = _thinned(trace)
+        lines.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": f"{meaning.symbol} {shortened(name, 60)}",
+                "x": (np.maximum(points[:, 0], _MIN_SECONDS) if is_log else points[:, 0]).tolist(),
+                "y": (100 * points[:, 3]).tolist(),
+                "line": {"color": meaning.colour, "width": 3, "dash": dash, "shape": "hv"},
+                "hovertemplate": "%{y:.4g} %<extra>%{fullData.name}</extra>",
+            }
+        )
+    return _figure(lines, layout)
+
+
+def overlay_table(traces: Mapping[str, Sequence[Sequence[float]]]) -> pd.DataFrame:
+    """The curves as one table, a line a report."""
+    parts = [anytime_table(trace).assign(Certification=name) for name, trace in traces.items()]
+    table = pd.concat(parts, ignore_index=True)
+    return table[["Certification", *[name for name in table.columns if name != "Certification"]]]
+
+
+# --- one box ------------------------------------------------------------------------------------
+
+
+def bounds_chart(bounds: FloatArray, labels: Sequence[str], threshold: float, axis: str) -> Figure:
+    """A bar from the lower to the upper bound of every protected value, against the threshold.
+
+    Args:
+        bounds: ``(n_variants, 2)``.
+        labels: of the variants.
+        threshold: where the decision changes.
+        axis: what is bounded, in words.
+    """
+    is_flat = len(labels) <= MAX_BARS
+    height = 132 + 30 * len(labels) if is_flat else 360
+    layout = theme.chart_layout("Bounds for every protected value", *((axis, "") if is_flat else ("", axis)), height)
+    layout |= {"showlegend": False, "bargap": 0.35, "hovermode": "closest"}
+    named, measured = ("yaxis", "xaxis") if is_flat else ("xaxis", "yaxis")
+    layout[named] |= {"type": "category", "showgrid": False, **({"autorange": "reversed"} if is_flat else {})}
+    layout[measured] |= {"zeroline": False}
+    line = {"color": theme.ink(), "width": 2, "dash": "dash"}
+    place = {"x0": threshold, "x1": threshold, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+    if not is_flat:
+        place = {"y0": threshold, "y1": threshold, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
+    layout["shapes"] = [{"type": "line", "line": line, **place}]
+    return _figure([_bound_bars(bounds, labels, threshold, is_flat=is_flat)], layout)
+
+
+def _bound_bars(bounds: FloatArray, labels: Sequence[str], threshold: float, *, is_flat: bool) -> dict[str, Any]:
+    sides = [side_of(low, high, threshold) for low, high in bounds.tolist()]
+    widths, names = (bounds[:, 1] - bounds[:, 0]).tolist(), [shortened(label) for label in labels]
+    measured = {"x": widths, "y": names, "orientation": "h"} if is_flat else {"x": names, "y": widths}
+    return {
+        "type": "bar",
+        **measured,
+        "base": bounds[:, 0].tolist(),
+        "customdata": [[low, high, SIDES[side]] for (low, high), side in zip(bounds.tolist(), sides, strict=True)],
+        "hovertemplate": "%{customdata[0]:.4g} to %{customdata[1]:.4g}<br>%{customdata[2]}<extra>%{label}</extra>",
+        "marker": {
+            "color": [(theme.UNDECIDED if side == 0 else theme.PLAIN).colour for side in sides],
+            "pattern": {
+                **_pattern(theme.UNDECIDED),
+                "shape": [theme.UNDECIDED.pattern if side == 0 else "" for side in sides],
+            },
+        },
+    }
+
+
+SIDES = {1: "always above the threshold", -1: "never above the threshold", 0: "may lie on both sides"}
+
+
+def side_of(low: float, high: float, threshold: float) -> int:
+    """1: always above the threshold; -1: never; 0: bounds on both sides of it."""
+    return 1 if low > threshold else -1 if high <= threshold else 0
+
+
+def bounds_table(bounds: FloatArray, labels: Sequence[str], threshold: float) -> pd.DataFrame:
+    """The bounds as a table, one line a protected value."""
+    sides = [SIDES[side_of(low, high, threshold)] for low, high in bounds.tolist()]
+    return pd.DataFrame(
+        {"Protected value": labels, "At least": bounds[:, 0], "At most": bounds[:, 1], "So it is": sides}
+    )
+
+
+def blame_chart(blame: Mapping[str, float]) -> Figure:
+    """How much each attribute contributes to what keeps a box undecided, in percent, largest first."""
+    table = blame_table(blame)
+    values = table["Part, %"].tolist()
+    layout = theme.chart_layout("What keeps it undecided", "Part, %", "", height=118 + 28 * len(table))
+    layout["yaxis"] |= {"autorange": "reversed", "type": "category", "showgrid": False}
+    layout["xaxis"] |= {"rangemode": "tozero"}
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": values,
+        "y": [shortened(name) for name in table["Attribute"]],
+        "text": [f"{value:.2g} %" for value in values],
+        "textposition": "auto",
+        "insidetextfont": {"color": theme.on_bar()},
+        "marker": {"color": theme.UNDECIDED.colour, "pattern": _pattern(theme.UNDECIDED)},
+        "hovertemplate": "%{y}: %{x:.3g} %<extra></extra>",
+    }
+    return _figure([bars], layout)
+
+
+def blame_table(blame: Mapping[str, float], most: int = 8) -> pd.DataFrame:
+    """The attributes that contribute, largest first, in percent of the whole."""
+    total = sum(blame.values()) or 1.0
+    ordered = sorted(((name, value) for name, value in blame.items() if value > 0), key=lambda item: -item[1])[:most]
+    return pd.DataFrame({"Attribute": [n for n, _ in ordered], "Part, %": [100 * v / total for _, v in ordered]})
+
+
+def _figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
+    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
+
+    return Figure(data=traces, layout=layout)

@@ -1,0 +1,101 @@
+"""A certification at work: the shares shrinking and growing, boxes a second, time to go, stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.components import certify_charts, certify_runs, layout, run_words, state, theme, wording
+from pages.components.certify_words import Shares, run_title
+from pages.components.kept import kept
+from pages.components.reruns import rerun_fragment
+from pages.components.run_figures import what_is_left
+from pages.components.run_panel import tile
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import RunRecord
+    from fairness_engine.runs.store import RunStore
+
+
+def draw(run_id: str) -> None:
+    """Draw a run as it stands; once it has ended, the page is drawn again with its result."""
+    from fairness_engine.runs.launch import refresh
+
+    store = state.store()
+    run = refresh(store, run_id)
+    if not run.is_active:
+        st.rerun()
+    st.markdown(f"**{wording.markdown(run_title(run.config))}** · {run_words.state_text(run)}")
+    left = what_is_left(run)
+    st.progress(left.done, text=wording.markdown(_doing(run)))
+    stop_button(store, run, "stop_certifying")
+    results = certify_runs.results_of(store, run)
+    shares = certify_runs.shares_of(store, run)
+    if shares is None:
+        st.caption("The first shares appear in a moment.")
+        return
+    draw_shares(run, shares)
+    _tiles(run)
+    draw_curve(run, results)
+
+
+def _doing(run: RunRecord) -> str:
+    text = run_words.activity(run)
+    limit = run.config.budget.max_seconds
+    if limit and run.evaluations:
+        text += f" · at most {wording.duration(max(0.0, limit - run.seconds))} to go"
+    return text
+
+
+def stop_button(store: RunStore, run: RunRecord, key: str) -> None:
+    """Stop a run and keep what it proved."""
+    label = "Stopping…" if run.is_cancel_requested else "Stop and keep what is proved"
+    if st.button(label, key=key, icon=":material/stop_circle:", disabled=run.is_cancel_requested):
+        store.request_cancel(run.id)
+        rerun_fragment()
+
+
+def draw_shares(run: RunRecord, shares: Shares) -> None:
+    """The three shares as one bar while the run works."""
+    key = (run.id, shares, theme.is_dark())
+    figure = kept(
+        "certify_live_bar", key, lambda: certify_charts.shares_chart({"Individuals": shares}, "Proved so far")
+    )
+    table = certify_charts.shares_table({"Individuals": shares})
+    layout.chart_with_table(figure, table, "certify_live_shares")
+
+
+def _tiles(run: RunRecord) -> None:
+    limit = run.config.budget.max_seconds
+    speed = wording.count(run.evaluations / run.seconds) if run.seconds > 0 else wording.DASH
+    to_go = wording.duration(max(0.0, limit - run.seconds)) if limit else wording.DASH
+    tiles = (
+        ("Boxes a second", speed, wording.explain("box")),
+        ("Boxes", wording.count(run.evaluations), "Boxes that were assessed so far."),
+        ("Seconds", wording.number(round(run.seconds, 1)), "Time spent proving."),
+        ("To go", to_go, "At most; it ends sooner when everything is decided."),
+    )
+    with st.container(key="certify_tiles"):
+        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
+            with place:
+                tile(*content)
+
+
+def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:
+    """The anytime curve, on a linear or logarithmic axis of seconds."""
+    trace = results.get("trace") or []
+    if len(trace) < 2:
+        st.caption("The curve appears with the next report.")
+        return
+    is_log = st.toggle(
+        "Logarithmic seconds",
+        key="certify_log",
+        help="Each step along the axis is ten times as long: shows how much is proved at once.",
+        persist_state="session",
+    )
+    stand = (run.id, len(trace), trace[-1][0])
+    key = (*stand, is_log, theme.is_dark())
+    figure = kept("certify_curve", key, lambda: certify_charts.anytime_chart(trace, is_log=is_log))
+    table = kept("certify_curve_table", stand, lambda: certify_charts.anytime_table(trace))
+    layout.chart_with_table(figure, table, "certify_anytime")

@@ -1,0 +1,93 @@
+"""The certifications of a review: which one is shown, a list to choose another, what follows another one's box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.components import certify_words, run_words, state, theme, wording
+from pages.components.certify_words import Shares
+from pages.components.kept import kept
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.config import RunConfig
+    from fairness_engine.runs.records import Review, RunRecord
+    from fairness_engine.runs.store import RunStore
+
+KIND = "certify"
+
+
+def certifications(review: Review) -> list[RunRecord]:
+    """The certifications of a review, the newest first."""
+    return [run for run in state.store().runs(review.id) if run.config.kind == KIND]
+
+
+def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
+    """The run of the address when it is a certification, else the newest of the review's scope, else the newest."""
+    asked = state.current_run_id()
+    of_scope = [run for run in runs if run.config.scope == review.scope]
+    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+
+
+def asks_the_same(run: RunConfig, other: RunConfig) -> bool:
+    """Whether two certifications speak of the same model, question and weights, limits aside."""
+    return (
+        (run.data_id, run.model_id, run.schema) == (other.data_id, other.model_id, other.schema)
+        and replace(run.scope, limits={}) == replace(other.scope, limits={})
+        and run.settings.get("weights") == other.settings.get("weights")
+    )
+
+
+def results_of(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """The results of a run, read again when it has something new."""
+    stand = (run.id, run.state.value, run.evaluations)
+    return kept(f"certify_results_{run.id}", stand, lambda: store.results(run.id))
+
+
+def shares_of(store: RunStore, run: RunRecord) -> Shares | None:
+    """What a run has proved, at its end or so far; ``None`` before the first report."""
+    results = results_of(store, run)
+    content = results.get("certification") or results.get("proved")
+    return Shares.of(content) if content else None
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
+    """All certifications of the review; a click opens one."""
+    if len(runs) < 2:
+        return
+    st.subheader("Certifications of this review", anchor=False)
+    event = st.dataframe(
+        list_table(state.store(), runs, open_id),
+        hide_index=True,
+        key=f"certifications_{review.id}_{len(runs)}_{open_id}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    rows = event.selection.rows
+    if rows and runs[rows[0]].id != open_id:
+        state.set_run(runs[rows[0]].id)
+        st.rerun()
+
+
+def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
+    """One line a certification."""
+    shares = [shares_of(store, run) for run in runs]
+    texts = [(wording.DASH,) * 3 if part is None else part.texts for part in shares]
+    return pd.DataFrame(
+        {
+            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
+            "Certification": [certify_words.run_title(run.config) for run in runs],
+            "State": [run_words.state_text(run) for run in runs],
+            f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
+            f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],
+            f"{theme.UNDECIDED.symbol} Undecided": [text[2] for text in texts],
+            "Boxes": [wording.count(run.evaluations) for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )

@@ -36,6 +36,7 @@ class StopReason(StrEnum):
     FOUND = "enough found"
     EXHAUSTED = "every start and step done"
     CANCELLED = "cancelled"
+    MEMORY = "memory for boxes spent"
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def decide_all(model: Model, domain: Domain) -> Iterator[tuple[BoolArray, int]]:
     while done < n_outer:
         rows = _combinations(domain, outer, done, min(done + size, n_outer))
         started = time.perf_counter()
-        decided = _decide(model, domain, rows, columns, values)
+        decided = decide_variants(model, domain, rows, columns, values)
         seconds = time.perf_counter() - started
         yield decided
         done += len(rows)
@@ -171,7 +171,7 @@ def _split(domain: Domain) -> tuple[int, int]:
     return n_outer, n_inner
 
 
-def _decide(
+def decide_variants(
     model: Model, domain: Domain, rows: FloatArray, columns: IntArray, values: FloatArray
 ) -> tuple[BoolArray, int]:
     """Verdicts on the individuals of some outer rows, and how many rows the model decided.

@@ -1,4 +1,4 @@
-"""A certification from its question to its last event: refine while there is time, then estimate what stayed undecided.
+"""A certification from its question to its last event: refine while there is time, then say what of the rest can be said.
 
 Paper 004 (FairQuant), Algorithms 1-4.
 """
@@ -7,19 +7,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fairness_engine.certification.assessor import Assessor
+from fairness_engine.certification.classic import ClassicRule
+from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.points import Points
 from fairness_engine.certification.refine import Refinement, Standing
-from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.subject import make_assessor
+from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.certification.space import Space, make_space
+from fairness_engine.certification.stored import stored_certificates, stored_tree
+from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
+from fairness_engine.certification.tree import PartitionTree
+from fairness_engine.certification.undecided import (
+    counterexamples,
+    data_rows_proved,
+    draw_undecided,
+    falsified_rows,
+)
 from fairness_engine.domain import Domain
 from fairness_engine.events import (
     Event,
     FloatArray,
+    Pairs,
+    PairsFound,
     Progress,
     ResultReady,
     SharesProved,
@@ -30,6 +45,29 @@ from fairness_engine.events import (
 from fairness_engine.models.model import Model
 
 _REPORT_SECONDS = 0.25
+_DRAW_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.3, 0.5
+"""What drawing undecided individuals, looking up the data's rows, and explaining boxes for the stored tree may each take."""
+_HURRIED_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a run was asked."""
+
+    model: Model
+    domain: Domain
+    rows: FloatArray
+    settings: CertifySettings
+    seed: int
+
+
+@dataclass(frozen=True)
+class _End:
+    """How refinement ended."""
+
+    reason: StopReason
+    standing: Standing
+    seconds: float
 
 
 def run_certification(
@@ -47,9 +85,9 @@ def run_certification(
         model, domain: what is assessed, and where.
         rows: of the data ``(n_rows, n_columns)``: people of the partition tree's boxes, and the weights of ``Weights.DATA``.
         settings: how.
-        seed: of the samples; nothing that is proved depends on it.
-        max_seconds: refinement stops after it.
-        is_cancelled: asked between rounds.
+        seed: of the samples; with ``Mode.COUNTING`` nothing that is proved depends on it.
+        max_seconds: refinement stops after it; what follows takes a second or two more.
+        is_cancelled: asked at least every tenth of a second, or between two boxes where one takes longer.
 
     Yields:
         ``SharesProved`` and ``Progress`` (boxes as evaluations) at most four times a second; ``PairsFound`` with counterexamples;
@@ -60,63 +98,166 @@ def run_certification(
         SettingError: the scope asks for what no proof is made for.
     """
     started = time.perf_counter()
+    asked = _Question(model, domain, rows, settings, seed)
     space = make_space(domain, settings.weights, rows)
+    if is_certified_by_construction(model, domain):
+        yield from _by_construction(asked, space, time.perf_counter() - started)
+        return
     assessor = make_assessor(model, space, settings.mode)
-    refinement = Refinement(assessor)
-    last, reason = -math.inf, None
-    while reason is None:
-        standing, now = refinement.standing, time.perf_counter() - started
+    points, hands = Points(model, domain, space), Hands()
+    network = getattr(assessor, "network", None)
+    rule = ClassicRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
+    try:
+        refinement = Refinement(assessor, points, rule, hands)
+        end = yield from _refine(refinement, settings, started, max_seconds, is_cancelled)
+        yield from _conclude(asked, refinement, rule, end)
+    finally:
+        hands.rest()
+
+
+def _refine(
+    refinement: Refinement,
+    settings: CertifySettings,
+    started: float,
+    max_seconds: float,
+    is_cancelled: Callable[[], bool],
+) -> Generator[Event, None, _End]:
+    """Work until something ends it; returns how it ended."""
+    total, last = refinement.assessor.space.total, -math.inf
+    while True:
+        now = time.perf_counter() - started
         if now - last >= _REPORT_SECONDS:
             last = now
-            yield _shares(standing, space.total, now)
-            yield Progress(standing.n_boxes, now, standing.n_boxes, 0, "certifying")
-        reason = _why_stop(standing, space.total, settings, now, max_seconds, is_cancelled)
-        if reason is None and not refinement.step():
+            yield from _report(refinement.standing, total, now, 0)
+        reason = StopReason.CANCELLED if is_cancelled() else _why_stop(refinement, settings, now, max_seconds)
+        if reason is None and not refinement.step(max_seconds - now, settings.max_boxes):
             reason = StopReason.EXHAUSTED
-    standing, seconds = refinement.standing, time.perf_counter() - started
-    proved = _shares(standing, space.total, seconds)
-    yield proved
-    yield Progress(standing.n_boxes, seconds, standing.n_boxes, 0, "certifying")
-    yield ResultReady("certification", _result(domain, settings, proved, assessor.kind, assessor.method))
-    yield TreeReady(refinement.tree(rows).to_arrays(), {})
-    yield Stopped(reason, standing.n_boxes, seconds, standing.n_boxes, 0)
+        if reason is not None:
+            refinement.stop()
+            return _End(reason, refinement.recount(), time.perf_counter() - started)
 
 
 def _why_stop(
-    standing: Standing,
-    total: float,
-    settings: CertifySettings,
-    seconds: float,
-    max_seconds: float,
-    is_cancelled: Callable[[], bool],
+    refinement: Refinement, settings: CertifySettings, seconds: float, max_seconds: float
 ) -> StopReason | None:
-    if is_cancelled():
-        return StopReason.CANCELLED
-    if 1 - (standing.certified + standing.falsified) / total <= settings.target or not standing.n_open:
-        return StopReason.EXHAUSTED
-    if settings.max_boxes and standing.n_boxes >= settings.max_boxes:
-        return StopReason.EVALUATIONS
+    if refinement.is_between_rounds:
+        standing = refinement.standing
+        is_there = standing.undecided / refinement.assessor.space.total <= settings.target
+        if is_there or not standing.n_open:
+            return StopReason.EXHAUSTED
+        if settings.max_boxes and standing.n_boxes + 2 > settings.max_boxes:
+            return StopReason.EVALUATIONS
+        if refinement.is_full:
+            return StopReason.MEMORY
     return StopReason.SECONDS if seconds >= max_seconds else None
 
 
-def _shares(standing: Standing, total: float, seconds: float) -> SharesProved:
-    certified, falsified = standing.certified / total, standing.falsified / total
-    return SharesProved(seconds, certified, falsified, standing.n_boxes, standing.n_open)
+def _report(standing: Standing, total: float, seconds: float, n_found: int) -> Iterator[Event]:
+    yield SharesProved(
+        seconds, standing.certified / total, standing.falsified / total, standing.n_boxes, standing.n_open
+    )
+    yield Progress(standing.n_boxes, seconds, standing.n_boxes, n_found, "certifying")
 
 
-def _result(domain: Domain, settings: CertifySettings, proved: SharesProved, kind: str, method: str) -> dict[str, Any]:
-    n = domain.n_individuals
+# --- the end ------------------------------------------------------------------------------------
+
+
+def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None, end: _End) -> Iterator[Event]:
+    """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled."""
+    is_hurried = end.reason is StopReason.CANCELLED
+    estimate, pairs = None, Pairs.empty(asked.domain.n_columns)
+    if not is_hurried:
+        estimate, pairs = _drawn(asked, refinement, rule)
+    yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
+    if len(pairs):
+        yield PairsFound(pairs)
+    looked_up_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else _LOOK_UP_SECONDS)
+    found = {
+        "estimate": estimate,
+        "depth": refinement.parents()[1],
+        "n_counterexamples": len(pairs),
+        "data_rows": data_rows_proved(refinement, asked.rows, looked_up_by),
+        "one_sided": bool(getattr(refinement.assessor, "is_one_sided", False)),
+    }
+    yield ResultReady("certification", _result(asked, refinement.assessor, end) | found)
+    tree, order = stored_tree(refinement, asked.rows)
+    explained_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else _EXPLAIN_SECONDS)
+    certificates = stored_certificates(refinement, tree, order, explained_by)
+    yield TreeReady(tree.to_arrays(), certificates.to_arrays())
+    n = end.standing.n_boxes
+    yield Stopped(end.reason, n, end.seconds, n, len(pairs))
+
+
+def _drawn(
+    asked: _Question, refinement: Refinement, rule: ClassicRule | None
+) -> tuple[dict[str, float | int] | None, Pairs]:
+    """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
+    of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
+    drawn_by = time.perf_counter() + _DRAW_SECONDS
+    draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, drawn_by)
+    rows = [falsified_rows(refinement, of_falsified), draws.rows[draws.is_unfair]]
+    if rule is not None:
+        rows.append(refinement.assessor.space.rows(rule.counterexamples))
+    estimate = draws.to_json() if len(draws.rows) else None
+    return estimate, counterexamples(refinement, np.concatenate(rows))
+
+
+def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:
+    """Of everything but the draws: shares of all individuals, ``seconds`` of refinement."""
+    standing, total, n = end.standing, assessor.space.total, asked.domain.n_individuals
     return {
         "n_individuals": n if np.isfinite(n) else None,
-        "certified": proved.certified,
-        "falsified": proved.falsified,
-        "undecided": max(0.0, 1 - proved.certified - proved.falsified),
-        "estimate": None,
-        "boxes": proved.n_boxes,
-        "n_open": proved.n_open,
-        "mode": str(settings.mode),
-        "weights": str(settings.weights),
-        "kind": kind,
-        "method": method,
+        "certified": standing.certified / total,
+        "falsified": standing.falsified / total,
+        "undecided": standing.undecided / total,
+        "boxes": standing.n_boxes,
+        "n_open": standing.n_open,
+        "n_leaves": (standing.n_boxes + 1) // 2,
+        "seconds": end.seconds,
+        "mode": str(asked.settings.mode),
+        "weights": str(asked.settings.weights),
+        "kind": assessor.kind,
+        "method": assessor.method,
         "is_by_construction": False,
     }
+
+
+# --- nothing to refine --------------------------------------------------------------------------
+
+
+def _by_construction(asked: _Question, space: Space, seconds: float) -> Iterator[Event]:
+    """The model takes no protected attribute: everybody is certified, whatever kind of model it is."""
+    inside = asked.rows[asked.domain.contains(asked.rows)] if len(asked.rows) else asked.rows
+    n_inside = len(inside)
+    standing = Standing(space.total, 0.0, 0.0, 1, 0)
+    yield from _report(standing, space.total, seconds, 0)
+    names = ", ".join(asked.domain.scope.protected)
+    n = asked.domain.n_individuals
+    content = {
+        "n_individuals": n if np.isfinite(n) else None,
+        "certified": 1.0,
+        "falsified": 0.0,
+        "undecided": 0.0,
+        "estimate": None,
+        "boxes": 1,
+        "n_open": 0,
+        "n_leaves": 1,
+        "depth": 0,
+        "seconds": seconds,
+        "mode": str(asked.settings.mode),
+        "weights": str(asked.settings.weights),
+        "kind": asked.model.predictor.kind,
+        "method": f"by construction: the model does not take {names}",
+        "is_by_construction": True,
+        "one_sided": False,
+        "n_counterexamples": 0,
+        "data_rows": {"n": n_inside, "certified": n_inside, "falsified": 0, "undecided": 0} if n_inside else None,
+    }
+    yield ResultReady("certification", content)
+    yield TreeReady(_one_leaf(space, n_inside).to_arrays(), {})
+    yield Stopped(StopReason.EXHAUSTED, 1, seconds, 1, 0)
+
+
+def _one_leaf(space: Space, n_people: int) -> PartitionTree:
+    none, nothing, zero = np.array([-1]), np.zeros(1), np.zeros(1, np.int64)
+    return PartitionTree(none, zero, none, np.ones(1), np.ones(1), nothing, np.array([n_people]), zero, space.n_digits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,18 @@ class PartitionTree:
         """Digits ``(n, D)`` each of every box."""
         n = len(self)
         low, high = np.zeros((n, len(self.n_digits)), np.int64), np.tile(self.n_digits - 1, (n, 1))
-        for i in np.flatnonzero(~self.is_leaf):  # pre-order: a box stands before its parts
-            column, cut, right = self.column[i], self.cut[i], self.right[i]
-            low[i + 1], high[i + 1], low[right], high[right] = low[i], high[i], low[i], high[i]
-            high[i + 1, column], low[right, column] = cut, cut + 1
+        for inner in self._levels():
+            column, cut, left, right = self.column[inner], self.cut[inner], inner + 1, self.right[inner]
+            low[left], high[left], low[right], high[right] = low[inner], high[inner], low[inner], high[inner]
+            high[left, column], low[right, column] = cut, cut + 1
         return low, high
+
+    def _levels(self) -> Iterator[IntArray]:
+        """The boxes that were split, those of one depth together, from the whole down."""
+        level = np.zeros(1, np.int64)
+        while len(level := level[self.column[level] >= 0]):
+            yield level
+            level = np.concatenate([level + 1, self.right[level]])
 
     def to_arrays(self) -> dict[str, FloatArray | IntArray]:
         """The arrays by name, for ``TreeReady``."""
@@ -104,7 +111,7 @@ class PartitionTree:
         names = [f.name for f in fields(cls)]
         if set(arrays) != set(names):
             raise ValueError("names")
-        tree = cls(*(arrays[name] for name in names))
+        tree = cls(*(arrays[name] for name in names))  # type: ignore[arg-type] # check looks at them
         tree.check()
         return tree
 
@@ -122,9 +129,16 @@ class PartitionTree:
             raise ValueError("order")
         if (self.right[inner] >= n).any() or (where[inner] + 1 >= n).any():
             raise ValueError("ends")
+        if self.column.min() < -1 or (self.right[~inner] != -1).any():
+            raise ValueError("leaves")
         counts = np.bincount(np.concatenate([where[inner] + 1, self.right[inner]]), minlength=n)
         if counts[0] != 0 or (counts[1:] != 1).any():
             raise ValueError("parents")
+        sizes = np.ones(n, np.int64)
+        for level in list(self._levels())[::-1]:
+            sizes[level] = 1 + sizes[level + 1] + sizes[self.right[level]]
+        if (self.right[inner] != where[inner] + 1 + sizes[where[inner] + 1]).any():
+            raise ValueError("pre-order")
         low, high = self.boxes()
         if (low > high).any() or (self.n_people < 0).any() or (self.n_merged < 0).any():
             raise ValueError("boxes")
@@ -162,7 +176,7 @@ def write_tree(path: Path, tree: PartitionTree, certificates: LeafCertificates, 
     held = io.BytesIO()
     text = np.frombuffer(json.dumps(more).encode(), dtype=np.uint8)
     proved = {f"certificate_{name}": array for name, array in certificates.to_arrays().items()}
-    np.savez_compressed(held, more=text, **tree.to_arrays(), **proved)
+    np.savez_compressed(held, more=text, **tree.to_arrays(), **proved)  # type: ignore[arg-type] # numpy's stubs
     temporary = path.with_suffix(".tmp")
     temporary.write_bytes(held.getvalue())
     temporary.replace(path)

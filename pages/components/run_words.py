@@ -31,15 +31,25 @@ _ENDS = {
     StopReason.FOUND: "As many as you wanted were found.",
     StopReason.EXHAUSTED: "The technique has tried all it could.",
     StopReason.CANCELLED: "You stopped it.",
+    StopReason.MEMORY: "The memory that boxes may take is spent.",
+}
+
+
+_CERTIFY_ENDS = {
+    StopReason.EVALUATIONS: "The limit of boxes is reached.",
+    StopReason.EXHAUSTED: "There was nothing left to split, or enough is decided.",
 }
 
 
 def run_title(config: RunConfig) -> str:
-    """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``."""
+    """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``,
+    ``Certification, counting``."""
     if config.kind == "estimate":
         return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
     if config.kind == "count":
         return "Exact count"
+    if config.kind == "certify":
+        return f"Certification, {config.settings.get('mode', 'counting')}"
     technique = TECHNIQUES.get(config.technique)
     title = technique.title if technique else config.technique
     strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
@@ -63,6 +73,13 @@ def state_text(record: RunRecord) -> str:
     return _STATES[record.state.value]
 
 
+def effort(record: RunRecord) -> str:
+    """What a run spent, in rows evaluated; a certification looks at boxes instead."""
+    if record.config.kind == "certify":
+        return wording.counted(record.evaluations, "box", "boxes")
+    return wording.count(record.evaluations)
+
+
 def activity(record: RunRecord) -> str:
     """What an active run is doing."""
     if record.state.value == "queued":
@@ -79,7 +96,8 @@ def ending(record: RunRecord) -> str:
         return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
-    end = _ENDS.get(record.stop_reason, "") if record.stop_reason else ""
+    ends = _ENDS | _CERTIFY_ENDS if record.config.kind == "certify" else _ENDS
+    end = ends.get(record.stop_reason, "") if record.stop_reason else ""
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
     if record.config.kind == "count" and record.state.value == "finished":
@@ -97,6 +115,8 @@ def _crash(record: RunRecord) -> str:
 
 
 def _kept(record: RunRecord) -> str:
+    if record.config.kind == "certify":
+        return "What was proved up to then is kept." if record.evaluations else "Nothing was proved up to then."
     if record.config.kind != "search":
         return ""
     if record.n_found == 0:
@@ -113,6 +133,8 @@ def none_found(record: RunRecord, high: float) -> str:
         record: a search that ended.
         high: upper 95 % bound of the share among individuals like those tried.
     """
+    if record.config.kind == "certify":
+        return "This certification has no counterexample within its budget. This does not show that there are none."
     tried = wording.counted(record.n_tried, "individual")
     text = f"None found within the budget: {tried} tried, {wording.count(record.evaluations)} rows evaluated."
     if record.config.technique == "random" and record.n_tried:

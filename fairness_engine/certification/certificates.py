@@ -1,0 +1,91 @@
+"""What certificates say of individuals, and certificates of many boxes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from fairness_engine.certification.assessor import Assessor
+from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.space import BoolArray
+from fairness_engine.certification.tree import LeafCertificates
+from fairness_engine.events import FloatArray, IntArray
+
+_BLOCK_NUMBERS = 1 << 21
+"""Coefficients that are copied out at once."""
+_FIRST_BATCH = 64
+
+
+def proved_by(certificates: LeafCertificates, which: IntArray, digits: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Which individuals their boxes' certificates certify, and which they falsify, ``(n,)`` each.
+
+    Args:
+        certificates: of some boxes.
+        which: the certificate of each individual's box, its position ``(n,)``.
+        digits: ``(n, D)``; inside their boxes.
+    """
+    size = max(1, _BLOCK_NUMBERS // max(1, 3 * certificates.coefficients.shape[2]))
+    blocks = [slice(begin, begin + size) for begin in range(0, len(which), size)]
+    parts = [_proved_block(certificates, which[block], digits[block]) for block in blocks]
+    none = np.zeros(0, np.bool_)
+    return np.concatenate([none, *(part[0] for part in parts)]), np.concatenate([none, *(part[1] for part in parts)])
+
+
+def _proved_block(certificates: LeafCertificates, which: IntArray, digits: IntArray) -> tuple[BoolArray, BoolArray]:
+    sums, thresholds = np.zeros((len(which), 3)), certificates.thresholds[which]
+    if certificates.coefficients.shape[2]:
+        starts = certificates.starts
+        for i in range(digits.shape[1]):
+            if starts[i + 1] - starts[i] == 1:
+                sums += certificates.coefficients[which, :, starts[i]] * digits[:, i, None]
+            else:
+                sums += certificates.coefficients[which, :, starts[i] + digits[:, i]]
+    certified = (sums[:, 0] > thresholds[:, 0]) | (sums[:, 1] < thresholds[:, 1])
+    falsified = (sums[:, 2] > thresholds[:, 2]) & (sums[:, 2] < thresholds[:, 3])
+    return certified, falsified
+
+
+def explain_in_order(
+    assessor: Assessor, hands: Hands, low: IntArray, high: IntArray, deadline: float, max_bytes: float = np.inf
+) -> LeafCertificates:
+    """Certificates of boxes ``(n, D)``, of as many of the first ones as there is time and room for.
+
+    Args:
+        assessor: whose boxes.
+        hands: the threads that work.
+        low, high: the boxes.
+        deadline: no more are begun after it, in ``time.perf_counter`` seconds.
+        max_bytes: of the certificates.
+    """
+    done, begin, size, n_most = [_explained(assessor, hands, low[:0], high[:0])], 0, _FIRST_BATCH, len(low)
+    while begin < n_most and time.perf_counter() < deadline:
+        started = time.perf_counter()
+        end = min(begin + size, n_most)
+        done.append(_explained(assessor, hands, low[begin:end], high[begin:end]))
+        each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (end - begin) + 8
+        n_most, begin = int(min(n_most, max_bytes // each)), end
+        left, took = deadline - time.perf_counter(), time.perf_counter() - started
+        size = max(_FIRST_BATCH, min(2 * size, int(0.5 * size * left / max(took, 1e-9))))
+    # without a box the number of places is not known
+    parts = done[1:] or done
+    n = min(n_most, sum(len(part.leaf) for part in parts))
+    coefficients = np.concatenate([part.coefficients for part in parts])[:n]
+    thresholds = np.concatenate([part.thresholds for part in parts])[:n]
+    return LeafCertificates(np.arange(n), coefficients, parts[-1].starts, thresholds)
+
+
+def _explained(assessor: Assessor, hands: Hands, low: IntArray, high: IntArray) -> LeafCertificates:
+    found: dict[int, tuple[FloatArray, FloatArray, IntArray]] = {}
+
+    def work(begin: int, end: int) -> None:
+        part = assessor.explain(low[begin:end], high[begin:end])
+        found[begin] = part.coefficients, part.thresholds, part.starts
+
+    if not len(low):
+        starts = np.zeros(len(assessor.space.columns) + 1, np.int64)
+        return LeafCertificates(np.empty(0, np.int64), np.empty((0, 3, 0)), starts, np.empty((0, 4)))
+    hands.share(work, len(low))
+    parts = [found[begin] for begin in sorted(found)]
+    coefficients, thresholds = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    return LeafCertificates(np.arange(len(low)), coefficients, parts[0][2], thresholds)

@@ -1,0 +1,376 @@
+"""Compiled loops of the refinement: the queue of open boxes, splitting them, and settling what was found.
+
+An *open* box lies in a slot, with its digits; a slot is used again when its box was split. A *node* is a box of the partition, for
+good: 36 bytes, without digits, which follow from the cuts above it. The parts of a box are two nodes in a row, behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+_BUCKETS_A_HALVING = 8
+N_BUCKETS = 1024
+"""Open boxes lie in buckets by the logarithm of their undecided share, down to ``2 ** -128``."""
+LEAF, EVALUATED = -1, -2
+"""``Nodes.column`` of a box that was not split, and of one whose individuals were all evaluated."""
+TO_EVALUATE = -2
+"""``Slots.column`` of a box whose individuals are to be evaluated."""
+N_OPEN, N_SLOTS, N_NODES, FREE, TOP, N_EVALUATED = 0, 1, 2, 3, 4, 5
+"""Places in ``Queue.state``; ``FREE`` is the first slot that may be used again, ``TOP`` the highest bucket that may hold a box."""
+CERTIFIED, FALSIFIED, UNDECIDED = 0, 2, 4
+"""Places in ``Queue.sums``; what rounding took from a sum stands behind it."""
+_DUST = 1e-14
+
+
+class Nodes(NamedTuple):
+    """Boxes of the partition, in order of creation ``(capacity,)`` each: first part or -1, split column, cut, and weights."""
+
+    child: Any
+    column: Any
+    cut: Any
+    weight: Any
+    certified: Any
+    falsified: Any
+
+
+class Slots(NamedTuple):
+    """Open boxes: digits ``(capacity, D)``, and their node, the column to split, where, depth, and the next slot of the bucket."""
+
+    low: Any
+    high: Any
+    node: Any
+    column: Any
+    cut: Any
+    depth: Any
+    after: Any
+
+
+class Queue(NamedTuple):
+    """First slot of every bucket, counts, and sums over the boxes that were not split."""
+
+    heads: Any
+    state: Any
+    sums: Any
+
+
+class Lattice(NamedTuple):
+    """Running sums of the masses of all columns, where each column's begin ``(D,)``, and ``(total weight, points to evaluate)``."""
+
+    sums: Any
+    starts: Any
+    limits: Any
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add(sums, place, value):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Neumaier's sum: millions of boxes come and go, and nothing drifts."""
+    before = sums[place]
+    after = before + value
+    if abs(before) >= abs(value):
+        sums[place + 1] += (before - after) + value
+    else:
+        sums[place + 1] += (value - after) + before
+    sums[place] = after
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _undecided(weight, certified, falsified):  # type: ignore[no-untyped-def]
+    return max(weight - certified - falsified, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def weigh(low, high, lattice, weights):  # type: ignore[no-untyped-def]
+    """Weights of boxes ``(n, D)`` each, into ``weights (n,)``."""
+    for b in range(len(low)):
+        weight = 1.0
+        for i in range(low.shape[1]):
+            start = lattice.starts[i]
+            weight *= lattice.sums[start + high[b, i] + 1] - lattice.sums[start + low[b, i]]
+        weights[b] = weight
+
+
+@njit(cache=True, nogil=True)
+def take(n, n_split_most, slots, queue, to_split, to_evaluate):  # type: ignore[no-untyped-def]
+    """Take the ``n`` open boxes with the most undecided weight out of the queue, fewer where ``n_split_most`` is reached.
+
+    Returns:
+        how many slots were written to ``to_split`` and to ``to_evaluate``.
+    """
+    n_split, n_evaluate, bucket = 0, 0, queue.state[TOP]
+    while bucket < N_BUCKETS and n_split + n_evaluate < n:
+        slot = queue.heads[bucket]
+        if slot < 0:
+            bucket += 1
+            continue
+        if slots.column[slot] == TO_EVALUATE:
+            to_evaluate[n_evaluate] = slot
+            n_evaluate += 1
+        elif n_split < n_split_most:
+            to_split[n_split] = slot
+            n_split += 1
+        else:
+            break
+        queue.heads[bucket] = slots.after[slot]
+    queue.state[TOP] = bucket
+    return n_split, n_evaluate
+
+
+@njit(cache=True, nogil=True)
+def put_back(chosen, slots, nodes, lattice, queue):  # type: ignore[no-untyped-def]
+    """Put slots that were taken into the queue again, in the opposite order."""
+    for i in range(len(chosen) - 1, -1, -1):
+        node = slots.node[chosen[i]]
+        undecided = _undecided(nodes.weight[node], nodes.certified[node], nodes.falsified[node])
+        _enqueue(chosen[i], undecided, slots, lattice, queue)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _enqueue(slot, undecided, slots, lattice, queue):  # type: ignore[no-untyped-def]
+    bucket = int(-math.log2(undecided / lattice.limits[0]) * _BUCKETS_A_HALVING)
+    bucket = min(max(bucket, 0), N_BUCKETS - 1)
+    slots.after[slot] = queue.heads[bucket]
+    queue.heads[bucket] = slot
+    queue.state[TOP] = min(queue.state[TOP], bucket)
+
+
+@njit(cache=True, nogil=True)
+def split(chosen, slots, lattice, low, high, weights, depths):  # type: ignore[no-untyped-def]
+    """Digits ``(2n, D)``, weights and depths of the two parts of every chosen box; parts lie beside one another."""
+    for i in range(len(chosen)):
+        slot = chosen[i]
+        column = slots.column[slot]
+        for j in range(low.shape[1]):
+            low[2 * i, j] = low[2 * i + 1, j] = slots.low[slot, j]
+            high[2 * i, j] = high[2 * i + 1, j] = slots.high[slot, j]
+        high[2 * i, column], low[2 * i + 1, column] = slots.cut[slot], slots.cut[slot] + 1
+        depths[2 * i] = depths[2 * i + 1] = slots.depth[slot] + 1
+    weigh(low, high, lattice, weights)
+
+
+@njit(cache=True, nogil=True)
+def copy_boxes(chosen, slots, low, high):  # type: ignore[no-untyped-def]
+    """Digits ``(n, D)`` of chosen slots."""
+    for i in range(len(chosen)):
+        for j in range(low.shape[1]):
+            low[i, j], high[i, j] = slots.low[chosen[i], j], slots.high[chosen[i], j]
+
+
+@njit(cache=True, nogil=True)
+def settle(  # type: ignore[no-untyped-def]
+    chosen, low, high, weights, depths, certified, falsified, columns, cuts, lattice, nodes, slots, queue
+):
+    """Enter the parts of chosen boxes; the first of them that stays open takes the slot of the box it was split from."""
+    state, sums = queue.state, queue.sums
+    for i in range(len(chosen)):
+        slot = chosen[i]
+        node = slots.node[slot]
+        column = slots.column[slot]
+        nodes.child[node], nodes.column[node] = state[N_NODES], column
+        nodes.cut[node] = high[2 * i, column]
+        _add(sums, CERTIFIED, -nodes.certified[node])
+        _add(sums, FALSIFIED, -nodes.falsified[node])
+        _add(sums, UNDECIDED, -_undecided(nodes.weight[node], nodes.certified[node], nodes.falsified[node]))
+        state[N_OPEN] -= 1
+        _release(slot, slots, state)
+        for b in (2 * i, 2 * i + 1):
+            found = certified[b], falsified[b], columns[b], cuts[b]
+            enter(b, low, high, weights[b], depths[b], found, lattice, nodes, slots, queue)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _release(slot, slots, state):  # type: ignore[no-untyped-def]
+    slots.after[slot] = state[FREE]
+    state[FREE] = slot
+
+
+@njit(cache=True, nogil=True)
+def enter(b, low, high, weight, depth, found, lattice, nodes, slots, queue):  # type: ignore[no-untyped-def]
+    """A new node for box ``b``, and a slot where it stays open.
+
+    ``found`` is what was found of it: certified and falsified weight, the column to split, and the last digit of the left part (of
+    the middle where it is no such digit).
+    """
+    certified, falsified, column, cut = found
+    state = queue.state
+    node = state[N_NODES]
+    state[N_NODES] += 1
+    if weight - certified - falsified <= _DUST * weight:  # decided whole: the last bits of two products differ
+        if falsified == 0.0:
+            certified = weight
+        elif certified == 0.0:
+            falsified = weight
+    nodes.child[node], nodes.column[node], nodes.cut[node] = -1, LEAF, 0
+    nodes.weight[node], nodes.certified[node], nodes.falsified[node] = weight, certified, falsified
+    undecided = _undecided(weight, certified, falsified)
+    _add(queue.sums, CERTIFIED, certified)
+    _add(queue.sums, FALSIFIED, falsified)
+    _add(queue.sums, UNDECIDED, undecided)
+    if undecided <= 0.0:
+        return
+    n_points = 1.0
+    for i in range(low.shape[1]):
+        n_points *= high[b, i] - low[b, i] + 1
+    if n_points <= lattice.limits[1]:
+        column = TO_EVALUATE
+    elif column < 0 or low[b, column] == high[b, column]:
+        return
+    slot = state[FREE]
+    if slot >= 0:
+        state[FREE] = slots.after[slot]
+    else:
+        slot = state[N_SLOTS]
+        state[N_SLOTS] += 1
+    for i in range(low.shape[1]):
+        slots.low[slot, i], slots.high[slot, i] = low[b, i], high[b, i]
+    if column >= 0 and (cut < low[b, column] or cut >= high[b, column]):
+        cut = (low[b, column] + high[b, column]) // 2
+    slots.node[slot], slots.column[slot], slots.cut[slot], slots.depth[slot] = node, column, cut, depth
+    state[N_OPEN] += 1
+    _enqueue(slot, undecided, slots, lattice, queue)
+
+
+@njit(cache=True, nogil=True)
+def settle_evaluated(chosen, certified, falsified, nodes, slots, queue):  # type: ignore[no-untyped-def]
+    """Enter the exact weights of chosen boxes, which are open no longer."""
+    sums = queue.sums
+    for i in range(len(chosen)):
+        node = slots.node[chosen[i]]
+        undecided = _undecided(nodes.weight[node], nodes.certified[node], nodes.falsified[node])
+        _add(sums, CERTIFIED, certified[i] - nodes.certified[node])
+        _add(sums, FALSIFIED, falsified[i] - nodes.falsified[node])
+        _add(sums, UNDECIDED, -undecided)
+        nodes.certified[node], nodes.falsified[node] = certified[i], falsified[i]
+        nodes.column[node] = EVALUATED
+        queue.state[N_OPEN] -= 1
+        queue.state[N_EVALUATED] += 1
+        _release(chosen[i], slots, queue.state)
+
+
+# --- the tree -----------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def parents_of(child, parents):  # type: ignore[no-untyped-def]
+    """The box that each was split from, -1 for the whole; into ``parents (n,)``. Returns the greatest depth."""
+    depths = np.zeros(len(child), np.int32)
+    deepest = 0
+    parents[0] = -1
+    for node in range(len(child)):
+        first = child[node]
+        if first >= 0:
+            parents[first] = parents[first + 1] = node
+            depths[first] = depths[first + 1] = depths[node] + 1
+            deepest = max(deepest, depths[node] + 1)
+    return deepest
+
+
+@njit(cache=True, nogil=True)
+def boxes_of(wanted, child, column, cut, parents, low, high):  # type: ignore[no-untyped-def]
+    """Digits ``(m, D)`` of wanted nodes; ``low`` and ``high`` hold those of the whole before."""
+    for b in range(len(wanted)):
+        node = wanted[b]
+        while parents[node] >= 0:
+            above = parents[node]
+            i = column[above]
+            if node == child[above]:
+                high[b, i] = min(high[b, i], cut[above])
+            else:
+                low[b, i] = max(low[b, i], cut[above] + 1)
+            node = above
+
+
+@njit(cache=True, nogil=True)
+def leaves_of(digits, child, column, cut, leaves):  # type: ignore[no-untyped-def]
+    """The leaf that each individual ``(n, D)`` lies in, into ``leaves (n,)``."""
+    for p in range(len(digits)):
+        node = 0
+        while child[node] >= 0:
+            node = child[node] + (1 if digits[p, column[node]] > cut[node] else 0)
+        leaves[p] = node
+
+
+@njit(cache=True, nogil=True)
+def sum_up(child, certified, falsified, undecided, n_below):  # type: ignore[no-untyped-def]
+    """Make the weights of boxes that were split the sums of their parts; count the boxes below each."""
+    for node in range(len(child) - 1, -1, -1):
+        first = child[node]
+        if first < 0:
+            n_below[node] = 0
+            continue
+        second = first + 1
+        certified[node] = certified[first] + certified[second]
+        falsified[node] = falsified[first] + falsified[second]
+        undecided[node] = undecided[first] + undecided[second]
+        n_below[node] = n_below[first] + n_below[second] + 2
+
+
+@njit(cache=True, nogil=True)
+def in_order(child, is_expanded, order, right):  # type: ignore[no-untyped-def]
+    """Nodes in pre-order, below expanded ones only, and where the right part of each stands, -1 for a leaf. Returns how many."""
+    waiting = np.empty(len(order) + 1, np.int64)
+    above = np.empty(len(order) + 1, np.int64)  # whose right part a waiting node is, -1 for a left one
+    waiting[0], above[0] = 0, -1
+    n_waiting, n = 1, 0
+    while n_waiting:
+        n_waiting -= 1
+        node = waiting[n_waiting]
+        if above[n_waiting] >= 0:
+            right[above[n_waiting]] = n
+        order[n], right[n] = node, -1
+        if child[node] >= 0 and is_expanded[node]:
+            waiting[n_waiting], above[n_waiting] = child[node] + 1, n
+            waiting[n_waiting + 1], above[n_waiting + 1] = child[node], -1
+            n_waiting += 2
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def count_people(digits, column, cut, right, n_people):  # type: ignore[no-untyped-def]
+    """How many individuals ``(n, D)`` lie in every box of a tree in pre-order, added to ``n_people``."""
+    for p in range(len(digits)):
+        at = 0
+        n_people[0] += 1
+        while column[at] >= 0:
+            at = right[at] if digits[p, column[at]] > cut[at] else at + 1
+            n_people[at] += 1
+
+
+def warm_up() -> None:
+    """Compile or load every loop once."""
+    from fairness_engine.certification.storage import Storage
+
+    digits, ones, numbers = np.zeros((1, 1), np.int64), np.ones(1), np.zeros(1, np.int32)
+    lattice = Lattice(np.array([0.0, 1.0, 2.0, 0.0]), np.zeros(1, np.int64), np.array([2.0, 0.0]))
+    storage = Storage(1)
+    nodes, slots, queue = storage.nodes, storage.slots, storage.queue
+    whole = digits, digits + 1
+    weigh(*whole, lattice, ones)
+    enter(0, *whole, 2.0, 0, (0.0, 0.0, 0, 0), lattice, nodes, slots, queue)
+    chosen, others = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    take(1, 1, slots, queue, chosen, others)
+    put_back(chosen, slots, nodes, lattice, queue)
+    low, high, weights, depths = (
+        np.zeros((2, 1), np.int64),
+        np.zeros((2, 1), np.int64),
+        np.ones(2),
+        np.zeros(2, np.int32),
+    )
+    split(chosen, slots, lattice, low, high, weights, depths)
+    copy_boxes(chosen, slots, low[:1], high[:1])
+    columns = np.zeros(2, np.int64)
+    settle(chosen, low, high, weights, depths, weights, np.zeros(2), columns, columns, lattice, nodes, slots, queue)
+    child, parents = nodes.child[:3], np.zeros(3, np.int32)
+    parents_of(child, parents)
+    wanted = np.array([1, 2])
+    boxes_of(wanted, child, nodes.column[:3], nodes.cut[:3], parents, low, high)
+    leaves_of(low, child, nodes.column[:3], nodes.cut[:3], wanted)
+    sum_up(child, np.ones(3), np.ones(3), np.ones(3), numbers.repeat(3))
+    order, right = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    in_order(child, np.ones(3, np.bool_), order, right)
+    count_people(low, np.array([-1]), np.array([0]), right[:1], np.zeros(1, np.int64))
+    settle_evaluated(chosen, ones, ones, nodes, slots, queue)

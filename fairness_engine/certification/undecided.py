@@ -1,0 +1,187 @@
+"""What is not proved: an estimate of who is treated unfairly among the undecided, counterexamples as pairs, the data's rows.
+
+Nothing here proves a share; it stands beside what is proved. Paper 004 samples undecided boxes for counterexamples (section VI-A).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.certification import refine_kernels as kernels
+from fairness_engine.certification.certificates import explain_in_order, proved_by
+from fairness_engine.certification.refine import Int32Array, Refinement
+from fairness_engine.certification.space import BoolArray
+from fairness_engine.certification.tree import LeafCertificates
+from fairness_engine.estimate import interval
+from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.judge import Judge
+from fairness_engine.replay import Candidates, Replayer
+
+MAX_PAIRS = 10_000
+_TRIES_A_BOX = 0.5
+_MAX_TRIES = 1024
+_DRAWS_A_SAMPLE = 6
+"""Draws are given up after so many times the samples wanted: the certificates prove more than was counted from below."""
+_FIRST_DRAWS, _BLOCK_TRIES = 128, 1 << 17
+_FALSIFIED_BOXES = 4000
+_FALSIFIED_TRIES = 32
+
+
+@dataclass(frozen=True)
+class UndecidedDraws:
+    """Independent draws of individuals that no certificate decides: rows ``(n, n_columns)``, and whether each is unfair ``(n,)``."""
+
+    rows: FloatArray
+    is_unfair: BoolArray
+
+    def to_json(self) -> dict[str, float | int]:
+        """The unfair share of the undecided with its 95 % interval: Wilson's, or one-sided where all draws agree."""
+        n, n_unfair = len(self.is_unfair), int(self.is_unfair.sum())
+        low, high = interval(n_unfair, n)
+        share = n_unfair / n if n else 0.0
+        return {"unfair_share_of_undecided": share, "low": low, "high": high, "n": n, "n_unfair": n_unfair}
+
+
+def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, deadline: float) -> UndecidedDraws:
+    """Draw up to ``n`` individuals that no certificate decides, by weight, and evaluate them.
+
+    A box is drawn in proportion to its undecided weight ``u``, then so many individuals of its whole weight ``w`` that ``w / (2 u)`` of
+    them are drawn on average, and the first that the box's certificate leaves open is kept. A box that is less undecided than was
+    counted from below thus gives fewer; what is kept is a draw by weight of all that is open.
+
+    Args:
+        refinement: at its end.
+        n: how many are wanted; fewer where time ends, or nobody is left open.
+        rng: the only source of chance.
+        deadline: no more are drawn after it, in ``time.perf_counter`` seconds.
+    """
+    nodes, parents = refinement.nodes, refinement.parents()[0]
+    leaves = np.flatnonzero(nodes.child < 0)
+    undecided = np.maximum((nodes.weight - nodes.certified - nodes.falsified)[leaves], 0.0)
+    leaves, undecided = leaves[undecided > 0], undecided[undecided > 0]
+    sums, kept = np.cumsum(undecided), [np.empty((0, refinement.assessor.space.domain.n_columns))]
+    n_kept, n_drawn, size = 0, 0, _FIRST_DRAWS
+    while len(leaves) and n_kept < n and n_drawn < _DRAWS_A_SAMPLE * n and time.perf_counter() < deadline:
+        at = np.minimum(np.searchsorted(sums, rng.random(size) * sums[-1], side="right"), len(sums) - 1)
+        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, deadline)
+        kept.append(rows)
+        n_kept, n_drawn, size = n_kept + len(rows), n_drawn + size, min(2 * size, 4 * n)
+    rows = np.concatenate(kept)[:n]
+    return UndecidedDraws(rows, refinement.points.are_unfair(rows))
+
+
+def _open_rows(
+    refinement: Refinement,
+    boxes: IntArray,
+    undecided: FloatArray,
+    parents: Int32Array,
+    rng: np.random.Generator,
+    deadline: float,
+) -> FloatArray:
+    """For each drawn box the first of its individuals that its certificate leaves open, if there was one."""
+    different, which = np.unique(boxes, return_inverse=True)
+    low, high = refinement.boxes(different, parents)
+    certificates = explain_in_order(refinement.assessor, refinement.hands, low, high, deadline)
+    if len(certificates.leaf) < len(different):  # what is missing for lack of time would bend the sample
+        return np.empty((0, refinement.assessor.space.domain.n_columns))
+    wish = _TRIES_A_BOX * refinement.nodes.weight[boxes] / undecided
+    n_tries = np.minimum(np.floor(wish) + (rng.random(len(boxes)) < wish % 1), _MAX_TRIES).astype(np.int64)
+    draw = np.repeat(np.arange(len(boxes)), n_tries)
+    rows = []
+    for begin in range(0, len(draw), _BLOCK_TRIES):
+        block = draw[begin : begin + _BLOCK_TRIES]
+        digits = refinement.assessor.space.draw(low[which[block]], high[which[block]], rng)
+        is_proved = np.logical_or(*proved_by(certificates, which[block], digits))
+        rows.append((block[~is_proved], digits[~is_proved]))
+    owners = np.concatenate([part[0] for part in rows]) if rows else np.empty(0, np.int64)
+    digits = np.concatenate([part[1] for part in rows]) if rows else low[:0]
+    return rows_inside(refinement, digits[np.unique(owners, return_index=True)[1]], rng)
+
+
+def rows_inside(refinement: Refinement, digits: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Rows of digits ``(n, D)``; a number of a continuous column lies anywhere in its cell."""
+    space = refinement.assessor.space
+    rows = space.rows(digits)
+    cells = np.flatnonzero(space.is_cell)
+    if len(cells):
+        rows[:, space.columns[cells]] += space.steps[cells] * (rng.random((len(rows), len(cells))) - 0.5)
+    return rows
+
+
+# --- pairs --------------------------------------------------------------------------------------
+
+
+def falsified_rows(refinement: Refinement, rng: np.random.Generator) -> FloatArray:
+    """Individuals of boxes with a falsified part, drawn by weight: more from a box of which less is falsified."""
+    nodes = refinement.nodes
+    falsified = np.where(nodes.child < 0, nodes.falsified, 0.0)
+    boxes = np.flatnonzero(falsified > 0)
+    if len(boxes) > _FALSIFIED_BOXES:
+        boxes = boxes[np.argpartition(-falsified[boxes], _FALSIFIED_BOXES)[:_FALSIFIED_BOXES]]
+    boxes = boxes[np.argsort(-falsified[boxes], kind="stable")]
+    wish = np.ceil(2 * nodes.weight[boxes] / falsified[boxes])
+    draw = np.repeat(np.arange(len(boxes)), np.minimum(wish, _FALSIFIED_TRIES).astype(np.int64))
+    low, high = refinement.boxes(boxes, refinement.parents()[0])
+    return rows_inside(refinement, refinement.assessor.space.draw(low[draw], high[draw], rng), rng)
+
+
+def counterexamples(refinement: Refinement, rows: FloatArray) -> Pairs:
+    """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order."""
+    points = refinement.points
+    domain = points.domain
+    if not len(rows):
+        return Pairs.empty(domain.n_columns)
+    rows = rows[np.sort(np.unique(domain.keys(rows), return_index=True)[1])]
+    flags, lowest, highest = Judge(points.model, domain).decide(rows)
+    found = np.flatnonzero(flags)[:MAX_PAIRS]
+    replayer = Replayer(points.model, domain)
+    spent = np.full(len(found), refinement.n_boxes, np.int64)
+    replayer.add(Candidates(rows[found], lowest[found], highest[found], spent))
+    return replayer.replay()
+
+
+# --- the data -----------------------------------------------------------------------------------
+
+
+def data_rows_proved(refinement: Refinement, rows: FloatArray, deadline: float) -> dict[str, Any] | None:
+    """How many rows of the data are people of whom something is proved; ``None`` where no row lies in the domain.
+
+    Args:
+        refinement: at its end.
+        rows: ``(n_rows, n_columns)``; those outside the domain do not count.
+        deadline: what was not looked up by then counts as undecided.
+    """
+    space, nodes = refinement.assessor.space, refinement.nodes
+    rows = rows[space.domain.contains(rows)] if len(rows) else rows
+    if not len(rows):
+        return None
+    digits = space.digits(rows)
+    leaves = refinement.leaves_of(digits)
+    is_settled = nodes.weight[leaves] - nodes.certified[leaves] - nodes.falsified[leaves] <= 0
+    certified = is_settled & (nodes.falsified[leaves] == 0)
+    falsified = is_settled & (nodes.certified[leaves] == 0) & ~certified
+    is_mixed = ~certified & ~falsified & (nodes.certified[leaves] + nodes.falsified[leaves] > 0)
+    evaluated = np.flatnonzero(is_mixed & (nodes.column[leaves] == kernels.EVALUATED))
+    falsified[evaluated] = refinement.points.are_unfair(rows[evaluated])
+    certified[evaluated] = ~falsified[evaluated]
+    bounded = np.flatnonzero(is_mixed & (nodes.column[leaves] != kernels.EVALUATED))
+    certificates, which = _of_leaves(refinement, leaves[bounded], deadline)
+    is_known = which < len(certificates.leaf)
+    bounded, which = bounded[is_known], which[is_known]
+    certified[bounded], falsified[bounded] = proved_by(certificates, which, digits[bounded])
+    n, n_certified, n_falsified = len(rows), int(certified.sum()), int(falsified.sum())
+    return {"n": n, "certified": n_certified, "falsified": n_falsified, "undecided": n - n_certified - n_falsified}
+
+
+def _of_leaves(refinement: Refinement, leaves: IntArray, deadline: float) -> tuple[LeafCertificates, IntArray]:
+    """Certificates of the boxes of individuals ``(n,)``, the most crowded first, and the place of each one's among them."""
+    different, which, counts = np.unique(leaves, return_inverse=True, return_counts=True)
+    crowded = np.argsort(-counts, kind="stable")
+    place = np.empty(len(different), np.int64)
+    place[crowded] = np.arange(len(different))
+    low, high = refinement.boxes(different[crowded], refinement.parents()[0])
+    return explain_in_order(refinement.assessor, refinement.hands, low, high, deadline), place[which]

@@ -1,38 +1,27 @@
-"""Boxes of a dense ReLU network: symbolic bounds of the margin of every variant.
+"""Boxes of a dense ReLU network: one affine form for all variants, and the count of the individuals on its decided sides.
 
-Bounds follow the shared affine form: one set of coefficients for all variants, constants and errors of their own.
+Paper 004 (FairQuant), Algorithms 2 and 4; the shared form and the counting are our own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
+from fairness_engine.certification.box_kernels import assess_boxes, find_thresholds
+from fairness_engine.certification.counting import make_masses
 from fairness_engine.certification.network import ReluNetwork
+from fairness_engine.certification.network_kernels import bound_box, flatten, make_scratch
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
-from fairness_engine.events import FloatArray, IntArray
-
-_SLACK = 1e-9
-
-
-@dataclass(frozen=True)
-class _Form:
-    """``z_kj = M x + N e + constant_v``, ``|e_q| <= error_vq``."""
-
-    coefficients: FloatArray  # (n_places, n)
-    errors: FloatArray  # (n_errors, n)
-    limits: FloatArray  # (K, n_errors)
-    constants: FloatArray  # (K, n)
+from fairness_engine.events import IntArray
 
 
 class NetworkAssessor:
-    """Decides boxes by bounds.
+    """Decides boxes by bounds of the margin of every variant.
 
     Args:
-        network, space: of the same domain.
+        network, space: of the same domain; the network has one output.
         mode: counting or whole boxes.
     """
 
@@ -42,83 +31,41 @@ class NetworkAssessor:
         self.network, self.space, self.mode = network, space, mode
         layers = len(network.widths)
         self.kind = f"ReLU network of {layers} hidden {'layer' if layers == 1 else 'layers'}"
-        self.method = "symbolic bounds on whole boxes"
+        is_counting = mode is Mode.COUNTING
+        self.method = "symbolic bounds, individuals counted" if is_counting else "symbolic bounds on whole boxes"
+        self._flat = flatten(network)
+        self._masses = make_masses(space.masses)
 
     def assess(self, low: IntArray, high: IntArray) -> Assessed:
-        """Whole boxes, one after the other."""
+        """Decide boxes; the lock of Python is released meanwhile."""
         n = len(low)
+        certified, falsified, column = np.zeros(n), np.zeros(n), np.full(n, -1, dtype=np.int64)
+        low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
         weights = self.space.weigh(low, high)
-        certified, falsified, column = np.zeros(n), np.zeros(n), np.full(n, -1)
-        for b in range(n):
-            bounds, blame = self._bounds(low[b], high[b])
-            if (bounds[:, 0] > 0).all() or (bounds[:, 1] < 0).all():
-                certified[b] = weights[b]
-            elif (bounds[:, 0] > 0).any() and (bounds[:, 1] < 0).any():
-                falsified[b] = weights[b]
-            elif (high[b] > low[b]).any():
-                column[b] = int(np.where(high[b] > low[b], blame, -1).argmax())
+        is_counting = self.mode is Mode.COUNTING
+        assess_boxes(low, high, weights, self._flat, self._masses, is_counting, certified, falsified, column)
         return Assessed(certified, falsified, column)
 
     def explain(self, low: IntArray, high: IntArray) -> Certificates:
-        """Bounds only: boxes are decided whole."""
-        n, k = len(low), self.network.n_variants
-        found = [self._bounds(low[b], high[b]) for b in range(n)]
-        bounds = np.array([f[0] for f in found]).reshape(n, k, 2)
-        blame = np.array([f[1] for f in found]).reshape(n, low.shape[1])
-        thresholds = np.tile([np.inf, -np.inf, np.inf, -np.inf], (n, 1))
-        thresholds[(bounds[:, :, 0] > 0).all(axis=1), 0] = -np.inf
-        thresholds[(bounds[:, :, 1] < 0).all(axis=1), 1] = np.inf
-        split = (bounds[:, :, 0] > 0).any(axis=1) & (bounds[:, :, 1] < 0).any(axis=1)
-        thresholds[split, 2:] = -np.inf, np.inf
-        return Certificates(np.empty((n, 3, 0)), self.network.starts, thresholds, bounds, blame, np.zeros(n, np.int64))
-
-    def _bounds(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-        network = self.network
-        k = network.n_variants
-        form = _Form(network.first, np.empty((0, network.first.shape[1])), np.empty((k, 0)), network.shifts)
-        for weights, biases, slope in zip(network.weights, network.biases, network.slopes, strict=True):
-            bounds, _ = self._range(form, low, high)
-            form = _after_relu(form, bounds, slope, weights, biases)
-        bounds, blame = self._range(form, low, high)
-        return bounds[:, 0], blame
-
-    def _range(self, form: _Form, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Bounds ``(K, n, 2)`` of a form on a box, and the width that each column gives the first sum ``(D,)``."""
-        starts, reach = self.network.starts, self.network.reach
-        begin = end = np.zeros(form.coefficients.shape[1])
-        widths = np.zeros(len(low))
-        for i in range(len(low)):
-            part = form.coefficients[starts[i] : starts[i + 1]]
-            if len(part) == 1:
-                ends = part[0] * (low[i] - reach[i]), part[0] * (high[i] + reach[i])
-                least, most = np.minimum(*ends), np.maximum(*ends)
-            else:
-                least, most = part[low[i] : high[i] + 1].min(axis=0), part[low[i] : high[i] + 1].max(axis=0)
-            begin, end, widths[i] = begin + least, end + most, (most - least)[0]
-        spread = form.limits @ np.abs(form.errors)
-        slack = _SLACK * (1 + np.abs(begin) + np.abs(end) + np.abs(form.constants) + spread)
-        return np.stack(
-            [begin + form.constants - spread - slack, end + form.constants + spread + slack], axis=2
-        ), widths
-
-
-def _after_relu(form: _Form, bounds: FloatArray, slope: float, weights: FloatArray, biases: FloatArray) -> _Form:
-    """The next layer's sums, from those of one layer and their bounds ``(K, n, 2)``."""
-    lower, upper = bounds[:, :, 0], bounds[:, :, 1]
-    least, most = lower.min(axis=0), upper.max(axis=0)
-    crossing = (least < 0) & (most > 0)
-    safe = np.where(crossing, most - least, 1.0)
-    rising = np.where(crossing, (most - slope * least) / safe, np.where(least >= 0, 1.0, slope))
-    ends = [np.where(z >= 0, z, slope * z) - rising * z for z in (lower, upper)]
-    highest = np.maximum(*ends)
-    lowest = np.where((lower < 0) & (upper > 0), np.minimum(0.0, np.minimum(*ends)), np.minimum(*ends))
-    shift, error = np.where(crossing, (highest + lowest) / 2, 0.0), np.where(crossing, (highest - lowest) / 2, 0.0)
-    live = np.flatnonzero(error.max(axis=0) > 0)
-    fresh = np.zeros((len(live), len(rising)))
-    fresh[np.arange(len(live)), live] = 1.0
-    return _Form(
-        (form.coefficients * rising) @ weights,
-        np.concatenate([form.errors * rising, fresh]) @ weights,
-        np.concatenate([form.limits, error[:, live]], axis=1),
-        (form.constants * rising + shift) @ weights + biases,
-    )
+        """The form of each box, for digits: coefficients of what varies, thresholds that hold for whole cells."""
+        n, d, flat = len(low), low.shape[1], self._flat
+        s = make_scratch(flat)
+        coefficients, thresholds = np.zeros((n, 3, len(flat.first))), np.empty((n, 4))
+        bounds, blame, n_unstable = np.empty((n, flat.shifts.shape[0], 2)), np.empty((n, d)), np.empty(n, np.int64)
+        for b in range(n):
+            n_columns, n_unstable[b], _ = bound_box(low[b], high[b], flat, s)
+            bounds[b], blame[b] = s.bounds, s.blame
+            find_thresholds(s, thresholds[b])
+            middle = margin = 0.0
+            for c in range(n_columns):
+                i, rows = s.columns[c], s.rows[-1][s.begins[c] : s.begins[c + 1], 0]
+                start = flat.starts[i]
+                if flat.starts[i + 1] - start == 1:
+                    step = rows[0] / ((high[b, i] - low[b, i]) / 2 + flat.reach[i])
+                    coefficients[b, :, start] = step
+                    middle += step * (high[b, i] + low[b, i]) / 2
+                    margin += abs(step) * flat.reach[i]
+                else:
+                    coefficients[b, :, start + low[b, i] : start + high[b, i] + 1] = rows
+            thresholds[b] += middle + margin * np.array([1, -1, 1, -1])
+        return Certificates(coefficients, flat.starts, thresholds, bounds, blame, n_unstable)

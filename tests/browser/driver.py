@@ -72,13 +72,16 @@ class AppServer:
         assert self._process is not None, "the server was not started"
         return self._process.pid
 
+    def command(self) -> list[str]:
+        """What starts it."""
+        launcher = [sys.executable, str(ROOT / "scripts" / "run_app.py"), "--no-browser"]
+        return [*launcher, "--port", str(self.port), "--workspace", str(self.workspace), *self._options]
+
     def start(self) -> AppServer:
         """Start it and wait until it answers (it has drawn no page yet)."""
-        command = [sys.executable, str(ROOT / "scripts" / "run_app.py"), "--no-browser", "--port", str(self.port)]
-        command += ["--workspace", str(self.workspace), *self._options]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command,
+                self.command(),
                 cwd=self.workspace.parent,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -56,6 +56,7 @@ class Encoder(Protocol):
 
     Attributes:
         names: what the model's own inputs are called, in its order.
+        columns: names of the schema's columns that they are made of, where inputs are called otherwise (one-hot); optional.
         block_rows: how many rows to encode at once; ``None`` when ``encode`` hands the rows on as they are.
     """
 
@@ -103,7 +104,7 @@ class Model:
 
     def taken(self, columns: Sequence[str]) -> frozenset[str]:
         """Which columns of a schema the model takes; all, where its inputs are not called as columns are."""
-        named = frozenset(columns) & frozenset(self.encoder.names)
+        named = frozenset(columns) & frozenset(getattr(self.encoder, "columns", self.encoder.names))
         return named or frozenset(columns)
 
     def scores(self, rows: FloatArray) -> FloatArray:

@@ -37,6 +37,7 @@ class OneHotEncoder:
     def __init__(self, schema: Schema, features: Sequence[OneHotFeature]) -> None:
         self.features = tuple(features)
         self.names = tuple(feature.name for feature in features)
+        self.columns = tuple(dict.fromkeys(schema.inputs[feature.column].name for feature in features))
         self._numbers = [
             (j, feature.column, numeric_codes(schema.inputs[feature.column]))
             for j, feature in enumerate(features)

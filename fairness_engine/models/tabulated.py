@@ -52,6 +52,7 @@ class TabulatedEncoder:
     ) -> None:
         self.original = original
         self.names = original.names
+        self.columns: tuple[str, ...] = getattr(original, "columns", original.names)
         self._transform = transform
         self._constant = constant.astype(dtype)
         self._tables = tables

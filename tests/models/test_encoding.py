@@ -95,6 +95,18 @@ def test_one_hot_columns_follow_the_schema():
     assert np.array_equal(encoder.encode(ROWS), [[1, 0, 30, 0, 0, 1, 1.5], [0, 1, 55, 1, 0, 0, 0.25]])
 
 
+def test_the_columns_that_a_one_hot_model_takes_are_not_those_named_alike_alone():
+    """'age' is called as its column is, 'sex_F' is not: the model takes both."""
+    schema = mixed_schema()
+    features = one_hot_features(schema)
+    whole = OneHotEncoder(schema, features)
+    model = bind(random_network((len(features), 3, 1)), whole, schema)
+    assert model.taken(schema.names) == {"sex", "age", "job", "wealth"}
+    part = OneHotEncoder(schema, [feature for feature in features if feature.name in ("sex_F", "age", "job_nurse")])
+    model = bind(random_network((3, 3, 1)), part, schema)
+    assert model.taken(schema.names) == {"sex", "age", "job"}
+
+
 def test_the_width_tells_columns_from_one_hot():
     assert isinstance(choose_encoder(mixed_schema(), 4), CodesEncoder)
     assert isinstance(choose_encoder(mixed_schema(), 7), OneHotEncoder)

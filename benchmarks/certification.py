@@ -15,15 +15,14 @@ import argparse
 import multiprocessing
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.certification_attack import attack_part
 from benchmarks.certification_cases import (
     AGES,
     FAIRIFY_NAMES,
@@ -224,7 +223,7 @@ def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
         )
     )
     seconds = time.perf_counter() - started
-    result = next(event.value for event in events if isinstance(event, ResultReady))
+    result = next(event.content for event in events if isinstance(event, ResultReady))
     stopped = events[-1]
     assert isinstance(stopped, Stopped)
     certified = 100 * result["certified"]
@@ -346,7 +345,7 @@ def _large_row(data: str, max_seconds: float) -> tuple[str, ...]:
 
 def _result_cells(events: list[object]) -> tuple[str, ...]:
     """Certified, falsified, undecided, the estimate of the undecided, boxes."""
-    result = next(event.value for event in events if isinstance(event, ResultReady))
+    result = next(event.content for event in events if isinstance(event, ResultReady))
     estimate = result["estimate"]
     said = "-"
     if estimate is not None:
@@ -379,17 +378,6 @@ def _subject_cells(make: Callable[[], Case], max_seconds: float) -> tuple[str, .
         return ("refused: " + str(error), *[""] * 6)
     seconds = time.perf_counter() - started
     return (*_result_cells(events), f"{seconds:.1f}", str(events[-1].reason))
-
-
-# --- attack ---------------------------------------------------------------------------------
-
-
-def attack_part(names: Sequence[str], n_samples: int, seconds: float) -> str:
-    """What was proved, tried by an evaluation that shares nothing with the engine."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from benchmarks.certification_attack import attack_part as part
-
-    return part(names, n_samples, seconds)
 
 
 # --- all of it ------------------------------------------------------------------------------

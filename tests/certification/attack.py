@@ -1,0 +1,298 @@
+"""Tries to refute a stored proof: by people drawn at random, by whole enumeration, and by people looked for near its limits.
+
+It reads ``tree.npz`` by itself and takes nothing from the engine but the format (``certification/tree.py``, ``Certificates`` in
+``certification/assessor.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from certification.independent import Judge, People
+
+SMALL = 64
+"""Boxes of so many people are evaluated by the engine, so every one of them is counted again here."""
+_BATCH = 1 << 16
+_Z = 5.0
+"""Deviations of an interval that chance leaves once in a million times."""
+
+
+class Proof:
+    """A stored partition tree with its certificates.
+
+    Attributes:
+        low, high: boxes in digits ``(n, D)``, both ends included.
+        leaf: indices of the boxes that were not split.
+        names: of the columns.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with np.load(path, allow_pickle=False) as file:
+            held = {name: file[name] for name in file.files}
+        self.more = json.loads(held["more"].tobytes())
+        self.names: list[str] = self.more["columns"]
+        self.column, self.cut, self.right = held["column"], held["cut"], held["right"]
+        self.weight, self.certified, self.falsified = held["weight"], held["certified"], held["falsified"]
+        self.n_merged, self.n_digits = held["n_merged"], held["n_digits"]
+        self.low, self.high = self._boxes()
+        self.leaf = np.flatnonzero(self.column < 0)
+        self._row = np.full(len(self.column), -1)
+        self._row[held["certificate_leaf"]] = np.arange(len(held["certificate_leaf"]))
+        self._coefficients, self._thresholds = held["certificate_coefficients"], held["certificate_thresholds"]
+        self._starts = held["certificate_starts"]
+
+    def _boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = np.zeros((len(self.column), len(self.n_digits)), int), np.zeros((0, 0), int)
+        high = np.tile(self.n_digits - 1, (len(self.column), 1))
+        for box, column in enumerate(self.column):
+            if column >= 0:
+                left, right = box + 1, self.right[box]
+                low[[left, right]], high[[left, right]] = low[box], high[box]
+                high[left, column], low[right, column] = self.cut[box], self.cut[box] + 1
+        return low, high
+
+    def n_points(self, boxes: np.ndarray) -> np.ndarray:
+        """How many digits boxes hold ``(n,)``."""
+        return np.prod((self.high[boxes] - self.low[boxes] + 1).astype(float), axis=1)
+
+    def has_certificate(self, boxes: np.ndarray) -> np.ndarray:
+        """Whether what is proved of boxes can be checked person by person ``(n,)``."""
+        return self._row[boxes] >= 0
+
+    def find(self, digits: np.ndarray) -> np.ndarray:
+        """The leaf that each person ``(n, D)`` lies in."""
+        at = np.zeros(len(digits), int)
+        while (moving := np.flatnonzero(self.column[at] >= 0)).size:
+            box = at[moving]
+            goes_left = digits[moving, self.column[box]] <= self.cut[box]
+            at[moving] = np.where(goes_left, box + 1, self.right[box])
+        return at
+
+    def slack(self, boxes: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By how much people are inside what is certified, and inside what is falsified; above 0 is a claim ``(n,)`` each."""
+        row = self._row[boxes]
+        sums = np.zeros((len(boxes), 3))
+        if self._coefficients.shape[2]:
+            for i in range(digits.shape[1]):
+                is_table = self._starts[i + 1] - self._starts[i] > 1
+                place = self._starts[i] + (digits[:, i] if is_table else 0)
+                sums += self._coefficients[row, :, place] * (1.0 if is_table else digits[:, i, None])
+        limits = self._thresholds[row]
+        alike = np.maximum(sums[:, 0] - limits[:, 0], limits[:, 1] - sums[:, 1])
+        differ = np.minimum(sums[:, 2] - limits[:, 2], limits[:, 3] - sums[:, 2])
+        missing = row < 0
+        alike[missing] = differ[missing] = -np.inf
+        return alike, differ
+
+
+@dataclass
+class Report:
+    """What was tried, and what was wrong."""
+
+    n_certified: int = 0
+    n_falsified: int = 0
+    n_wrong: int = 0
+    n_float32: int = 0
+    least_margin: float = math.inf
+    wrong: list[str] = field(default_factory=list)
+
+    def __add__(self, other: Report) -> Report:
+        return Report(
+            self.n_certified + other.n_certified,
+            self.n_falsified + other.n_falsified,
+            self.n_wrong + other.n_wrong,
+            self.n_float32 + other.n_float32,
+            min(self.least_margin, other.least_margin),
+            [*self.wrong, *other.wrong][:10],
+        )
+
+
+class Attack:
+    """An attack on one proof.
+
+    Args:
+        proof: what is claimed.
+        people: digits to rows.
+        judge: the truth.
+        seed: of everything drawn.
+    """
+
+    def __init__(self, proof: Proof, people: People, judge: Judge, seed: int = 0) -> None:
+        self.proof, self.people, self.judge = proof, people, judge
+        self.rng = np.random.default_rng(seed)
+
+    # --- truth ------------------------------------------------------------------------------
+
+    def are_unfair(self, digits: np.ndarray) -> np.ndarray:
+        """Whether two variants of a person are decided differently ``(n,)``."""
+        decisions = self.judge.decide(self._rows(digits)).reshape(len(digits), len(self.people.variants))
+        return (decisions != decisions[:, :1]).any(axis=1)
+
+    def _rows(self, digits: np.ndarray) -> np.ndarray:
+        return self.people.variant_rows(digits, self.rng)
+
+    def judge_claims(self, boxes: np.ndarray, digits: np.ndarray) -> Report:
+        """Every claim that is made about people ``(n, D)`` of boxes ``(n,)``, against the truth."""
+        alike, differ = (slack > 0 for slack in self.proof.slack(boxes, digits))
+        claimed = np.flatnonzero(alike | differ)
+        rows = self._rows(digits[claimed])
+        decisions = self.judge.decide(rows).reshape(len(claimed), len(self.people.variants))
+        unfair = (decisions != decisions[:, :1]).any(axis=1)
+        bad = (unfair & alike[claimed]) | (~unfair & differ[claimed])
+        report = Report(int(alike.sum()), int(differ.sum()), int(bad.sum()))
+        report.wrong = [f"box {boxes[i]}: {digits[i].tolist()}" for i in claimed[bad][:10]]
+        if self.judge.margins is not None and len(rows):
+            report.least_margin = float(np.abs(self.judge.margins(rows)).min())
+        if self.judge.decide_float32 is not None and len(rows):
+            single = self.judge.decide_float32(rows).reshape(len(claimed), len(self.people.variants))
+            report.n_float32 = int(((single != single[:, :1]).any(axis=1) != unfair).sum())
+        return report
+
+    # --- people drawn -----------------------------------------------------------------------
+
+    def uniform(self, n: int) -> tuple[int, Report, np.ndarray]:
+        """Uniform people of the whole: how many are unfair, the claims about them, and how many are claimed alike and different."""
+        n_unfair, report, n_claimed = 0, Report(), np.zeros(2, int)
+        for size in _sizes(n):
+            digits = (self.rng.random((size, len(self.proof.n_digits))) * self.proof.n_digits).astype(int)
+            n_unfair += int(self.are_unfair(digits).sum())
+            found = self.judge_claims(self.proof.find(digits), digits)
+            report += found
+            n_claimed += found.n_certified, found.n_falsified
+        return n_unfair, report, n_claimed
+
+    def in_regions(self, n: int, *, falsified: bool, n_largest: int | None = None) -> Report:
+        """About ``n`` people inside what is claimed, of all leaves by what is claimed of them, or of the largest alone evenly."""
+        proof, report, n_tried = self.proof, Report(), 0
+        shares = (proof.falsified if falsified else proof.certified)[proof.leaf]
+        shares = np.where(proof.has_certificate(proof.leaf), shares, 0.0)
+        if n_largest:
+            kept = np.argsort(-shares, kind="stable")[:n_largest]
+            shares = np.where(np.isin(np.arange(len(shares)), kept) & (shares > 0), 1.0, 0.0)
+        if not shares.sum():
+            return report
+        while (n_done := report.n_falsified if falsified else report.n_certified) < n and n_tried < 200 * n + _BATCH:
+            size = min(_BATCH, max(256, 2 * (n - n_done)))
+            boxes = self.rng.choice(proof.leaf, size, p=shares / shares.sum())
+            digits = self._inside(boxes)
+            inside = proof.slack(boxes, digits)[int(falsified)] > 0
+            report += self.judge_claims(boxes[inside], digits[inside])
+            n_tried += size
+        return report
+
+    def _inside(self, boxes: np.ndarray) -> np.ndarray:
+        low, high = self.proof.low[boxes], self.proof.high[boxes]
+        return low + (self.rng.random(low.shape) * (high - low + 1)).astype(int)
+
+    def corners(self, n: int) -> Report:
+        """``n`` random corners of random leaves that something is claimed of."""
+        proof = self.proof
+        known = proof.leaf[proof.has_certificate(proof.leaf)]
+        known = known[(proof.certified + proof.falsified)[known] > 0]
+        if not len(known):
+            return Report()
+        boxes = self.rng.choice(known, n)
+        takes_low = self.rng.random((n, len(proof.n_digits))) < 0.5
+        return self.judge_claims(boxes, np.where(takes_low, proof.low[boxes], proof.high[boxes]))
+
+    # --- people looked for ------------------------------------------------------------------
+
+    def descend(self, n: int, n_steps: int, *, falsified: bool) -> Report:
+        """``n`` people who move, one attribute a step, towards the limit of what is claimed (one half) or of the decision."""
+        proof = self.proof
+        shares = np.sqrt(
+            (proof.falsified if falsified else proof.certified)[proof.leaf]
+        )  # small regions get their turn
+        shares = np.where(proof.has_certificate(proof.leaf), shares, 0.0)
+        if not shares.sum():
+            return Report()
+        boxes = self.rng.choice(proof.leaf, 20 * n, p=shares / shares.sum())
+        digits = self._inside(boxes)
+        inside = np.flatnonzero(proof.slack(boxes, digits)[int(falsified)] > 0)[:n]
+        boxes, digits = boxes[inside], digits[inside]
+        report = self.judge_claims(boxes, digits)
+        height = self._height(boxes, digits, falsified)
+        for _ in range(n_steps):
+            moved = self._moved(boxes, digits)
+            claimed = proof.slack(boxes, moved)[int(falsified)] > 0
+            report += self.judge_claims(boxes[claimed], moved[claimed])
+            there = self._height(boxes, moved, falsified)
+            better = claimed & (there <= height)
+            digits[better], height[better] = moved[better], there[better]
+        return report
+
+    def _moved(self, boxes: np.ndarray, digits: np.ndarray) -> np.ndarray:
+        """Everybody with one attribute changed: by one, to an end of the box, or to anything in it."""
+        n, out, lines = len(digits), digits.copy(), np.arange(len(digits))
+        column = self.rng.integers(digits.shape[1], size=n)
+        low, high, now = self.proof.low[boxes, column], self.proof.high[boxes, column], digits[lines, column]
+        anywhere = low + (self.rng.random(n) * (high - low + 1)).astype(int)
+        kind = self.rng.integers(5, size=n)
+        out[lines, column] = np.clip(np.choose(kind, [now - 1, now + 1, low, high, anywhere]), low, high)
+        return out
+
+    def _height(self, boxes: np.ndarray, digits: np.ndarray, falsified: bool) -> np.ndarray:
+        """How far people are from what they move to: the limit of the claim for even lines, of the decision for odd ones."""
+        slack = self.proof.slack(boxes, digits)[int(falsified)]
+        if self.judge.margins is None or not len(digits):
+            return slack
+        margins = self.judge.margins(self._rows(digits)).reshape(len(digits), len(self.people.variants))
+        least, most = margins.min(axis=1), margins.max(axis=1)
+        apart = np.minimum(most, -least)
+        lead = apart if falsified else -apart
+        return np.where(np.arange(len(digits)) % 2, lead, slack)
+
+    # --- shares -----------------------------------------------------------------------------
+
+    def small_boxes(self, n_most: int) -> tuple[int, list[str]]:
+        """Enumerates up to ``n_most`` leaves that the engine evaluates: how many, and those whose shares are not exact."""
+        proof, wrong = self.proof, []
+        if self.people.is_continuous:
+            return 0, wrong
+        small = proof.leaf[(proof.n_points(proof.leaf) <= SMALL) & (proof.n_merged[proof.leaf] == 0)]
+        for box in small[:n_most]:
+            share = float(self.are_unfair(self.everybody(int(box))).mean()) * proof.weight[box]
+            if abs(share - proof.falsified[box]) > 1e-9 * proof.weight[box]:
+                wrong.append(f"box {box}: falsified {proof.falsified[box]}, by enumeration {share}")
+        return min(len(small), n_most), wrong
+
+    def everybody(self, box: int = 0) -> np.ndarray:
+        """The people of a box as digits ``(n, D)``."""
+        low, high = self.proof.low[box], self.proof.high[box]
+        axes = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def counted_too_much(self, max_points: float, n_most: int) -> list[str]:
+        """Leaves of up to ``max_points`` people whose shares are more than their certificates hold for, by enumeration."""
+        proof, wrong = self.proof, []
+        held = proof.has_certificate(proof.leaf) & (proof.n_merged[proof.leaf] == 0)
+        sizes = proof.n_points(proof.leaf)
+        for box in proof.leaf[held & (sizes > SMALL) & (sizes <= max_points)][:n_most]:
+            digits = self.everybody(int(box))
+            slacks = proof.slack(np.full(len(digits), box), digits)
+            for slack, share, word in zip(
+                slacks, (proof.certified, proof.falsified), ("certified", "falsified"), strict=True
+            ):
+                claimed = float((slack > 0).mean()) * proof.weight[box]
+                if share[box] > claimed * (1 + 1e-9) + 1e-300:
+                    wrong.append(f"box {box}: {word} {share[box]}, its certificate holds for {claimed}")
+        return wrong
+
+
+def interval(n_hits: int, n: int, z: float = _Z) -> tuple[float, float]:
+    """Wilson's interval of a share."""
+    share, spread = n_hits / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / (4 * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _sizes(n: int) -> Iterator[int]:
+    for start in range(0, n, _BATCH):
+        yield min(_BATCH, n - start)

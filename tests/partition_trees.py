@@ -90,3 +90,21 @@ def _summed(rows: list[tuple[int, int, int, float, float, float, int]]) -> Parti
     tree = PartitionTree(column, cut, right, weight, certified, falsified, people, merged, np.array(N_DIGITS))
     tree.check()
     return tree
+
+
+HOSTILE = (
+    '</script><img src=x onerror="window.taken = 1">',
+    "<b>bold</b>",
+    "'; alert(1); '",
+    "new\nline\ttab",
+    "\u202eright to left",
+    "a" * 400,
+    "{{7*7}} ${7*7} `x`",
+    "\N{GRINNING FACE} \x00",
+)
+"""Labels that try to be more than text."""
+
+
+def hostile_columns() -> tuple[BoxColumn, ...]:
+    """The same columns with names and labels that try to be more than text."""
+    return columns((HOSTILE[0], HOSTILE[1], HOSTILE[2], "region", HOSTILE[5], "country", HOSTILE[6]), HOSTILE)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fairness_engine.certification.tree import PartitionTree
 from fairness_engine.certification.words import EVERYBODY, BoxColumn
 from pages.components import theme
+from pages.components.kept import kept
 
 _FRONT = Path(__file__).parent / "partition_map_front"
 _SCRIPTS = ("tree", "view", "numbers", "paint", "marks", "frame", "map", "listen", "mount")
@@ -112,13 +113,9 @@ def _content(
     key: str,
 ) -> bytes:
     """What the browser gets, kept for the next rerun with the same tree."""
-    asked = (weight, verdict_words, height)
-    place = f"{key}_content"
-    held = st.session_state.get(place)
-    if held is None or held[0] is not tree or held[1] != asked:
-        held = (tree, asked, encode(tree, columns, weight, verdict_words, height, key))
-        st.session_state[place] = held
-    return bytes(held[2])
+    asked = (id(tree), weight, verdict_words, height)  # the tree is kept beside it, so that no other takes its id
+    made = kept(f"{key}_content", asked, lambda: (tree, encode(tree, columns, weight, verdict_words, height, key)))
+    return made[1]
 
 
 # --- bytes --------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ function drawChips(context, tree, splits, theme, minArea) {
   context.textBaseline = "middle";
   for (const split of splits) {
     if (taken.length >= MAX_CHIPS) break;
+    if (hasOneVerdict(tree, split.i)) continue;
     const [wide, high] = [split.right - split.left, split.bottom - split.top];
     if (wide < MIN_CHIP_WIDTH || high < CHIP_HEIGHT + 16 || wide * high < minArea) continue;
     const [before, behind] = split.isUpright ? ["◂", "▸"] : ["▴", "▾"];

@@ -1,22 +1,28 @@
-"""A page with nothing but the map of a large tree, for tests of the map: ``?boxes=50000``."""
+"""A page with nothing but the map of the tree in the file MAP_TREE, for tests of the map."""
 
-import partition_trees
+import os
+
+import numpy as np
 import streamlit as st
 
+import partition_trees
+from fairness_engine.certification.tree import PartitionTree
 from pages.components.partition_map import partition_map
 
 
 @st.cache_resource
-def large_tree(n_leaves):
+def stored_tree():
     """One tree for all tabs."""
-    return partition_trees.split_tree(n_leaves)
+    with np.load(os.environ["MAP_TREE"]) as file:
+        return PartitionTree.from_arrays(dict(file))
 
 
 def main():
     """Draw the map, and beside it what Python knows of the choice."""
     st.set_page_config(layout="wide")
-    tree = large_tree(int(st.query_params.get("boxes", 50_000)))
-    columns = partition_trees.columns()
+    tree = stored_tree()
+    is_hostile = "hostile" in st.query_params
+    columns = partition_trees.hostile_columns() if is_hostile else partition_trees.columns()
     row = st.number_input("Row of the table", -1, len(tree) - 1, -1)
     if row != st.session_state.get("row", -1):
         st.session_state["row"], st.session_state["chosen"] = row, None if row < 0 else row

@@ -10,6 +10,8 @@ from fairness_engine.certification.network import read_network
 from fairness_engine.certification.network_assessor import NetworkAssessor
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
+from fairness_engine.certification.tree_assessor import TreeAssessor
+from fairness_engine.certification.tree_ensemble import is_tree_model
 from fairness_engine.domain import Domain
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.composite import Rearranged, Transformed
@@ -54,6 +56,8 @@ def make_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
         )
     if isinstance(model.predictor, DenseNetwork):
         return _network_assessor(model, space, mode)
+    if is_tree_model(model):
+        return TreeAssessor(model, space)
     raise ModelError(_why_not(model.predictor))
 
 

@@ -37,12 +37,12 @@ class SoftVote:
         self.n_scores = 1 if n_classes == 2 else n_classes
         self.n_inputs = members[0].n_inputs
         self.kind = f"soft vote of {len(members)}: {', '.join(member.kind for member in members)}"
-        self._weights = weights
+        self.weights = weights
 
     def probabilities(self, inputs: Any) -> FloatArray:
         """Mean probabilities ``(n_rows, n_classes)``."""
         parts = np.asarray([probabilities_of(member, inputs) for member in self.members])
-        return np.asarray(np.average(parts, axis=0, weights=self._weights))
+        return np.asarray(np.average(parts, axis=0, weights=self.weights))
 
     def predict(self, inputs: Any) -> FloatArray:
         """Scores ``(n_rows, n_scores)``."""

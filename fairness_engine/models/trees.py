@@ -7,17 +7,40 @@ exactly, ties included.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.events import FloatArray
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Output
 from fairness_engine.models.ties import positive_score, settle
 
 _N_LANES = 16
+
+
+@dataclass(frozen=True)
+class TreeNodes:
+    """The nodes of several trees, one tree after the other; children stand behind their parents.
+
+    Args:
+        roots: the first node of every tree ``(n_trees,)``.
+        feature: which input a node compares ``(n_nodes,)``.
+        limit: inputs up to it, rounded to ``dtype`` first, go to the left ``(n_nodes,)``.
+        left, right: children ``(n_nodes,)``; a leaf is its own child.
+        values: what the leaves add ``(n_nodes, n_values)``.
+        dtype: in which inputs are compared.
+    """
+
+    roots: IntArray
+    feature: IntArray
+    limit: FloatArray
+    left: IntArray
+    right: IntArray
+    values: FloatArray
+    dtype: type[np.floating[Any]] = np.float32
 
 
 class TreeSums:
@@ -47,6 +70,13 @@ class TreeSums:
             raise ModelError(
                 "Every node of a tree needs a value, but the file has another number. Save the model again."
             )
+
+    @property
+    def nodes(self) -> TreeNodes:
+        """The trees as they are walked."""
+        links = self._links.reshape(-1, 4).astype(np.int64)
+        limit = self._limits.reshape(-1, 4)[:, 1].astype(np.float64)
+        return TreeNodes(self._roots.astype(np.int64), links[:, 0], limit, links[:, 2], links[:, 3], self._values)
 
     def add_to(self, sums: FloatArray, inputs: Any) -> FloatArray:
         """``sums (n_rows, n_values)`` plus the values of the leaves reached from ``inputs (n_rows, n_features)``."""
@@ -81,14 +111,14 @@ class Forest:
         self.n_inputs: int | None = n_features
         self.n_scores = 1 if n_classes == 2 else n_classes
         self._n_classes = n_classes
-        self._n_trees = len(trees)
-        self._sums = TreeSums(trees, values, n_features)
+        self.n_trees = len(trees)
+        self.sums = TreeSums(trees, values, n_features)
 
     def probabilities(self, inputs: Any) -> FloatArray:
         """Class shares ``(n_rows, n_classes)``."""
-        sums = self._sums.add_to(np.zeros((len(inputs), self._n_classes)), inputs)
-        if self._n_trees > 1:
-            sums /= self._n_trees
+        sums = self.sums.add_to(np.zeros((len(inputs), self._n_classes)), inputs)
+        if self.n_trees > 1:
+            sums /= self.n_trees
         return sums
 
     def predict(self, inputs: Any) -> FloatArray:
@@ -124,12 +154,12 @@ class BoostedTrees:
                 spread[:, k] = estimator.learning_rate * regressor.tree_.value[:, 0, 0]
                 trees.append(regressor.tree_)
                 values.append(spread)
-        self._start = estimator._raw_predict_init(np.zeros((1, self.n_inputs)))
-        self._sums = TreeSums(trees, values, self.n_inputs)
+        self.start = estimator._raw_predict_init(np.zeros((1, self.n_inputs)))
+        self.sums = TreeSums(trees, values, self.n_inputs)
 
     def raw(self, inputs: Any) -> FloatArray:
         """Sums before the link function ``(n_rows, n_values)``."""
-        return self._sums.add_to(np.repeat(self._start, len(inputs), axis=0), inputs)
+        return self.sums.add_to(np.repeat(self.start, len(inputs), axis=0), inputs)
 
     def probabilities(self, inputs: Any) -> FloatArray:
         """Class probabilities ``(n_rows, n_classes)``."""

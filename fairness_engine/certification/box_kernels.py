@@ -38,7 +38,7 @@ def assess_boxes(low, high, weights, flat, masses, is_counting, certified, falsi
 @njit(cache=True, nogil=True)
 def find_thresholds(s, thresholds):  # type: ignore[no-untyped-def]
     """What the output's form, without its constant, must exceed: see ``Certificates``; measured from the middle of the box."""
-    radius = s.radius[0]
+    radius = s.radii[len(s.radii) - 1, 0]
     thresholds[0] = thresholds[2] = np.inf
     thresholds[1] = thresholds[3] = -np.inf
     least_low = least_high = np.inf
@@ -56,7 +56,7 @@ def find_thresholds(s, thresholds):  # type: ignore[no-untyped-def]
 def count_shared(low, high, n_columns, thresholds, flat, masses, s, board):  # type: ignore[no-untyped-def]
     """Count by the output's form of the box in the scratch."""
     board.counted[:] = 0.0
-    radius = s.radius[0]
+    radius = s.radii[len(s.radii) - 1, 0]
     is_crossed = thresholds[2] < thresholds[3]
     if (
         thresholds[0] >= radius

@@ -22,6 +22,8 @@ SLACK = 1e-9
 """Relative outward slack of every bound: a million times what rounding can do, in any order of the sums."""
 FAST = {"reassoc", "contract"}
 """Sums may be reordered and fused: the slack covers it."""
+_WIDE = 1 << 12
+"""Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
 
 
 class Flat(NamedTuple):
@@ -44,17 +46,22 @@ class Scratch(NamedTuple):
     columns: IntArray  # (D,) columns that vary
     begins: IntArray  # (D + 1,) where their rows begin
     rows: FloatArray  # (n_layers, n_rows, n) of every layer's sums, a linear column's scaled by its radius
-    factors: FloatArray  # (n_rows + n_errors + K, n) what is multiplied into the next layer
-    products: FloatArray  # the same after it
+    radii: FloatArray  # (n_layers, n) how far they go from their constants by the columns alone
     constants: FloatArray  # (K, n)
     errors: FloatArray  # (n_errors, n)
     limits: FloatArray  # (K, n_errors)
-    spread: FloatArray  # (K, n)
+    spread: FloatArray  # (K, n) how far the sums go by the errors, with the slack
+    least: FloatArray  # (n,) of all variants
+    most: FloatArray  # (n,)
+    rising: FloatArray  # (n,) slope of what a neuron passes on
+    passed: FloatArray  # (K, n) its constants
     magnitude: FloatArray  # (n,) what rounding is relative to
-    radius: FloatArray  # (n,)
     live: IntArray  # (n,) neurons that are not inactive
     owner: IntArray  # (n_errors,) neuron of each error
     layer: IntArray  # (n_errors,) its layer
+    left: FloatArray  # ((n_rows + n_errors + K) * n,) factors of a product
+    right: FloatArray  # (n * n,)
+    product: FloatArray  # ((n_rows + n_errors + K) * n,)
     bounds: FloatArray  # (K, 2) of the output
     blame: FloatArray  # (D,)
 
@@ -86,17 +93,22 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),
         np.empty((n_layers, n_rows, n)),
-        np.empty((n_rows + n_errors + k, n)),
-        np.empty((n_rows + n_errors + k, n)),
+        np.empty((n_layers, n)),
         np.empty((k, n)),
         np.empty((n_errors, n)),
         np.empty((k, n_errors)),
         np.empty((k, n)),
         np.empty(n),
         np.empty(n),
+        np.empty(n),
+        np.empty((k, n)),
+        np.empty(n),
         np.empty(n, np.int64),
         np.empty(n_errors, np.int64),
         np.empty(n_errors, np.int64),
+        np.empty((n_rows + n_errors + k) * n),
+        np.empty(n * n),
+        np.empty((n_rows + n_errors + k) * n),
         np.empty((k, 2)),
         np.empty(d),
     )
@@ -104,35 +116,32 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
-    """Bound one box ``(D,)``: fills ``columns``, ``begins``, ``rows``, ``bounds`` and ``blame`` of the scratch.
+    """Bound one box ``(D,)``: fills ``columns``, ``begins``, ``rows``, ``radii``, ``bounds`` and ``blame`` of the scratch.
 
     Returns:
         How many columns vary, how many errors there are (unstable neurons), and whether no protected value acts in the box.
     """
     n_columns = _begin(low, high, flat, s)
-    n_rows, n_layers = s.begins[n_columns], len(flat.widths)
+    n_rows, last = s.begins[n_columns], len(flat.widths) - 1
     n_errors, at, bias_at = 0, 0, 0
-    is_blind = n_layers == 1 and not flat.is_touched[0]
-    for layer in range(n_layers - 1):
+    is_blind = last == 0 and not flat.is_touched[0]
+    for layer in range(last):
         n, n_next = flat.widths[layer], flat.widths[layer + 1]
         before = n_errors
-        _reach(n_columns, n_errors, n, layer, s)
-        n_live, n_errors = _relax(n, n_rows, n_errors, layer, flat.slopes[layer], s)
+        _reach(n_columns, before, n, layer, s)
+        n_live, n_errors = _relax(n, before, layer, flat.slopes[layer], s)
         if layer == 0:
-            is_blind = _is_blind(n_live, flat, s)
+            is_blind = not flat.is_touched[s.live[:n_live]].any()
         weights = flat.weights[at : at + n * n_next].reshape(n, n_next)
         biases = flat.biases[bias_at : bias_at + n_next]
-        _advance(n_rows, before, n_errors, n_live, n_next, layer, weights, biases, s)
-        _centre_tables(n_columns, n_next, layer + 1, s)
+        if n_next == 1:
+            _sum_up(n, n_rows, before, layer, weights[:, 0], s)
+        else:
+            _advance(n, n_rows, before, n_live, n_next, layer, weights, s)
+        _begin_layer(n, n_columns, before, n_errors, n_next, layer + 1, weights, biases, s)
         at += n * n_next
         bias_at += n_next
-    _reach(n_columns, n_errors, 1, n_layers - 1, s)
-    slack = SLACK * s.magnitude[0]
-    for v in range(len(flat.shifts)):
-        wide = s.radius[0] + s.spread[v, 0] + slack
-        s.bounds[v, 0] = s.constants[v, 0] - wide
-        s.bounds[v, 1] = s.constants[v, 0] + wide
-    _blame(n_columns, n_errors, s)
+    _finish(n_columns, n_errors, last, s)
     return n_columns, n_errors, is_blind
 
 
@@ -140,7 +149,7 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
 def _begin(low, high, flat, s):  # type: ignore[no-untyped-def]
     """The first layer's sums: rows of the columns that vary, the others in the constants. Returns how many vary."""
     n, rows = flat.widths[0], s.rows[0]
-    base, magnitude = s.products[0], s.magnitude
+    base, magnitude = s.least, s.magnitude
     for j in range(n):
         base[j] = 0.0
         magnitude[j] = 1.0
@@ -201,84 +210,69 @@ def _centre(begin, end, n, rows, base):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _reach(n_columns, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
-    """How far the sums of a layer go from their constants: ``radius`` by the columns, ``spread`` of each variant by the errors."""
-    rows, radius = s.rows[layer], s.radius
+    """How far the sums of a layer go from their constants: by the columns, by the errors of each variant, and their range."""
+    rows, radius = s.rows[layer], s.radii[layer]
     for j in range(n):
         radius[j] = 0.0
     for c in range(n_columns):
         begin, end = s.begins[c], s.begins[c + 1]
         if end - begin == 1:
+            row = rows[begin]
             for j in range(n):
-                radius[j] += abs(rows[begin, j])
+                radius[j] += abs(row[j])
             continue
         for j in range(n):
             most = 0.0
             for a in range(begin, end):
                 most = max(most, abs(rows[a, j]))
             radius[j] += most
+    for j in range(n):
+        s.least[j], s.most[j] = np.inf, -np.inf
     for v in range(len(s.limits)):
+        spread, constants = s.spread[v], s.constants[v]
         for j in range(n):
-            s.spread[v, j] = 0.0
+            spread[j] = SLACK * s.magnitude[j]
         for e in range(n_errors):
-            limit = s.limits[v, e]
-            for j in range(n):
-                s.spread[v, j] += limit * abs(s.errors[e, j])
+            limit, line = s.limits[v, e], s.errors[e]
+            if limit > 0.0:
+                for j in range(n):
+                    spread[j] += limit * abs(line[j])
+        for j in range(n):
+            wide = radius[j] + spread[j]
+            s.least[j], s.most[j] = min(s.least[j], constants[j] - wide), max(s.most[j], constants[j] + wide)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _relax(n, n_rows, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
-    """``relu(z) = rising * z + shift_v + e``, ``|e| <= limit_v``: fills ``live`` and the factors (errors of this layer are new).
+def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
+    """``relu(z) = rising * z + shift_v + e``, ``|e| <= limit_v``: fills ``rising``, ``passed``, ``live``, and the new errors.
 
     Returns:
         How many neurons are not inactive, and how many errors there are now.
     """
-    k, before = len(s.limits), n_errors
-    rows, factors = s.rows[layer], s.factors
-    n_live = 0
+    k, radius, n_live, before = len(s.limits), s.radii[layer], 0, n_errors
     for j in range(n):
-        slack = SLACK * s.magnitude[j]
-        least, most = np.inf, -np.inf
-        for v in range(k):
-            wide = s.radius[j] + s.spread[v, j] + slack
-            least, most = min(least, s.constants[v, j] - wide), max(most, s.constants[v, j] + wide)
-        if least >= 0.0:
-            rising = 1.0
-        elif most <= 0.0:
-            rising = slope
-        else:
-            rising = (most - slope * least) / (most - least)
-        is_crossing = least < 0.0 and most > 0.0
-        if rising == 0.0 and not is_crossing:
-            continue
-        s.live[n_live] = j
-        size = 0.0
-        for v in range(k):
-            centre = s.constants[v, j]
-            shift = 0.0
-            if is_crossing:
-                wide = s.radius[j] + s.spread[v, j] + slack
-                shift, limit = _residual(centre - wide, centre + wide, rising, slope)
-                s.limits[v, n_errors] = limit
-                size = max(size, limit)
-            constant = rising * centre + shift
-            factors[n_rows + before + v, n_live] = constant
-            size = max(size, abs(constant))
-        for a in range(n_rows):
-            factors[a, n_live] = rising * rows[a, j]
-        for e in range(before):
-            factors[n_rows + e, n_live] = rising * s.errors[e, j]
-        s.radius[n_live] = size + rising * s.radius[j]  # from here on: the magnitude of what the neuron passes on
-        if is_crossing:
+        least, most = s.least[j], s.most[j]
+        s.rising[j] = 1.0 if least >= 0.0 else slope
+        if least < 0.0 < most:
+            s.rising[j] = (most - slope * least) / (most - least)
             s.owner[n_errors], s.layer[n_errors] = j, layer
             n_errors += 1
-        n_live += 1
+        if s.rising[j] != 0.0:
+            s.live[n_live] = j
+            n_live += 1
+    for j in range(n):
+        s.magnitude[j] = s.rising[j] * max(s.most[j], -s.least[j])
+    for v in range(k):
+        constants, spread, passed = s.constants[v], s.spread[v], s.passed[v]
+        for j in range(n):
+            passed[j] = s.rising[j] * constants[j]
+        for e in range(before, n_errors):
+            j = s.owner[e]
+            wide = radius[j] + spread[j]
+            shift, s.limits[v, e] = _residual(constants[j] - wide, constants[j] + wide, s.rising[j], slope)
+            passed[j] += shift
+            s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.limits[v, e])
     return n_live, n_errors
-
-
-@njit(cache=True, nogil=True)
-def _is_blind(n_live, flat, s):  # type: ignore[no-untyped-def]
-    """Whether every neuron that protected values move is inactive for all of them."""
-    return not flat.is_touched[s.live[:n_live]].any()
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -293,34 +287,64 @@ def _residual(lower, upper, rising, slope):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _advance(n_rows, before, n_errors, n_live, n_next, layer, weights, biases, s):  # type: ignore[no-untyped-def]
-    """The next layer's sums from the factors."""
-    k = len(s.limits)
-    _multiply(s.factors, n_rows + before + k, n_live, s.live, weights, n_next, s.products)
-    rows = s.rows[layer + 1]
+def _sum_up(n, n_rows, n_errors, layer, weights, s):  # type: ignore[no-untyped-def]
+    """Rows, errors and constants of a single next sum ``weights (n,)``: inner products."""
+    scaled = s.right
+    for j in range(n):
+        scaled[j] = s.rising[j] * weights[j]
     for a in range(n_rows):
-        for j in range(n_next):
-            rows[a, j] = s.products[a, j]
-    for e in range(before):
-        for j in range(n_next):
-            s.errors[e, j] = s.products[n_rows + e, j]
-    for e in range(before, n_errors):
-        for j in range(n_next):
-            s.errors[e, j] = weights[s.owner[e], j]
-    for v in range(k):
-        for j in range(n_next):
-            s.constants[v, j] = s.products[n_rows + before + v, j] + biases[j]
-    for j in range(n_next):
-        s.magnitude[j] = 1.0 + abs(biases[j])
-    for q in range(n_live):
-        size = s.radius[q]
-        for j in range(n_next):
-            s.magnitude[j] += size * abs(weights[s.live[q], j])
+        s.rows[layer + 1, a, 0] = _dot(s.rows[layer, a], scaled, n)
+    for e in range(n_errors):
+        s.errors[e, 0] = _dot(s.errors[e], scaled, n)
+    for j in range(n):
+        scaled[j] = weights[j]
+    for v in range(len(s.limits)):
+        s.constants[v, 0] = _dot(s.passed[v], scaled, n)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _multiply(left, n_left, n_inner, index, right, n_right, out):  # type: ignore[no-untyped-def]
+def _dot(left, right, n):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(n):
+        total += left[j] * right[j]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _advance(n, n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: ignore[no-untyped-def]
+    """Rows, errors and constants of many next sums: one product, inactive neurons left out."""
+    k, live = len(s.limits), s.live
+    n_lines = n_rows + n_errors + k
+    left = s.left[: n_lines * n_live].reshape(n_lines, n_live)
+    product = s.product[: n_lines * n_next].reshape(n_lines, n_next)
+    for q in range(n_live):
+        j = live[q]
+        rising = s.rising[j]
+        for a in range(n_rows):
+            left[a, q] = rising * s.rows[layer, a, j]
+        for e in range(n_errors):
+            left[n_rows + e, q] = rising * s.errors[e, j]
+        for v in range(k):
+            left[n_rows + n_errors + v, q] = s.passed[v, j]
+    if n_live * n_next < _WIDE:
+        _multiply(left, live, weights, product)
+    elif n_live > 0:
+        right = s.right[: n_live * n_next].reshape(n_live, n_next)
+        for q in range(n_live):
+            right[q] = weights[live[q]]
+        np.dot(left, right, product)
+    else:
+        product[:] = 0.0
+    s.rows[layer + 1, :n_rows, :n_next] = product[:n_rows]
+    s.errors[:n_errors, :n_next] = product[n_rows : n_rows + n_errors]
+    s.constants[:, :n_next] = product[n_rows + n_errors :]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _multiply(left, index, right, out):  # type: ignore[no-untyped-def]
     """``out[i, j] = sum_q left[i, q] * right[index[q], j]``, four ``q`` at a time."""
+    n_left, n_inner = left.shape
+    n_right = out.shape[1]
     for i in range(n_left):
         line = out[i]
         for j in range(n_right):
@@ -340,51 +364,83 @@ def _multiply(left, n_left, n_inner, index, right, n_right, out):  # type: ignor
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _centre_tables(n_columns, n, layer, s):  # type: ignore[no-untyped-def]
-    base = s.products[0]
+def _begin_layer(n, n_columns, before, n_errors, n_next, layer, weights, biases, s):  # type: ignore[no-untyped-def]
+    """New errors, biases and magnitudes of the next sums; the places of tables are centred again."""
+    for e in range(before, n_errors):
+        for j in range(n_next):
+            s.errors[e, j] = weights[s.owner[e], j]
+    for v in range(len(s.limits)):
+        for j in range(n_next):
+            s.constants[v, j] += biases[j]
+    sizes = s.most
+    for j in range(n_next):
+        s.least[j] = 1.0 + abs(biases[j])
+    for q in range(n):
+        size = s.magnitude[q]
+        if size > 0.0:
+            line = weights[q]
+            for j in range(n_next):
+                s.least[j] += size * abs(line[j])
+    for j in range(n_next):
+        s.magnitude[j] = s.least[j]
     for c in range(n_columns):
-        begin, end = s.begins[c], s.begins[c + 1]
-        if end - begin == 1:
-            continue
-        for j in range(n):
-            base[j] = 0.0
-        _centre(begin, end, n, s.rows[layer], base)
-        for v in range(len(s.limits)):
-            for j in range(n):
-                s.constants[v, j] += base[j]
+        if s.begins[c + 1] - s.begins[c] > 1:
+            for j in range(n_next):
+                sizes[j] = 0.0
+            _centre(s.begins[c], s.begins[c + 1], n_next, s.rows[layer], sizes)
+            for v in range(len(s.limits)):
+                for j in range(n_next):
+                    s.constants[v, j] += sizes[j]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _blame(n_columns, n_errors, s):  # type: ignore[no-untyped-def]
-    """What each column adds to the gap: that of every unstable neuron, in proportion to what moves the neuron.
+def _finish(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
+    """Bounds of the output, and what each column adds to the gap between its sides.
 
-    Where no neuron is unstable, what each column moves the output.
+    That is the gap of every unstable neuron, in proportion to what moves the neuron; where none is unstable, what moves the output.
     """
+    for e in range(n_errors):
+        s.product[e] = abs(s.errors[e, 0])
+    radius = 0.0
+    for c in range(n_columns):
+        i = s.columns[c]
+        radius += _largest(s.rows[last], s.begins[c], s.begins[c + 1])
+    s.radii[last, 0] = radius
+    for v in range(len(s.limits)):
+        wide = radius + SLACK * s.magnitude[0] + _dot(s.limits[v], s.product, n_errors)
+        s.bounds[v, 0], s.bounds[v, 1] = s.constants[v, 0] - wide, s.constants[v, 0] + wide
     for i in range(len(s.blame)):
         s.blame[i] = 0.0
-    rows = s.rows
-    for e in range(n_errors):
-        size = 0.0
-        for v in range(len(s.limits)):
-            size = max(size, s.limits[v, e])
-        size *= abs(s.errors[e, 0])
-        j, layer = s.owner[e], s.layer[e]
-        total = 0.0
+    e = 0
+    for layer in range(last):
+        n_owned = 0
+        while e < n_errors and s.layer[e] == layer:
+            j, size = s.owner[e], 0.0
+            for v in range(len(s.limits)):
+                size = max(size, s.limits[v, e])
+            if s.radii[layer, j] > 0.0:
+                s.live[n_owned] = j
+                s.left[n_owned] = size * s.product[e] / s.radii[layer, j]
+                n_owned += 1
+            e += 1
         for c in range(n_columns):
-            total += _largest(rows[layer], s.begins[c], s.begins[c + 1], j)
-        if total > 0.0:
-            for c in range(n_columns):
-                s.blame[s.columns[c]] += size / total * _largest(rows[layer], s.begins[c], s.begins[c + 1], j)
+            total = 0.0
+            for q in range(n_owned):
+                j, most = s.live[q], 0.0
+                for a in range(s.begins[c], s.begins[c + 1]):
+                    most = max(most, abs(s.rows[layer, a, j]))
+                total += s.left[q] * most
+            s.blame[s.columns[c]] += total
     if n_errors == 0:
         for c in range(n_columns):
-            s.blame[s.columns[c]] = _largest(rows[len(rows) - 1], s.begins[c], s.begins[c + 1], 0)
+            s.blame[s.columns[c]] = _largest(s.rows[last], s.begins[c], s.begins[c + 1])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _largest(rows, begin, end, j):  # type: ignore[no-untyped-def]
+def _largest(rows, begin, end):  # type: ignore[no-untyped-def]
     most = 0.0
     for a in range(begin, end):
-        most = max(most, abs(rows[a, j]))
+        most = max(most, abs(rows[a, 0]))
     return most
 
 

@@ -34,6 +34,8 @@ from benchmarks.certification_cases import (
 )
 from benchmarks.table import keep, markdown
 from fairness_engine.certification.assessor import Assessor
+from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.points import Points
 from fairness_engine.certification.refine import Refinement
 from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings, Mode
@@ -86,40 +88,64 @@ class Point:
 # --- refinement alone -----------------------------------------------------------------------
 
 
-def assessor_of(case: Case, mode: Mode = Mode.COUNTING) -> Assessor:
-    """The assessor of a case, over its whole domain with every individual counted alike."""
-    return make_assessor(case.model, make_space(case.domain), mode)
+@dataclass(frozen=True)
+class Subject:
+    """What is refined: bounds of boxes, and people of small ones."""
+
+    assessor: Assessor
+    points: Points
+
+    def begin(self, hands: Hands) -> Refinement:
+        """A refinement of the whole domain."""
+        return Refinement(self.assessor, self.points, None, hands)
 
 
-def refine(assessor: Assessor, max_seconds: float, target: float = -1.0, max_boxes: float = np.inf) -> list[Point]:
-    """Refine until the undecided share is at most ``target``, or time or boxes are spent; where it stood after every round."""
-    total, trace = assessor.space.total, []
+def subject_of(case: Case) -> Subject:
+    """The subject of a case, over its whole domain with every individual counted alike."""
+    space = make_space(case.domain)
+    return Subject(make_assessor(case.model, space, Mode.COUNTING), Points(case.model, case.domain, space))
+
+
+def refine(subject: Subject, max_seconds: float, target: float = -1.0, max_boxes: int = 0) -> list[Point]:
+    """Refine until the undecided share is at most ``target``, or time or boxes are spent; where it stood after every wave."""
+    total, trace, hands = subject.assessor.space.total, [], Hands()
     started = time.perf_counter()
-    refinement = Refinement(assessor)
-    while True:
-        standing = refinement.standing
-        undecided = 1 - (standing.certified + standing.falsified) / total
-        trace.append(Point(time.perf_counter() - started, undecided, standing.n_boxes))
-        done = undecided <= target or trace[-1].seconds >= max_seconds or standing.n_boxes >= max_boxes
-        if done or not refinement.step():
-            return trace
+    try:
+        refinement = subject.begin(hands)
+        while True:
+            standing = refinement.standing
+            seconds = time.perf_counter() - started
+            trace.append(Point(seconds, standing.undecided / total, standing.n_boxes))
+            if trace[-1].undecided <= target or seconds >= max_seconds:
+                return trace
+            if not refinement.step(max_seconds - seconds, max_boxes):
+                return trace
+    finally:
+        hands.rest()
 
 
-def box_rate(assessor: Assessor, n_threads: int) -> float:
+def box_rate(subject: Subject, n_threads: int) -> float:
     """Boxes per second that the assessor does at all, over boxes as a refinement meets them."""
-    refinement = Refinement(assessor)
-    while refinement.n_boxes < 8192 and refinement.step():
-        pass
-    low, high, undecided = refinement.leaves()
-    chosen = np.argsort(-undecided, kind="stable")[:4096]
-    parts = [(low[chosen[i::n_threads]], high[chosen[i::n_threads]]) for i in range(n_threads)]
+    low, high = _undecided_boxes(subject, 4096)
+    parts = [(low[i::n_threads], high[i::n_threads]) for i in range(n_threads)]
     best = 0.0
     with ThreadPoolExecutor(n_threads) as pool:
         for _ in range(5):
             started = time.perf_counter()
-            list(pool.map(lambda part: assessor.assess(*part), parts))
-            best = max(best, len(chosen) / (time.perf_counter() - started))
+            list(pool.map(lambda part: subject.assessor.assess(*part), parts))
+            best = max(best, len(low) / (time.perf_counter() - started))
     return best
+
+
+def _undecided_boxes(subject: Subject, n: int) -> tuple[np.ndarray, np.ndarray]:
+    hands = Hands()
+    refinement = subject.begin(hands)
+    while refinement.n_boxes < 4 * n and refinement.step(max_boxes=4 * n):
+        pass
+    hands.rest()
+    nodes = refinement.nodes
+    undecided = np.where(nodes.child < 0, nodes.weight - nodes.certified - nodes.falsified, -1.0)
+    return refinement.boxes(np.argsort(-undecided, kind="stable")[:n], refinement.parents()[0])
 
 
 # --- the C program --------------------------------------------------------------------------
@@ -151,16 +177,16 @@ def program_part(names: Sequence[str], repeats: int, *, quick: bool) -> str:
 
 def _program_row(name: str, repeats: int, *, quick: bool) -> tuple[str, ...]:
     its_seconds, its_undecided = PROGRAM[name]
-    assessor = assessor_of(network_case(name))
-    refine(assessor, 1.0, max_boxes=2048)  # compiles and warms up
+    subject = subject_of(network_case(name))
+    refine(subject, 1.0, max_boxes=2048)  # compiles and warms up
     reached = []
     for _ in range(repeats):
-        trace = refine(assessor, its_seconds, target=its_undecided / 100)
+        trace = refine(subject, its_seconds, target=its_undecided / 100)
         reached.append(trace[-1].seconds if trace[-1].undecided <= its_undecided / 100 else np.inf)
     seconds = statistics.median(reached)
-    last = refine(assessor, min(its_seconds, 5.0) if quick else its_seconds)[-1]
+    last = refine(subject, min(its_seconds, 5.0) if quick else its_seconds)[-1]
     share, rate = 100 * last.undecided / its_undecided, last.n_boxes / last.seconds
-    one, two = box_rate(assessor, 1), box_rate(assessor, 2)
+    one, two = box_rate(subject, 1), box_rate(subject, 2)
     bar = STRICT_SHARE_BAR if name in STRICT else SHARE_BAR
     return (
         name,
@@ -272,10 +298,10 @@ def values_part(n_boxes: int, repeats: int) -> str:
 
 
 def _values_row(name: str, n_boxes: int, repeats: int) -> tuple[str, ...]:
-    every = assessor_of(bank_by_age(name, every_value=True))
-    two = assessor_of(bank_by_age(name, every_value=False))
-    for assessor in (every, two):
-        refine(assessor, 1.0, max_boxes=2048)
+    every = subject_of(bank_by_age(name, every_value=True))
+    two = subject_of(bank_by_age(name, every_value=False))
+    for subject in (every, two):
+        refine(subject, 1.0, max_boxes=2048)
     traces = [(refine(every, 60.0, max_boxes=n_boxes), refine(two, 60.0, max_boxes=n_boxes)) for _ in range(repeats)]
     seconds = [statistics.median(pair[side][-1].seconds for pair in traces) for side in (0, 1)]
     ends = [traces[0][side][-1].undecided for side in (0, 1)]

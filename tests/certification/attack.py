@@ -251,15 +251,16 @@ class Attack:
     # --- shares -----------------------------------------------------------------------------
 
     def small_boxes(self, n_most: int) -> tuple[int, list[str]]:
-        """Enumerates up to ``n_most`` leaves that the engine evaluates: how many, and those whose shares are not exact."""
+        """Enumerates up to ``n_most`` leaves of at most ``SMALL`` people: how many, and those whose shares cannot be."""
         proof, wrong = self.proof, []
         if self.people.is_continuous:
             return 0, wrong
         small = proof.leaf[(proof.n_points(proof.leaf) <= SMALL) & (proof.n_merged[proof.leaf] == 0)]
         for box in small[:n_most]:
-            share = float(self.are_unfair(self.everybody(int(box))).mean()) * proof.weight[box]
-            if abs(share - proof.falsified[box]) > 1e-9 * proof.weight[box]:
-                wrong.append(f"box {box}: falsified {proof.falsified[box]}, by enumeration {share}")
+            weight, share = proof.weight[box], float(self.are_unfair(self.everybody(int(box))).mean())
+            least, most = proof.falsified[box], weight - proof.certified[box]
+            if not least - 1e-9 * weight <= share * weight <= most + 1e-9 * weight:
+                wrong.append(f"box {box}: unfair {share * weight} by enumeration, not {least} to {most}")
         return min(len(small), n_most), wrong
 
     def everybody(self, box: int = 0) -> np.ndarray:

@@ -110,18 +110,18 @@ def announce(address: str, opens_browser: bool) -> None:
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
-        compile_searches()
+        compile_loops()
         start_waiting_runs()
         return
     print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)
 
 
-def compile_searches() -> None:
-    """Compile the searches' inner loops, once a workspace, in a process of its own: then the first run need not wait."""
+def compile_loops() -> None:
+    """Compile the inner loops, once a version, in processes of their own: then the first run need not wait."""
     time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
-    from fairness_engine.runs.compiled import prepare_compiled
+    from fairness_engine.runs.compiled import Loops, prepare_compiled
 
-    prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None)
+    prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None, *Loops)
 
 
 def start_waiting_runs() -> None:

@@ -6,8 +6,10 @@ The process that sends it may hold a hostile model.
 from __future__ import annotations
 
 import math
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from fairness_engine.certification.space import Space
 from fairness_engine.certification.tree import MAX_BOXES, LeafCertificates, PartitionTree
 from fairness_engine.domain import Domain
+from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, IntArray
 
 _TOLERANCE = 1e-9
@@ -73,6 +76,21 @@ def read_certificates(arrays: _Arrays, tree: PartitionTree) -> LeafCertificates:
     if not np.isfinite(found.coefficients).all() or np.isnan(found.thresholds).any():
         raise ValueError("numbers of certificates")
     return found
+
+
+def stored_certificates(path: Path, tree: PartitionTree) -> LeafCertificates:
+    """The certificates of a file of ``write_tree``.
+
+    Raises:
+        RunError: it is gone or damaged.
+    """
+    prefix = "certificate_"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = [name for name in file.files if name.startswith(prefix)]
+            return read_certificates({name.removeprefix(prefix): file[name] for name in names}, tree)
+    except (OSError, KeyError, ValueError, TypeError, IndexError, zipfile.BadZipFile) as error:
+        raise RunError(f"The stored proofs are damaged or gone ({type(error).__name__}). Certify again.") from None
 
 
 def _check_types(arrays: _Arrays) -> None:

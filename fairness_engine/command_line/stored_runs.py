@@ -13,8 +13,10 @@ from fairness_engine.command_line.request import open_store
 from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.launch import mark_crashed, start_queued
+from fairness_engine.runs.proof_check import ProofCheck, check_proofs
 from fairness_engine.runs.store import RunRecord, RunStore
 
 RUNS_KEYS = (
@@ -28,6 +30,7 @@ RUNS_KEYS = (
     "n_confirmed",
     "n_mismatches",
     "mismatches",
+    "proofs",
 )
 _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
@@ -92,7 +95,7 @@ def _cancel(store: RunStore, run: RunRecord) -> Outcome:
 
 
 def _verify(store: RunStore, run: RunRecord) -> Outcome:
-    """Pass every stored pair through the model, opened afresh."""
+    """Pass every stored pair through the model, opened afresh, and people of whom a certification claims something."""
     n_pairs, n_mismatches = store.n_pairs(run.id), 0
     mismatches: list[dict[str, Any]] = []
     evaluator = Evaluator(store)
@@ -104,14 +107,28 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
             mismatches += [{"pair": start + i + 1, "reason": reason} for i, reason in wrong.items()][
                 : _MAX_SHOWN - len(mismatches)
             ]
+        proofs = _check_proofs(store, run, evaluator)
     finally:
         evaluator.close()
     result = _line(run) | {"n_pairs": n_pairs, "n_confirmed": n_pairs - n_mismatches, "n_mismatches": n_mismatches}
     text = f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."
+    if proofs is not None:
+        text += (
+            f"\n{proofs.n_points:,} people drawn where {proofs.n_certificates:,} stored certificates prove something: "
+            f"{proofs.n_contradictions:,} contradictions."
+        )
     if mismatches:
         text += "".join(f"\npair {wrong['pair']}: {wrong['reason']}" for wrong in mismatches[:10])
-    status = ExitStatus.GATE_FAILED if n_mismatches else ExitStatus.DONE
-    return Outcome(result | {"mismatches": mismatches}, text, status)
+    has_failed = n_mismatches or (proofs is not None and proofs.n_contradictions)
+    status = ExitStatus.GATE_FAILED if has_failed else ExitStatus.DONE
+    told = {"mismatches": mismatches, "proofs": proofs.to_json() if proofs is not None else None}
+    return Outcome(result | told, text, status)
+
+
+def _check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator) -> ProofCheck | None:
+    """What became of a certification's proofs; ``None`` for other runs, and those that ended without a tree."""
+    is_there = run.config.kind is RunKind.CERTIFY and store.tree_file(run.id) is not None
+    return check_proofs(store, run, evaluator) if is_there else None
 
 
 def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int, str]:

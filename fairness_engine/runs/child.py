@@ -1,7 +1,7 @@
 """The model's process: opens the data and the model, answers requests, never touches the run store.
 
-``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm`` to compile the
-loops of searches and certifications into the shared cache before any upload is near. See ``protocol.py`` for what is said.
+``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm searches`` (or
+``certifications``) to compile their loops into the shared cache before any upload is near. See ``protocol.py`` for what is said.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairness_engine.errors import EvenhandError, ProcessError
 from fairness_engine.runs import sandbox
+from fairness_engine.runs.compiled import Loops
 
 if TYPE_CHECKING:
-    from fairness_engine.events import Event
+    from fairness_engine.events import Event, TreeReady
     from fairness_engine.runs.opened import Opened
 
 Request = dict[str, Any]
@@ -120,6 +122,7 @@ def _explain(opened: Opened, request: Request) -> dict[str, Any]:
     answers: dict[str, Callable[[], dict[str, Any]]] = {
         "box": lambda: opened.box(request["settings"], request["low"], request["high"]),
         "certifiable": opened.certifiable,
+        "decisions": lambda: opened.decisions(request["rows"]),
         "gradients": opened.gradients,
         "plausible": lambda: opened.plausible(request["row"]),
         "shap": lambda: opened.shap(request["people"]),
@@ -132,10 +135,13 @@ def _explain(opened: Opened, request: Request) -> dict[str, Any]:
 
 
 def split(event: Event) -> Iterator[Event]:
-    """The event itself, or a large batch of pairs as several."""
-    from fairness_engine.events import PairsFound
+    """The event itself, or a large batch of pairs as several; a tree with as many certificates as a line can hold."""
+    from fairness_engine.events import PairsFound, TreeReady
     from fairness_engine.runs.protocol import MAX_EVENT_BYTES
 
+    if isinstance(event, TreeReady):
+        yield _fitted(event)
+        return
     if not isinstance(event, PairsFound):
         yield event
         return
@@ -143,6 +149,18 @@ def split(event: Event) -> Iterator[Event]:
     size = max(1, MAX_EVENT_BYTES // bytes_a_pair)
     for start in range(0, len(event.pairs), size):
         yield PairsFound(event.pairs[start : start + size])
+
+
+def _fitted(tree: TreeReady) -> TreeReady:
+    """The tree with the first certificates, which are those of the largest boxes, that fit into a line."""
+    from fairness_engine.runs.protocol import MAX_TREE_BYTES
+
+    room = MAX_TREE_BYTES - sum(array.nbytes for array in tree.arrays.values())
+    n_boxes = len(tree.certificates.get("leaf", ()))
+    by_box = {name: array for name, array in tree.certificates.items() if name != "starts"}
+    bytes_a_box = max(1, sum(array.nbytes for array in by_box.values()) // max(1, n_boxes))
+    n = min(n_boxes, max(0, room) // bytes_a_box)
+    return replace(tree, certificates=tree.certificates | {name: array[:n] for name, array in by_box.items()})
 
 
 def _leave_soon() -> None:
@@ -168,15 +186,18 @@ def _take_stdout() -> Callable[[str], None]:
     return send
 
 
-def _warm_up() -> None:
+def _warm_up(loops: Loops) -> None:
+    """Compile what runs of this kind need."""
     from fairness_engine import kernels, plausibility_kernels
     from fairness_engine.certification import warm
     from fairness_engine.search import registry
 
     kernels.warm_up()
     plausibility_kernels.warm_up()
-    registry.warm_up(*registry.TECHNIQUES.values())
-    warm.warm_up()
+    if loops is Loops.CERTIFICATIONS:
+        warm.warm_up()
+    else:
+        registry.warm_up(*registry.TECHNIQUES.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -185,10 +206,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--readable", type=Path, action="append", default=[])
     parser.add_argument("--parent", type=int)
-    parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--warm", type=Loops)
     options = parser.parse_args(arguments)
     if options.warm:
-        _warm_up()
+        _warm_up(options.warm)
         return 0
     send = _take_stdout()
     protections = sandbox.enter(options.scratch, options.readable, options.parent)

@@ -1,4 +1,4 @@
-"""The searches' compiled loops: made once a version by a trusted program, copied for each model's process."""
+"""Compiled loops: made once a version by a trusted program, copied for each model's process."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ import os
 import shutil
 import subprocess
 import sys
+from enum import StrEnum
 from pathlib import Path
 
 from fairness_engine.runs import sandbox
 
 CHILD_PROGRAM = "fairness_engine.runs.child"
+_MAX_SECONDS = 900.0
+"""A machine that does much else takes several times as long."""
+
+
+class Loops(StrEnum):
+    """Loops that are compiled together, because the same runs need them."""
+
+    SEARCHES = "searches"
+    CERTIFICATIONS = "certifications"
 
 
 def compiled_folder(workspace: Path) -> Path:
-    """Where the searches' compiled loops are kept between runs; only trusted programs write there.
+    """Where the compiled loops are kept between runs; only trusted programs write there.
 
     Beside the libraries of this installation, where every workspace finds them; in the workspace where that cannot be written.
     """
@@ -29,23 +39,32 @@ def compiled_folder(workspace: Path) -> Path:
     return (shared / "evenhand" if is_shared else workspace) / "compiled" / version
 
 
-def prepare_compiled(workspace: Path, log: Path | None) -> None:
-    """Compile the searches' loops once a version (some 20 s of one core); a second call costs nothing.
+def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
+    """Compile some loops once a version (20 s of one core for searches, a minute for certifications); a second call costs nothing.
 
     A failure is left to the run, which would compile for itself.
     """
     folder = compiled_folder(workspace)
-    stamp = folder / "done"
-    if stamp.exists():
-        return
+    for part in parts:
+        if not (folder / f"done-{part}").exists():
+            _compile(folder, part, log)
+
+
+def _compile(folder: Path, part: Loops, log: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm"]
+    command = [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm", part.value]
     with (log or Path(os.devnull)).open("ab") as errors, contextlib.suppress(subprocess.SubprocessError, OSError):
         environment = sandbox.child_environment(folder, folder)
         subprocess.run(  # noqa: S603 - our own program
-            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stderr=errors, check=True, timeout=300
+            command,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stderr=errors,
+            check=True,
+            timeout=_MAX_SECONDS,
         )
-        stamp.touch()
+        (folder / f"done-{part}").touch()
         _forget_others(folder)
 
 

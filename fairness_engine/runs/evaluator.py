@@ -125,6 +125,23 @@ class Evaluator:
             batches.append(_read_scores(reply, len(rows[start : start + size])))
         return np.concatenate([s for s, _ in batches]), np.concatenate([d for _, d in batches])
 
+    def decisions(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope, rows: FloatArray
+    ) -> tuple[IntArray, IntArray]:
+        """The least and the greatest class that the variants of rows ``(n_rows, n_columns)`` get, ``(n_rows,)`` each.
+
+        Raises:
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        size = max(1, MAX_EVENT_BYTES // (11 * len(schema.inputs)))
+        found = [np.empty((2, 0), np.int64)]
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            reply = self._ask((data_id, model_id, schema, scope), "decisions", EXPLAIN_SECONDS, rows=pack_array(part))
+            found.append(_read_decisions(reply, len(part)))
+        least, most = np.concatenate(found, axis=1)
+        return least, most
+
     def simplify(self, data_id: str, model_id: str, schema: Schema, scope: Scope, pair: Pairs) -> Pairs:
         """The plainest form of one pair that is still discriminatory.
 
@@ -368,3 +385,13 @@ def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArr
     if not is_right or len(scores) != n_rows or decisions.shape != (n_rows,) or not np.isfinite(scores).all():
         raise ProcessError("The model's process broke its protocol: it sent scores of the wrong shape.")
     return scores, decisions
+
+
+def _read_decisions(reply: dict[str, Any], n_rows: int) -> IntArray:
+    try:
+        parts = [unpack_array(reply[name]) for name in ("least", "most")]
+    except (KeyError, TypeError, ValueError):
+        raise ProcessError("The model's process broke its protocol: it sent decisions that cannot be read.") from None
+    if any(part.dtype != np.int64 or part.shape != (n_rows,) for part in parts):
+        raise ProcessError("The model's process broke its protocol: it sent decisions of the wrong shape.")
+    return np.stack(parts)

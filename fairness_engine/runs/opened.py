@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.plausibility import Plausibility
 
+_BLOCK_ROWS = 1 << 15
+"""Rows that are decided at once: with many variants a batch of people is much larger."""
 _STARTS_STREAM = 1
 """The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
 
@@ -192,6 +194,21 @@ class Opened:
         """
         scores = self.model.scores(unpack_array(rows))
         return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
+
+    def decisions(self, rows: Any) -> dict[str, Any]:
+        """The least and the greatest class that the variants of rows get.
+
+        Args:
+            rows: ``(n_rows, n_columns)``, packed.
+        """
+        people, domain = unpack_array(rows), self.domain
+        least, most = np.empty((2, len(people)), np.int64)
+        size = max(1, _BLOCK_ROWS // domain.n_variants)
+        for begin in range(0, len(people), size):
+            variants = domain.variants(people[begin : begin + size]).reshape(-1, domain.n_columns)
+            decided = self.model.decide(self.model.scores(variants)).reshape(-1, domain.n_variants)
+            least[begin : begin + size], most[begin : begin + size] = decided.min(axis=1), decided.max(axis=1)
+        return {"least": pack_array(least), "most": pack_array(most)}
 
     def plausible(self, row: Any) -> dict[str, Any]:
         """What is known of one person ``(1, n_columns)``, packed: could they exist?"""

@@ -23,6 +23,8 @@ MAX_LINE_BYTES = 64_000_000
 """Longer lines end the conversation."""
 MAX_EVENT_BYTES = 8_000_000
 """Larger batches of pairs are sent as several events."""
+MAX_TREE_BYTES = 45_000_000
+"""A partition tree with its certificates is one event; as text it is a third longer."""
 _MAX_MESSAGE = 2000
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from fairness_engine.errors import EvenhandError, ProcessError
 from fairness_engine.events import StopReason
 from fairness_engine.runs.alive import birth, host_name
-from fairness_engine.runs.compiled import prepare_compiled
+from fairness_engine.runs.compiled import Loops, prepare_compiled
 from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
@@ -121,8 +121,10 @@ class Worker:
         return RunState.FINISHED
 
     def _prepare(self) -> bool:
-        """Compile the searches' loops when this is the first run here; false when cancelled meanwhile."""
-        compiling = threading.Thread(target=prepare_compiled, args=(self._store.workspace, self._log), daemon=True)
+        """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
+        loops = Loops.CERTIFICATIONS if self._run.config.kind is RunKind.CERTIFY else Loops.SEARCHES
+        arguments = (self._store.workspace, self._log, loops)
+        compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)
         compiling.start()
         while compiling.is_alive():
             compiling.join(_CANCEL_POLL_SECONDS)

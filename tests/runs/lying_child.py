@@ -19,7 +19,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--scratch")
 parser.add_argument("--readable", action="append", type=Path)
 parser.add_argument("--parent")
-parser.add_argument("--warm", action="store_true")
+parser.add_argument("--warm")
 options = parser.parse_args()
 if options.warm:
     sys.exit(1)
@@ -60,6 +60,11 @@ def bad_pair(column: int, value: float) -> str:
 
 
 def misbehave() -> None:
+    if MODE.startswith("proof: "):
+        from lying_proofs import misbehave_in_proofs
+
+        misbehave_in_proofs(MODE.removeprefix("proof: "), say)
+        return
     if MODE == "no event":
         say("hello there")
     elif MODE == "a list":

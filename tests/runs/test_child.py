@@ -193,7 +193,7 @@ def test_pairs_that_are_none_are_refused() -> None:
 
 
 def test_warming_up_compiles_and_leaves() -> None:
-    assert main(["--warm"]) == 0
+    assert main(["--warm", "searches"]) == 0
 
 
 def test_opening_without_labels_or_with_a_threshold(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The searches' compiled loops: one place for all workspaces, and only of the version in use."""
+"""Compiled loops: one place for all workspaces, and only of the version in use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fairness_engine import certification
+from fairness_engine.certification import warm
 from fairness_engine.runs import compiled
+from fairness_engine.runs.compiled import Loops
 
 
 def test_every_workspace_finds_the_loops_of_this_installation(tmp_path: Path) -> None:
@@ -35,10 +38,16 @@ def test_loops_are_compiled_once_and_those_of_other_versions_go(
     old, foreign = tmp_path / f"{tag}-1", tmp_path / "pypy-1"
     old.mkdir()
     foreign.mkdir()
-    compiled.prepare_compiled(tmp_path, None)
-    assert (folder / "done").exists()
+    compiled.prepare_compiled(tmp_path, None, Loops.SEARCHES)
+    assert (folder / "done-searches").exists()
+    assert not (folder / "done-certifications").exists()
     assert not old.exists()
     assert foreign.exists()
     old.mkdir()
-    compiled.prepare_compiled(tmp_path, None)
+    compiled.prepare_compiled(tmp_path, None, Loops.SEARCHES)
     assert old.exists()  # nothing was done again
+
+
+def test_every_module_of_compiled_loops_is_warmed_up() -> None:
+    found = {module.stem for module in Path(certification.__file__).parent.glob("*kernels.py")}
+    assert found == set(warm.KERNELS)

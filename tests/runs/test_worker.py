@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from worker_cases import ROOT, census_config, wait_for
+from worker_cases import lying_run, put_in_the_lying_child, wait_for
 
-from fairness_engine.runs import model_process, pairs_file, pairs_writer, sandbox, worker
+from fairness_engine.runs import model_process, pairs_file, pairs_writer, worker
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
-from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.runs.store import RunRecord, RunState, RunStore
 
 
 @pytest.fixture
@@ -22,21 +22,7 @@ def store(tmp_path: Path) -> RunStore:
 @pytest.fixture(autouse=True)
 def lying_child(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the misbehaving program in the place of the real one."""
-    environment = sandbox.child_environment
-
-    def with_tests(scratch: Path, numba_cache: Path) -> dict[str, str]:
-        variables = environment(scratch, numba_cache)
-        return {**variables, "PYTHONPATH": f"{variables['PYTHONPATH']}:{ROOT / 'tests' / 'runs'}"}
-
-    monkeypatch.setattr(sandbox, "child_environment", with_tests)
-    monkeypatch.setattr(model_process, "PROGRAM", "lying_child")
-    monkeypatch.setattr(worker, "prepare_compiled", lambda workspace, log: None)
-
-
-def lying_run(store: RunStore, mode: str) -> str:
-    config = census_config(store)
-    object.__setattr__(config, "model_id", store.add_file(mode.encode(), "model.keras", FileRole.MODEL).id)
-    return store.create_run(config)
+    put_in_the_lying_child(monkeypatch)
 
 
 def work(store: RunStore, mode: str) -> RunRecord:
@@ -74,6 +60,9 @@ PROTOCOL = "broke its protocol"
         ("endless result", "a result of"),
         ("infinite result", "not finite"),
         ("impossible count", "a result that cannot be (count)"),
+        ("proof: shares", "a proof that nobody asked for"),
+        ("proof: a tree", "a proof that nobody asked for"),
+        ("proof: a certification", "a result that nobody asked for"),
         ("after the end", "went on after its last event"),
         ("segmentation fault", "segmentation fault"),
         ("leaves", "status 7"),
@@ -156,7 +145,7 @@ def test_a_cancel_while_opening_is_heard(store: RunStore) -> None:
 
 
 def test_a_cancel_while_compiling_is_heard(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "prepare_compiled", lambda workspace, log: time.sleep(1))
+    monkeypatch.setattr(worker, "prepare_compiled", lambda *_: time.sleep(1))
     run_id = lying_run(store, "no event")
     assert worker.work(store, run_id, lambda: True) is RunState.CANCELLED
 

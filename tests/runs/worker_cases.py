@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
-from fairness_engine.runs import launch
+from fairness_engine.runs import launch, model_process, sandbox, worker
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
 from fairness_engine.schema import Schema
@@ -34,6 +37,25 @@ def census_config(store: RunStore, **changes: Any) -> RunConfig:
 def endless_config(store: RunStore, **changes: Any) -> RunConfig:
     """A search that ends only when told to: the walk meets new people in a domain of billions."""
     return census_config(store, technique="aequitas", budget=ENDLESS, **changes)
+
+
+def put_in_the_lying_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The misbehaving program of ``lying_child.py`` takes the place of the real one."""
+    environment = sandbox.child_environment
+
+    def with_tests(scratch: Path, numba_cache: Path) -> dict[str, str]:
+        variables = environment(scratch, numba_cache)
+        return {**variables, "PYTHONPATH": f"{variables['PYTHONPATH']}:{ROOT / 'tests' / 'runs'}"}
+
+    monkeypatch.setattr(sandbox, "child_environment", with_tests)
+    monkeypatch.setattr(model_process, "PROGRAM", "lying_child")
+    monkeypatch.setattr(worker, "prepare_compiled", lambda *_: None)
+
+
+def lying_run(store: RunStore, mode: str, **changes: Any) -> str:
+    """A run whose model's process misbehaves so."""
+    model = store.add_file(mode.encode(), "model.keras", FileRole.MODEL)
+    return store.create_run(replace(census_config(store, **changes), model_id=model.id))
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> float:

@@ -45,7 +45,9 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
     with st.container(horizontal=True, vertical_alignment="center", key="pair_actions"):
         shown = _form(run, pair, position)
         _pin(review, run, position)
-        st.caption(f"Found after {wording.counted(int(pair.evaluation[0]), 'row')} evaluated.")
+        found_at = wording.counted(int(pair.evaluation[0]), "row")
+        is_proof = run.config.kind == "certify"
+        st.caption("A counterexample of a certification." if is_proof else f"Found after {found_at} evaluated.")
     pair_key = f"{run.id}_{position}_{'plain' if shown is not pair else 'found'}"
     rows = np.concatenate([shown.first, shown.second])
     with st.container(horizontal=True, gap="medium", key="pair_body"):

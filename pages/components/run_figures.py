@@ -39,8 +39,9 @@ def what_is_left(record: RunRecord) -> Left:
     if config.kind == "estimate":
         left = max(0, config.n_samples - record.n_tried)
         return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
+    max_rows = None if config.kind == "certify" else config.budget.max_evaluations  # it counts boxes, not rows
     for limit, spent, noun in (
-        (config.budget.max_evaluations, record.evaluations, "row"),
+        (max_rows, record.evaluations, "row"),
         (config.budget.max_found, record.n_found, "find"),
     ):
         if limit:
@@ -50,6 +51,8 @@ def what_is_left(record: RunRecord) -> Left:
         shares.append(record.seconds / config.budget.max_seconds)
         texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
     done = min(1.0, max(shares))
+    if config.kind == "certify":
+        return Left(done, f"{texts[0]} to go" if texts else "no limit of time")
     if done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE):
         texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
     return Left(done, ", ".join(texts))

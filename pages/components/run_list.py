@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
 
+WITH_PAIRS = ("search", "certify")
+"""Kinds of runs that may store pairs."""
+
+
+def has_pairs(run: RunRecord) -> bool:
+    """Whether the Pairs page lists a run: a search, or a certification with counterexamples."""
+    return run.config.kind == "search" or (run.config.kind in WITH_PAIRS and run.n_found > 0)
+
+
 def adopt_review() -> None:
     """Open the review that the run in the address belongs to, when the address names no review."""
     run_id = st.query_params.get("run")
@@ -84,8 +93,8 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
             "": ["◆ shown" if run.id in shown else "" for run in runs],
             "Run": [run_words.run_title(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
-            "Pairs found": [wording.count(run.n_found) if run.config.kind == "search" else "" for run in runs],
-            "Rows evaluated": [wording.count(run.evaluations) for run in runs],
+            "Pairs found": [wording.count(run.n_found) if run.config.kind in WITH_PAIRS else "" for run in runs],
+            "Rows evaluated": [run_words.effort(run) for run in runs],
             "Took": [wording.duration(run.seconds) for run in runs],
             "Started": [wording.when(run.created) for run in runs],
             "Seed": [run.config.seed for run in runs],
@@ -94,7 +103,7 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
 
 
 def choose_search(runs: list[RunRecord]) -> RunRecord:
-    """The search whose pairs are shown: the one in the address, else the newest; a list to choose another."""
+    """The run whose pairs are shown: the one in the address, else the newest; a list to choose another."""
     ids = [run.id for run in runs]
     asked = state.current_run_id()
     at = ids.index(asked) if asked in ids else 0

@@ -102,6 +102,8 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
             _draw_estimate(store, record)
         elif record.config.kind == "count":
             _draw_count(store, record)
+        elif record.config.kind == "certify":
+            _draw_certification(record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -262,6 +264,12 @@ def _draw_count(store: RunStore, record: RunRecord) -> None:
     everyone = wording.counted(counted["n_individuals"], "individual")
     text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
     tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
+
+
+def _draw_certification(record: RunRecord) -> None:
+    """Where it stands; the Certification page has the rest."""
+    _standing(record)
+    state.link_to(steps.CERTIFY, "Follow it on the Certification page" if record.is_active else "See what is proved")
 
 
 def _draw_split(store: RunStore, record: RunRecord) -> None:

@@ -23,7 +23,7 @@ def main() -> None:
     layout.heading(steps.PAIRS.title, lead)
     run_list.adopt_review()
     review = state.require(steps.PAIRS)
-    runs = [run for run in state.store().runs(review.id) if run.config.kind == "search"]
+    runs = [run for run in state.store().runs(review.id) if run_list.has_pairs(run)]
     if not runs:
         st.info(steps.PLAN.invitation)
         state.link_to(steps.PLAN, "Go to Plan")

@@ -62,7 +62,7 @@ def split_tree(n_leaves: int, seed: int = 0, n_people: int = 30_000) -> Partitio
             for a, b in ((low, left_high), (right_low, high))
         ]
         n_left = min(max(1, round(leaves * near[0] / sum(near))), leaves - 1)
-        people_left = int(rng.binomial(people, part))
+        people_left = int(rng.binomial(people, part**0.7))  # they are no even sample of the domain
         rows.append((column, cut, -1, weight, 0.0, 0.0, people))
         waiting.append((right_low, high, leaves - n_left, weight * (1 - part), people - people_left, at))
         waiting.append((low, left_high, n_left, weight * part, people_left, -1))

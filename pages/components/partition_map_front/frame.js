@@ -79,17 +79,23 @@ function fillLegend(place, tree, tiles, pixelRatio) {
 }
 
 const MAX_STEPS = 7;
+const N_LAST_STEPS = 5;
 
-/** The path of splits to a box as buttons; a long one is shown by its ends until it is opened. */
+/** The path of splits to a box as buttons; of a long one the ends and the box that is zoomed to, until it is opened. */
 function fillPath(place, tree, boxes, { focus, isWhole, onBox, onOpen }) {
   place.replaceChildren();
-  const isLong = boxes.length > MAX_STEPS && !isWhole;
-  const shown = isLong ? [boxes[0], ...boxes.slice(2 - MAX_STEPS)] : boxes;
-  shown.forEach((box, k) => {
-    if (isLong && k === 1) {
-      const more = button("…", `Show the ${boxes.length - shown.length} steps between`);
+  let nLeftOut = 0;
+  boxes.forEach((box, k) => {
+    const isShown = isWhole || boxes.length <= MAX_STEPS || k === 0 || k >= boxes.length - N_LAST_STEPS || box === focus;
+    if (!isShown) {
+      nLeftOut += 1;
+      return;
+    }
+    if (nLeftOut > 0) {
+      const more = button("…", `Show the ${nLeftOut} steps between`);
       more.addEventListener("click", onOpen);
       place.append(element("li", {}, more));
+      nLeftOut = 0;
     }
     const step = button(tree.words(box), `Zoom to: ${tree.words(box)}`);
     if (box === focus) step.setAttribute("aria-current", "location");

@@ -7,6 +7,8 @@ const FALSIFIED = 2;
 const VERDICTS = [CERTIFIED, UNDECIDED, FALSIFIED];
 const N_VERDICTS = VERDICTS.length;
 
+/** Areas travel as float32. */
+const ROUNDING = 1e-6;
 /** Width of the map by its height that boxes are split for; a window of another shape stretches it. */
 const MAP_SHAPE = 2;
 
@@ -115,10 +117,10 @@ class BoxTree {
     return i === above + 1 ? this.right(above) : above + 1;
   }
 
-  /** The part of a box with the larger area, the left one of equals. */
+  /** The part of a box with the larger area, the left one of (nearly) equals. */
   largerPart(i) {
     const [left, right] = [i + 1, this.right(i)];
-    return this.area[right] > this.area[left] ? right : left;
+    return this.area[right] > this.area[left] * (1 + ROUNDING) ? right : left;
   }
 
   /** The next box of the same depth, or the nearest leaf above it, before (-1) or behind (1) a box; -1 where there is none. */

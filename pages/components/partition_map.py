@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.certification.tree import PartitionTree
 from fairness_engine.certification.words import EVERYBODY, BoxColumn
-from pages.components import theme
+from pages.components import theme, wording
 from pages.components.kept import kept
 
 _FRONT = Path(__file__).parent / "partition_map_front"
@@ -137,9 +137,10 @@ def encode(
     """
     has_people = weight is AreaOf.PEOPLE and int(tree.n_people[0]) > 0
     leaf = tree.is_leaf
+    areas = _leaf_areas(tree, is_people=has_people)
     texts, columns_of_texts, text_of_box = _texts(tree, columns)
     arrays = [
-        *(part.astype("<f4") for part in _leaf_areas(tree, is_people=has_people)),
+        *(part.astype("<f4") for part in areas),
         tree.n_merged[leaf].astype("<u4"),
         text_of_box.astype("<u4"),
         (~leaf).astype("u1"),
@@ -156,6 +157,7 @@ def encode(
         "texts": texts,
         "text_columns": columns_of_texts,
         "verdicts": list(verdict_words),
+        "shares": _share_texts(areas),
         "unit": _UNITS[shown],
         "note": _NOTES[shown] if shown is weight else f"{_NOBODY} {_NOTES[shown]}",
         "colours": _colours(),
@@ -180,6 +182,13 @@ def _leaf_areas(tree: PartitionTree, *, is_people: bool) -> NDArray[np.float64]:
     parts = np.divide(areas, areas.sum(axis=0), out=np.zeros_like(areas), where=whole > 0)
     parts[1, whole <= 0] = 1.0  # of nobody nothing is proved
     return parts * people
+
+
+def _share_texts(areas: NDArray[np.float64]) -> list[str]:
+    """What is certified, undecided and falsified of all: what is proved rounded down, what is open rounded up."""
+    parts = areas.sum(axis=1)
+    parts = parts / parts.sum() if parts.sum() > 0 else np.array([0.0, 1.0, 0.0])
+    return [wording.bounded_share(float(part), is_upper=i == 1) for i, part in enumerate(parts)]
 
 
 def _texts(tree: PartitionTree, columns: Sequence[BoxColumn]) -> tuple[list[str], list[int], NDArray[np.int64]]:

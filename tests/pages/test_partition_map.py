@@ -74,6 +74,13 @@ def test_a_wholly_decided_box_has_nothing_undecided_left_of_rounding() -> None:
     assert sent.merged.tolist() == [7]
 
 
+def test_shares_of_the_whole_claim_no_more_than_is_proved() -> None:
+    sent = Sent(encode(one_box(1.0, 0.12999, 0.5), partition_trees.columns()))
+    assert sent.header["shares"] == ["12 %", "38 %", "50 %"]
+    wholly = Sent(encode(one_box(1.0, 1.0, 0.0), partition_trees.columns()))
+    assert wholly.header["shares"] == ["100 %", "0 %", "0 %"]
+
+
 def test_every_box_says_in_words_what_its_split_left_of_the_column(tree: PartitionTree) -> None:
     columns = partition_trees.columns()
     sent = Sent(encode(tree, columns))

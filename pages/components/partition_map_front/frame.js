@@ -73,7 +73,7 @@ function fillLegend(place, tree, tiles, pixelRatio) {
     const painter = new Painter(image, tiles, "#FFFFFF");
     painter.fill(0, 0, swatch.width, swatch.height, tiles[v]);
     context.putImageData(image, 0, 0);
-    const words = `${SYMBOLS[v]} ${tree.header.verdicts[v]} ${shareText(tree.part(0, v))}`;
+    const words = `${SYMBOLS[v]} ${tree.header.verdicts[v]} ${tree.header.shares[v]}`;
     place.append(element("li", {}, swatch, words));
   }
 }
@@ -109,7 +109,7 @@ function fillPath(place, tree, boxes, { focus, isWhole, onBox, onOpen }) {
 function boxSentence(tree, i) {
   const nInside = (tree.isSplit[i] ? (tree.size[i] + 1) / 2 : 0) + tree.merged[i];
   const present = VERDICTS.filter((v) => tree.parts[v][i] > 0);
-  const verdict = (v) => `${tree.header.verdicts[v]} ${shareText(tree.part(i, v))}`;
+  const verdict = (v) => `${tree.header.verdicts[v]} ${verdictText(v, tree.part(i, v))}`;
   const parts = present.length === 1 ? `wholly ${tree.header.verdicts[present[0]]}` : present.map(verdict).join(", ");
   const inside = nInside > 0 ? ` ${countText(nInside)} smaller boxes lie in it.` : "";
   return `${tree.describe(i)}: ${shareText(tree.share(i))} of ${tree.header.unit}, ${parts || "nobody in it"}.${inside}`;
@@ -121,7 +121,7 @@ function fillTip(place, tree, i) {
   const lines = [
     element("strong", {}, tree.words(i)),
     element("span", {}, `${shareText(tree.share(i))} of ${tree.header.unit}, depth ${tree.depth[i]}`),
-    ...present.map((v) => element("span", {}, `${SYMBOLS[v]} ${tree.header.verdicts[v]} ${shareText(tree.part(i, v))}`)),
+    ...present.map((v) => element("span", {}, `${SYMBOLS[v]} ${tree.header.verdicts[v]} ${verdictText(v, tree.part(i, v))}`)),
   ];
   place.replaceChildren(...lines);
 }

@@ -1,14 +1,27 @@
 // Numbers as every page of the app writes them (see wording.py).
 
+const MAX_DECIMALS = 4;
+/** Shares come as float32: a step that is this near was reached. */
+const NEAR_STEP = 1e-3;
+
 /** "12 345", with thin spaces. */
 function countText(n) {
   return Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
 /** A share of 0 to 1 with two significant digits, counted from the nearer of 0 and 100 %: "0.68 %". */
-function shareText(share) {
-  const distance = 100 * Math.min(Math.abs(share), Math.abs(1 - share));
-  if (share > 0 && distance > 0 && distance < 5e-5) return share < 0.5 ? "below 0.0001 %" : "above 99.9999 %";
-  const decimals = distance <= 0 ? 0 : Math.min(4, Math.max(0, 1 - Math.floor(Math.log10(distance))));
-  return `${(100 * share).toFixed(decimals)} %`;
+function shareText(share, round = Math.round) {
+  const least = 10 ** -(MAX_DECIMALS + 2);
+  if (share > 0 && share < least) return `below ${(100 * least).toFixed(MAX_DECIMALS)} %`;
+  if (share < 1 && share > 1 - least) return `above ${(100 - 100 * least).toFixed(MAX_DECIMALS)} %`;
+  const distance = 100 * Math.min(share, 1 - share);
+  const decimals = distance <= 0 ? 0 : Math.min(MAX_DECIMALS, Math.max(0, 1 - Math.floor(Math.log10(distance))));
+  return `${(round(share * 10 ** (decimals + 2)) / 10 ** decimals).toFixed(decimals)} %`;
+}
+
+/** What is proved is rounded down, what is open is rounded up: no text claims more than the proof. */
+function verdictText(verdict, share) {
+  const down = (steps) => Math.floor(steps + NEAR_STEP);
+  const up = (steps) => Math.ceil(steps - NEAR_STEP);
+  return shareText(share, verdict === UNDECIDED ? up : down);
 }

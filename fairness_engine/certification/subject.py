@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessor
+from fairness_engine.certification.classes_assessor import ClassesAssessor
 from fairness_engine.certification.linear_assessor import LinearAssessor
 from fairness_engine.certification.network import read_network
 from fairness_engine.certification.network_assessor import NetworkAssessor
@@ -76,7 +77,9 @@ def is_certified_by_construction(model: Model, domain: Domain) -> bool:
 
 def _network_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
     network = read_network(model, space)
-    if not network.weights and network.n_outputs == 1:
+    if network.n_outputs > 1:
+        return ClassesAssessor(network, space)
+    if not network.widths:
         return LinearAssessor(network, space)
     return NetworkAssessor(network, space, mode)
 

@@ -22,24 +22,25 @@ _CUSTOM = "Custom"
 _CUSTOM_ROWS = 200_000
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
-_ONE, _COMPARE = "One search", "Compare techniques"
+ONE, COMPARE, PROVE = "One search", "Compare techniques", "Prove"
 _MAX_SEEDS = 10
 _FEW_SECONDS = 60.0
 """An exact count that takes no longer is proposed; a longer one is the reader's choice."""
 
 
-def mode_form() -> bool:
-    """One search or a comparison; true for a comparison."""
+def mode_form() -> str:
+    """``ONE`` search, a comparison (``COMPARE``), or a proof (``PROVE``)."""
     mode = st.segmented_control(
         "What to start",
-        [_ONE, _COMPARE],
-        default=_ONE,
+        [ONE, COMPARE, PROVE],
+        default=ONE,
         required=True,
         key="plan_mode",
-        help="A comparison runs several techniques on the same budget and with several seeds, so that luck shows.",
+        help="A comparison runs several techniques on the same budget and with several seeds, so that luck shows. A proof "
+        "decides whole regions of the domain instead of single people.",
         persist_state="session",
     )
-    return bool(mode == _COMPARE)
+    return str(mode)
 
 
 # --- one technique ------------------------------------------------------------------------------

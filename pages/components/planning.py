@@ -170,6 +170,14 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
     return f"About {wording.duration(max(1.0, total / at_once))} with this model."
 
 
+def proof_text(max_seconds: float) -> str:
+    """How long a certification works and what it gives meanwhile, in words."""
+    return (
+        f"At most {_span(max_seconds)}; it ends sooner when everything is decided. What is certified and falsified only grows, so it "
+        "can be stopped at any time, and a longer run proves more."
+    )
+
+
 def budget_text(budget: Budget) -> str:
     """The limits of a budget in words."""
     parts = []

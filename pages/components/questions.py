@@ -139,6 +139,22 @@ def box(run: RunRecord, low: IntArray, high: IntArray) -> BoxDetails:
     return known
 
 
+def why_not_certifiable(review: Review) -> str | None:
+    """Why nothing can be proved of a review's model in its scope; ``None`` when it can be certified. Asked once for each.
+
+    Raises:
+        EvenhandError: the review is not complete, or the model's process cannot answer.
+    """
+    if not (review.data_id and review.model_id and review.schema and review.scope):
+        raise RunError("A certification needs data, a model and a scope. Complete the review first.")
+    asked = (review.data_id, review.model_id, review.schema, review.scope)
+    memory, key = _kept("certifiable"), repr(asked)
+    if key not in memory:
+        _keep("certifiable", key, state.evaluator().why_not_certifiable(*asked))
+    reason: str | None = memory[key]
+    return reason
+
+
 def _keep(name: str, key: object, value: object) -> None:
     """Remember a value; of too many the oldest goes."""
     memory = _kept(name)

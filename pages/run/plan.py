@@ -1,27 +1,62 @@
-"""Plan: one search or a comparison of several, a budget and seeds; start the runs."""
+"""Plan: one search, a comparison of several, or a proof; a budget and seeds; start the runs."""
 
 import streamlit as st
 
-from pages.components import compare_choice, layout, plan_form, planning, state, steps, wording
+from pages.components import (
+    certify_form,
+    certify_words,
+    compare_choice,
+    layout,
+    plan_form,
+    planning,
+    questions,
+    state,
+    steps,
+    wording,
+)
 
 
 def main() -> None:
     """Draw the form and, on Start, launch its runs and go where they can be followed."""
     layout.heading(
         steps.PLAN.title,
-        "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds more.",
+        "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds more; "
+        "a proof tells for whom there are none.",
     )
     review = state.require(steps.PLAN)
+    mode = plan_form.mode_form()
+    if mode == plan_form.PROVE:
+        _proof(review)
+    else:
+        _searches(review, is_comparison=mode == plan_form.COMPARE)
+
+
+def _searches(review, *, is_comparison) -> None:
     from fairness_engine.domain import Domain
 
     domain = Domain(review.schema, review.scope)
     speed = (review.fit or {}).get("rows_per_second")
-    is_comparison = plan_form.mode_form()
     st.subheader("Techniques" if is_comparison else "Technique", anchor=False)
     plan = _comparison(review, domain, speed) if is_comparison else _one_search(review)
     _summary(plan, domain, speed, is_comparison)
     if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
         _start(review, plan, is_comparison)
+
+
+def _proof(review) -> None:
+    st.subheader("Certification", anchor=False)
+    st.markdown(wording.markdown(certify_words.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected))))
+    with st.spinner("Reading whether this model can be certified"):
+        reason = questions.why_not_certifiable(review)
+    if reason is not None:
+        st.caption(f":gray[**{steps.CERTIFY.title}**: not possible here. {wording.markdown(reason)}]")
+        st.button("Start", type="primary", disabled=True, key="start")
+        return
+    wanted = certify_form.ask()
+    st.markdown(planning.proof_text(wanted.max_seconds))
+    if st.button("Start", type="primary", key="start"):
+        state.set_run(certify_form.start(review, certify_form.make_config(review, wanted)))
+        state.go_to(steps.CERTIFY)
 
 
 def _one_search(review):

@@ -226,3 +226,51 @@ def test_a_small_space_is_counted_too(open_app: OpenApp, store: RunStore) -> Non
     assert count.config.technique == ""
     assert count.config.comparison is not None
     assert store.runs(review.id)[0].id == count.id, "counted last: what is found is looked at first"
+
+
+# --- a proof ------------------------------------------------------------------------------------
+
+
+def proving(app: AppTest) -> AppTest:
+    """Switch to a proof."""
+    return app.button_group(key="plan_mode").set_value("Prove").run()
+
+
+def test_a_proof_starts_one_certification_and_opens_it(open_app: OpenApp, store: RunStore, started: list[str]) -> None:
+    review = run_cases.review_of(store, model="census_income_mlp")
+    app = proving(open_app(PLAN, review=review.id))
+    assert said.errors_of(app) == []
+    assert not [radio for radio in app.radio if str(radio.key).startswith("one_")], "no technique to choose"
+    assert "proves for whom the decision does not depend on sex" in said.text_of(app)
+    app.button_group(key="certify_effort").set_value("Quick, 10 s").run()
+    assert "At most 10 s; it ends sooner when everything is decided." in said.text_of(app)
+    app.radio(key="certify_weights").set_value("data")
+    app.number_input(key="certify_seed").set_value(5)
+    app.run()
+    app.button(key="start").click().run()
+    assert said.errors_of(app) == []
+    (run,) = store.runs(review.id)
+    assert started
+    assert run.config.kind is RunKind.CERTIFY
+    assert (run.config.seed, run.config.budget.max_seconds) == (5, 10.0)
+    assert (run.config.settings["mode"], run.config.settings["weights"]) == ("counting", "data")
+    assert app.title[0].value == "Certification"
+    assert app.query_params["run"] == run.id
+
+
+def test_a_model_that_cannot_be_certified_says_why_and_starts_nothing(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store, model="census_income_svm")
+    app = proving(open_app(PLAN, review=review.id))
+    assert said.errors_of(app) == []
+    assert "Certification**: not possible here." in said.text_of(app)
+    assert app.button(key="start").disabled
+    assert "Search for pairs or estimate the share instead." in said.text_of(app)
+    app.button_group(key="plan_mode").set_value("One search").run()
+    assert not app.button(key="start").disabled, "searches are offered as before"
+
+
+def test_a_model_that_does_not_take_the_attribute_may_be_certified(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store, model="census_income_ignores_protected")
+    app = proving(open_app(PLAN, review=review.id))
+    assert said.errors_of(app) == []
+    assert not app.button(key="start").disabled

@@ -50,7 +50,7 @@ class LinearAssessor:
         return Assessed(found[:, 0], found[:, 1], found[:, 2].astype(np.int64))
 
     def explain(self, low: IntArray, high: IntArray) -> Certificates:
-        """One form for all, the model's own; thresholds moved inwards by the slack."""
+        """One form for all, the model's own; thresholds moved inwards by the slack, both infinite where no protected value acts."""
         network, n = self.network, len(low)
         ends = (
             np.stack([self._ends(*box) for box in zip(low, high, strict=True)]) if n else np.empty((0, low.shape[1], 2))
@@ -59,7 +59,7 @@ class LinearAssessor:
         bounds = (sums + np.array([-self._inward, self._inward]))[:, network.variants]
         thresholds = np.array([*self._sides, *self._between])
         if network.is_blind:
-            thresholds = np.array([-np.inf, -np.inf, np.inf, -np.inf])
+            thresholds = np.array([-np.inf, np.inf, np.inf, -np.inf])
         forms = np.broadcast_to(network.first[:, 0], (n, 3, len(network.first))).copy()
         widths: FloatArray = ends[:, :, 1] - ends[:, :, 0]
         blame = np.where(self._straddles(bounds)[:, None], widths, 0.0)

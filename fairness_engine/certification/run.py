@@ -247,7 +247,7 @@ def _by_construction(asked: _Question, space: Space, seconds: float) -> Iterator
         "mode": str(asked.settings.mode),
         "weights": str(asked.settings.weights),
         "kind": asked.model.predictor.kind,
-        "method": f"by construction: the model does not take {names}",
+        "method": f"by construction: what the model takes does not depend on {names}",
         "is_by_construction": True,
         "one_sided": False,
         "n_counterexamples": 0,

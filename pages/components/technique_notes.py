@@ -78,3 +78,43 @@ FALLBACK = Note(
     "The number found is no share of people. Use an estimate for how often.",
 )
 COMMON_LIMIT = "No search proves that there is nothing to find. It says “none found within the budget”, and another budget may find some."
+
+CERTIFICATION = Note(
+    "Cuts the domain into boxes, a range of values for each attribute, and bounds the model's score on a box for every protected value "
+    "at once. Where the bounds leave no doubt the people of the box are certified or falsified; where they do, the box is cut in two, "
+    "the one with the most undecided people first.",
+    "When it must be said for whom the decision does not hang on a protected attribute, and not only for whom it does: for plain "
+    "ReLU networks, linear models, decision trees, forests and gradient boosting.",
+    "It proves what the model decides for each single individual of the domain, also for people who could not exist. It says nothing of "
+    "groups and their rates, nothing of people outside the limits, and nothing of whether the outcomes in the data were just.",
+)
+CERTIFICATION_SOURCE = (
+    "FairQuant: certifying and quantifying individual fairness of deep neural networks, Algorithms 1-4"
+)
+PROOF_WORDS = {
+    "Certified": "Proved: whatever the protected values, the decision is the same, for every single one of these individuals.",
+    "Falsified": "Proved: for every single one of them, two protected values give two decisions. Some are stored as pairs.",
+    "Undecided": "Neither was proved in the time. It is no pass and no fail. A sample of them is put to the model, and the share "
+    "found is given with its interval, apart from what is proved.",
+    "Counting": "On a box the score lies between two straight slopes. Beyond a line all individuals are decided though the box as a "
+    "whole is not, and they are counted, from below: rounding can only lose some.",
+    "Classic": "The published way: a box is decided whole or not at all, and cut no more than a set number of times.",
+    "By construction": "A model that does not take the protected attributes cannot decide by them: everybody is certified at once.",
+}
+"""What a certification speaks of, in the order in which a reader meets it."""
+CERTIFY_SETTINGS = {
+    "mode": ("Mode", "How boxes are decided: counting, or classic."),
+    "weights": (
+        "Weights",
+        "What a share is a share of: individuals alike (uniform), or as common as their values are in the data.",
+    ),
+    "max_boxes": ("Most boxes", "It ends after so many boxes; 0 for no limit. From the command line."),
+    "target": ("Target", "It ends when the undecided share is at most this. From the command line."),
+    "check_depth": (
+        "Sampled from depth",
+        "Classic only: from this depth on a box is searched for a counterexample by sampling.",
+    ),
+    "max_depth": ("Greatest depth", "Classic only: boxes of this depth are not cut."),
+    "n_samples": ("Samples", "How many undecided individuals are drawn for the estimate."),
+}
+"""Name and meaning of every setting of a certification."""

@@ -2,11 +2,22 @@
 
 import streamlit as st
 
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
-from pages.components import layout, steps, wording
+from pages.components import layout, proof_example, state, steps, wording
+from pages.components.kept import kept
+from pages.components.partition_map import partition_map
 from pages.components.technique_families import known_families
-from pages.components.technique_notes import COMMON_LIMIT, FALLBACK, NOTES
+from pages.components.technique_notes import (
+    CERTIFICATION,
+    CERTIFICATION_SOURCE,
+    CERTIFY_SETTINGS,
+    COMMON_LIMIT,
+    FALLBACK,
+    NOTES,
+    PROOF_WORDS,
+)
 
 
 def main() -> None:
@@ -19,6 +30,10 @@ def main() -> None:
         for name in family.techniques:
             with st.container(border=True, key=f"technique_{name}"):
                 draw(TECHNIQUES[name])
+    st.subheader("Proofs", anchor="proofs")
+    st.markdown("For models that can be read: they decide whole regions of the domain instead of single people.")
+    with st.container(border=True, key="technique_certification"):
+        draw_certification()
     st.subheader("Words used here", anchor=False)
     st.table(
         {"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())},
@@ -28,13 +43,9 @@ def main() -> None:
 
 def draw(technique) -> None:
     """One technique: its note, its source, its settings."""
-    note = NOTES.get(technique.name, FALLBACK)
     st.markdown(f"#### {wording.markdown(technique.title)}")
     st.markdown(wording.markdown(technique.summary))
-    answers = {"What it does": note.does, "When to use it": note.use_when, "What it cannot say": note.cannot_say}
-    for place, (question, answer) in zip(st.columns(len(answers), gap="medium"), answers.items(), strict=True):
-        place.markdown(f"**{question}**")
-        place.markdown(answer)
+    draw_answers(NOTES.get(technique.name, FALLBACK))
     st.caption(f"Source: {wording.markdown(technique.reference)}")
     settings = settings_of(technique)
     if not settings:
@@ -43,13 +54,55 @@ def draw(technique) -> None:
         st.markdown(settings_table(settings))
 
 
+def draw_answers(note) -> None:
+    """The three answers side by side."""
+    answers = {"What it does": note.does, "When to use it": note.use_when, "What it cannot say": note.cannot_say}
+    for place, (question, answer) in zip(st.columns(len(answers), gap="medium"), answers.items(), strict=True):
+        place.markdown(f"**{question}**")
+        place.markdown(answer)
+
+
 def settings_table(settings) -> str:
     """The settings as a table in Markdown: nothing has to be converted for the browser."""
+    return table((info.label, info.help, f"{info.default} {info.unit}".strip()) for info in settings)
+
+
+def table(rows) -> str:
+    """Name, meaning and default of settings, as Markdown."""
     lines = ["| Setting | What it is | Default |", "| --- | --- | --- |"]
-    for info in settings:
-        cells = (info.label, info.help, f"{info.default} {info.unit}".strip())
-        lines.append("| " + " | ".join(wording.markdown(cell) for cell in cells) + " |")
+    lines += ["| " + " | ".join(wording.markdown(cell) for cell in cells) + " |" for cells in rows]
     return "\n".join(lines)
+
+
+def draw_certification() -> None:
+    """What a certification proves and what it does not, and one that can be checked by hand."""
+    st.markdown("#### Certification")
+    st.markdown("Proves for whom the decision does not hang on a protected attribute, and for whom it does.")
+    draw_answers(CERTIFICATION)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in PROOF_WORDS.items()))
+    st.fragment(layout.guarded(draw_example))()
+    st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
+    with st.expander("Settings"):
+        defaults = CertifySettings().to_json()
+        st.markdown(table((*CERTIFY_SETTINGS[name], str(default)) for name, default in defaults.items()))
+    state.link_to(steps.CERTIFY, "Certify the open review")
+
+
+def draw_example() -> None:
+    """A proof to try: a rule whose answer is known, cut as often as the reader likes."""
+    st.markdown(f"**An example to check by hand.** {wording.markdown(proof_example.RULE)} {proof_example.ANSWER}")
+    left, right = st.columns([2, 1])
+    n_splits = left.slider("Splits", 0, proof_example.MAX_SPLITS, 6, key="example_splits")
+    way = right.segmented_control(
+        "How boxes are decided", ["Classic", "Counting"], default="Classic", required=True, key="example_way"
+    )
+    asked = (n_splits, way)
+    tree = kept("proof_example", asked, lambda: proof_example.example_tree(n_splits, is_counted=way == "Counting"))
+    partition_map(tree, proof_example.columns(), height=240, key="proof_example")
+    st.caption(
+        "Splits cut where most is undecided, and the blue and the orange area only grow. Counting decides everybody in the first box: "
+        "this rule is a straight line. The bounds of a network leave a gap, so it takes splits as well."
+    )
 
 
 main()

@@ -19,9 +19,10 @@ from pages.components.kept import kept
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BOX, PEOPLE = "Box", "People"
-OF_ALL = "Of all, %"
-_HEIGHT = 430
+MARKS, BOX, PEOPLE, OF_ALL = "Verdict", "Box", "People", "Whole box, %"
+_HEIGHT = 612
+_ROW_PIXELS = 84
+"""Above 64, long texts go on in further lines."""
 _ASKED = {"undecided": "Undecided", "falsified": "Falsified", "certified": "Certified"}
 
 
@@ -65,22 +66,46 @@ def _digits_field(column: BoxColumn, key: str) -> Range:
     return int(digits[0]), int(digits[1])
 
 
-def draw(read: ReadTree, listed: Listed, verdict: str, selected: int | None, generation: int) -> int | None:
-    """The table; returns the box that was clicked, ``None`` where none is."""
-    signature = f"{read.run_id}_{verdict}_{hash(listed.boxes.tobytes()) & 0xFFFFFFFF:x}_{generation}"
-    rows = np.flatnonzero(listed.boxes == selected)
-    event = st.dataframe(
-        kept("certify_boxes", signature.rpartition("_")[0], lambda: _arrow(read, listed)),
+def slot_of(read: ReadTree) -> str:
+    """Where the chosen box of a tree is kept: its position, and a number that grows when something else than the table chose it."""
+    return f"certify_box_{read.run_id}"
+
+
+def draw(read: ReadTree, listed: Listed, verdict: str) -> None:
+    """The table, the chosen box marked in it; a click chooses another one."""
+    slot = slot_of(read)
+    box, generation = st.session_state[slot]
+    asked = (read.run_id, verdict, hash(listed.boxes.tobytes()))
+    name = f"boxes_{read.run_id}_{verdict}_{asked[2] & 0xFFFFFFFF:x}_{generation}"
+
+    def take() -> None:
+        rows = st.session_state[name].selection.rows
+        if rows and rows[0] < len(listed.boxes):
+            st.session_state[slot] = (int(listed.boxes[rows[0]]), generation)
+
+    st.dataframe(
+        kept("certify_boxes", asked, lambda: _arrow(read, listed)),
         hide_index=True,
-        height=min(_HEIGHT, 37 + 35 * max(1, len(listed.boxes))),
-        key=f"boxes_{signature}",
-        on_select="rerun",
+        height=min(_HEIGHT, 37 + _ROW_PIXELS * max(1, len(listed.boxes))),
+        row_height=_ROW_PIXELS,
+        key=name,
+        column_order=[MARKS, BOX, f"{_ASKED[verdict]}, %", PEOPLE],
+        on_select=take,
         selection_mode="single-row",
-        selection_default={"selection": {"rows": rows.tolist()}},
+        selection_default={"selection": {"rows": np.flatnonzero(listed.boxes == box).tolist()}},
         column_config=_columns(),
     )
-    clicked = [row for row in event.selection.rows if row < len(listed.boxes)]
-    return int(listed.boxes[clicked[0]]) if clicked else None
+    with st.container(horizontal=True, vertical_alignment="center", key="box_note"):
+        st.caption(wording.markdown(note(listed, verdict)))
+        st.download_button(
+            "Save these boxes as CSV",
+            lambda: boxes_csv(read, listed),
+            f"evenhand-boxes-{read.run_id[:8]}-{verdict}.csv",
+            "text/csv",
+            key="boxes_csv",
+            icon=":material/download:",
+            on_click="ignore",
+        )
 
 
 def _arrow(read: ReadTree, listed: Listed) -> pa.Table:
@@ -95,10 +120,10 @@ def box_table(read: ReadTree, listed: Listed) -> pd.DataFrame:
     tree, boxes = read.tree, listed.boxes
     return pd.DataFrame(
         {
-            "": [read.marks(i) for i in boxes.tolist()],
+            MARKS: [read.marks(i) for i in boxes.tolist()],
             BOX: [read.words(i) for i in boxes.tolist()],
-            OF_ALL: 100 * tree.weight[boxes],
             **{f"{word}, %": 100 * np.asarray(getattr(tree, name))[boxes] for name, word in _ASKED.items()},
+            OF_ALL: 100 * tree.weight[boxes],
             PEOPLE: tree.n_people[boxes],
         }
     )
@@ -107,11 +132,12 @@ def box_table(read: ReadTree, listed: Listed) -> pd.DataFrame:
 def _columns() -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "": st.column_config.TextColumn(width=44, help="✓ certified, ▲ falsified, ? undecided; the largest part first"),
-        BOX: st.column_config.TextColumn(width=330, help=wording.explain("box")),
-        OF_ALL: number(format="%.2g", width=72, help="The box's share of all individuals."),
-        **{f"{word}, %": number(format="%.2g", width=86, help=wording.explain(name)) for name, word in _ASKED.items()},
-        PEOPLE: number(format="%d", width=64, help="Rows of the data in the box."),
+        MARKS: st.column_config.TextColumn(
+            "", width=36, help="✓ certified, ▲ falsified, ? undecided; largest part first"
+        ),
+        BOX: st.column_config.TextColumn(width=236, help=wording.explain("box")),
+        **{f"{word}, %": number(format="%.2g", width=78, help=wording.explain(name)) for name, word in _ASKED.items()},
+        PEOPLE: number(format="%d", width=60, help="Rows of the data in the box."),
     }
 
 
@@ -126,7 +152,7 @@ def note(listed: Listed, verdict: str) -> str:
 
 def boxes_csv(read: ReadTree, listed: Listed) -> bytes:
     """The listed boxes as a file: words, both ends of every column, shares as fractions."""
-    table = box_table(read, listed).drop(columns="")
+    table = box_table(read, listed).drop(columns=MARKS)
     table[BOX] = [export_text(text) for text in table[BOX]]
     ends = [read.box(i) for i in listed.boxes.tolist()]
     for at, column in enumerate(read.columns):

@@ -93,17 +93,14 @@ def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
 
 
 def _reasons(details: BoxDetails) -> None:
-    """Why it is undecided, and what a sample of it says; sampled and proved are kept apart."""
+    """Why it is undecided, in the words of the process that assessed it."""
     if details.reasons:
         is_open = details.undecided > 0
         st.markdown(f"{theme.UNDECIDED.symbol} **Why it is undecided**" if is_open else "**What decides it**")
         for reason in details.reasons:
-            st.markdown(f"- {wording.markdown(reason)}")
+            st.markdown(f"- {wording.markdown(wording.spaced(reason))}")
     if details.n_drawn and not details.is_evaluated:
-        drawn = wording.counted(details.n_drawn, "individual")
-        found = f"{wording.count(details.n_unfair)} of {drawn} drawn from it are discriminated against"
-        said = f"none of {drawn} drawn from it is discriminated against"
-        st.caption(f"Sampled, not proved: {wording.markdown(found if details.n_unfair else said)}.")
+        st.caption("What is said of individuals drawn from it is a sample, not a proof.")
 
 
 def _blame(read: ReadTree, details: BoxDetails) -> None:

@@ -26,6 +26,8 @@ MAX_BARS = 16
 """Variants with a bar and a name each; more stand as thin bars side by side."""
 _MAX_POINTS = 400
 _MIN_SECONDS = 0.01
+_TICKS = [0, 20, 40, 60, 80, 100]
+_HARDLY = 0.005
 _WIDE = 0.11
 """Parts narrower than this share have no room for a text inside."""
 
@@ -39,11 +41,18 @@ def shares_chart(rows: Mapping[str, Shares], title: str) -> Figure:
     """
     layout = theme.chart_layout(title, "Share, %", "", height=128 + 52 * len(rows))
     layout |= {"barmode": "stack", "bargap": 0.28, "hovermode": "closest"}
-    layout["xaxis"] |= {"range": [0, 100], "fixedrange": True}
+    layout["xaxis"] |= {"range": [0, 100], "fixedrange": True, "tickvals": _TICKS}
     layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+    layout["legend"] = {
+        "orientation": "h",
+        "xref": "container",
+        "x": 0,
+        "y": 1.0,
+        "yanchor": "bottom",
+        "traceorder": "normal",
+    }
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 74}
+    layout["margin"] = {**layout["margin"], "t": 74, "r": 24}
     return _figure([_part_bars(rows, *part) for part in PARTS], layout)
 
 
@@ -115,7 +124,14 @@ def anytime_chart(trace: Sequence[Sequence[float]], *, is_log: bool) -> Figure:
     layout["yaxis"] |= {"range": [0, 100], "fixedrange": True}
     layout["xaxis"] |= {"type": "log" if is_log else "linear", "hoverformat": ",.3~g", "ticksuffix": ""}
     layout["separators"] = ".\u202f"
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+    layout["legend"] = {
+        "orientation": "h",
+        "xref": "container",
+        "x": 0,
+        "y": 1.0,
+        "yanchor": "bottom",
+        "traceorder": "normal",
+    }
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
     layout["margin"] = {**layout["margin"], "t": 74}
     places = {"certified": 1, "undecided": 3, "falsified": 2}
@@ -272,9 +288,10 @@ def blame_chart(blame: Mapping[str, float]) -> Figure:
 
 
 def blame_table(blame: Mapping[str, float], most: int = 8) -> pd.DataFrame:
-    """The attributes that contribute, largest first, in percent of the whole."""
+    """The attributes that contribute, largest first, in percent of the whole; hardly any part is left out."""
     total = sum(blame.values()) or 1.0
-    ordered = sorted(((name, value) for name, value in blame.items() if value > 0), key=lambda item: -item[1])[:most]
+    parts = [(name, value) for name, value in blame.items() if value > _HARDLY * total]
+    ordered = sorted(parts, key=lambda item: -item[1])[:most]
     return pd.DataFrame({"Attribute": [n for n, _ in ordered], "Part, %": [100 * v / total for _, v in ordered]})
 
 

@@ -175,7 +175,7 @@ def points_text(gap: float) -> str:
         return "0"
     if abs(gap) < 1e-4:
         return "less than 0.0001"
-    return f"{gap:+.2g}".replace("-", "−") if abs(gap) < 100 else f"{gap:+.0f}".replace("-", "−")
+    return f"{gap:+.2g}".replace("-", "−") if abs(gap) < 99.5 else f"{gap:+.0f}".replace("-", "−")
 
 
 def settings_table(first: RunRecord, second: RunRecord) -> pd.DataFrame:

@@ -88,6 +88,7 @@ def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:
     if len(trace) < 2:
         st.caption("The curve appears with the next report.")
         return
+    place = st.container()
     is_log = st.toggle(
         "Logarithmic seconds",
         key="certify_log",
@@ -98,4 +99,5 @@ def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:
     key = (*stand, is_log, theme.is_dark())
     figure = kept("certify_curve", key, lambda: certify_charts.anytime_chart(trace, is_log=is_log))
     table = kept("certify_curve_table", stand, lambda: certify_charts.anytime_table(trace))
-    layout.chart_with_table(figure, table, "certify_anytime")
+    with place:
+        layout.chart_with_table(figure, table, "certify_anytime")

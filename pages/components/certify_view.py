@@ -10,9 +10,9 @@ import streamlit as st
 
 from pages.components import (
     certify_alone,
-    certify_boxes,
     certify_card,
     certify_charts,
+    certify_explore,
     certify_live,
     certify_runs,
     certify_tree,
@@ -24,7 +24,6 @@ from pages.components import (
     theme,
     wording,
 )
-from pages.components.certify_tree import ReadTree
 from pages.components.certify_words import Shares
 from pages.components.kept import kept
 
@@ -66,7 +65,7 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     _files(run, results)
     read = certify_tree.load(state.store(), run)
     if read is not None:
-        st.fragment(layout.guarded(explore))(review, run, read)
+        st.fragment(layout.guarded(certify_explore.draw))(review, run, read)
         is_working = any(each.run.is_active for each in certify_alone.of_tree(state.store(), read, run, runs))
         alone = st.fragment(layout.guarded(certify_alone.draw), run_every=1.0 if is_working else None)
         alone(run, read, review, is_followed=is_working)
@@ -166,51 +165,3 @@ def result_json(run: RunRecord, results: Mapping[str, Any]) -> bytes:
         "trace": results.get("trace"),
     }
     return json.dumps(content, indent=1, ensure_ascii=False).encode()
-
-
-# --- the boxes ----------------------------------------------------------------------------------
-
-
-def explore(review: Review, run: RunRecord, read: ReadTree) -> None:
-    """Map and table of the boxes, and the chosen one close up: a click in here leaves the rest of the page alone."""
-    st.subheader("The boxes behind it", anchor=False)
-    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="box_controls"):
-        by_people = _weight_field(read)
-        verdict, within = certify_boxes.filter_form(read)
-    listed = certify_boxes.ranked(read, verdict, within, by_people=by_people)
-    slot = f"certify_box_{run.id}"
-    box, generation = st.session_state.get(slot, (_first(listed), 0))
-    clicked = certify_boxes.draw(read, listed, verdict, box, generation)
-    if clicked is not None and clicked != box:
-        box = clicked
-        st.session_state[slot] = (box, generation)
-    with st.container(horizontal=True, vertical_alignment="center", key="box_note"):
-        st.caption(wording.markdown(certify_boxes.note(listed, verdict)))
-        st.download_button(
-            "Save these boxes as CSV",
-            lambda: certify_boxes.boxes_csv(read, listed),
-            f"evenhand-boxes-{run.id[:8]}-{verdict}.csv",
-            "text/csv",
-            key="boxes_csv",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-    others = certify_alone.of_tree(state.store(), read, run, certify_runs.certifications(review))
-    certify_card.draw(review, run, read, box, others)
-
-
-def _weight_field(read: ReadTree) -> bool:
-    chosen = st.segmented_control(
-        "Boxes by",
-        ["domain", "people"],
-        default="domain",
-        required=True,
-        format_func=lambda name: "Size of domain" if name == "domain" else "The data's people",
-        key=f"boxes_by_{read.run_id}",
-    )
-    return bool(chosen == "people")
-
-
-def _first(listed: certify_tree.Listed) -> int:
-    """The first box of the table, or everybody."""
-    return int(listed.boxes[0]) if len(listed.boxes) else 0

@@ -44,11 +44,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shares:
-    """What is proved of the individuals of a domain, 0 to 1 each; the three make 1."""
+    """What is proved of the individuals of a domain, 0 to 1 each; the three make 1.
+
+    Those of people are counted, and written as any share; those of a domain are bounds.
+    """
 
     certified: float
     falsified: float
     undecided: float
+    is_counted: bool = False
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Shares:
@@ -57,9 +61,16 @@ class Shares:
         undecided = max(0.0, 1 - certified - falsified)
         return cls(certified, falsified, undecided if undecided > _DECIDED else 0.0)
 
+    @classmethod
+    def of_people(cls, rows: Mapping[str, int]) -> Shares:
+        """Of the data's people, by what is proved of each; there must be one."""
+        return cls(*(rows[name] / rows["n"] for name in ("certified", "falsified", "undecided")), is_counted=True)
+
     @property
     def texts(self) -> tuple[str, str, str]:
         """The three as they are written: what is proved rounded down, what is open rounded up."""
+        if self.is_counted:
+            return wording.share(self.certified), wording.share(self.falsified), wording.share(self.undecided)
         certified = 1.0 if self.falsified == 0 and self.undecided == 0 else self.certified
         falsified = 1.0 if self.certified == 0 and self.undecided == 0 else self.falsified
         return (
@@ -131,20 +142,17 @@ def people_claims(rows: Mapping[str, int]) -> str:
     n = rows["n"]
     if not n:
         return "No row of the data lies in the domain."
+    said = (
+        (theme.CERTIFIED, "certified", "are proved to be decided alike"),
+        (theme.DISCRIMINATORY, "falsified", "are proved to be discriminated against"),
+        (theme.UNDECIDED, "undecided", "are undecided"),
+    )
     parts = [
-        f"{meaning.symbol} {_people_part(rows[name], n)} {said}"
-        for meaning, name, said in (
-            (theme.CERTIFIED, "certified", "are proved to be decided alike"),
-            (theme.DISCRIMINATORY, "falsified", "are proved to be discriminated against"),
-            (theme.UNDECIDED, "undecided", "are undecided"),
-        )
+        f"{meaning.symbol} {text} ({wording.count(rows[name])}) {words}"
+        for (meaning, name, words), text in zip(said, Shares.of_people(rows).texts, strict=True)
         if rows[name]
     ]
     return f"Of the {wording.counted(n, 'person', 'people')} of the data in the domain, {'; '.join(parts)}."
-
-
-def _people_part(n_some: int, n: int) -> str:
-    return f"{wording.bounded_share(n_some / n)} ({wording.count(n_some)})"
 
 
 def method_note(result: Mapping[str, Any], seconds: float) -> str:

@@ -16,6 +16,7 @@ THIN_SPACE = "\u202f"
 DASH = "\N{EN DASH}"
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SPACES = re.compile(rf"[^\S{THIN_SPACE}]+")
 _MAX_DECIMALS = 4
 _ROUNDING = 1e-6
@@ -62,6 +63,11 @@ def explain(term: str) -> str:
 def count(n: float) -> str:
     """A count with thin spaces: ``1 234 567``."""
     return f"{round(n):,}".replace(",", THIN_SPACE)
+
+
+def spaced(text: str) -> str:
+    """A text of the engine, whose counts have commas, with thin spaces instead."""
+    return _THOUSANDS.sub(THIN_SPACE, text)
 
 
 def counted(n: float, one: str, many: str | None = None) -> str:

@@ -1,0 +1,357 @@
+"""A certification in words: proved, estimated and open are kept apart, and no figure claims more than it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import partition_trees
+import run_cases
+from fairness_engine.budget import Budget
+from fairness_engine.certification.words import box_limits
+from fairness_engine.domain import Scope
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.records import RunRecord
+from fairness_engine.runs.store import RunStore
+from pages.components import (
+    certify_alone,
+    certify_boxes,
+    certify_charts,
+    certify_compare,
+    certify_tree,
+    certify_view,
+    certify_words,
+    theme,
+    wording,
+)
+from pages.components.certify_alone import Alone
+from pages.components.certify_tree import ReadTree
+from pages.components.certify_words import ESTIMATED, OPEN, PROVED, Claim, Shares
+
+SPACE = "\u202f"
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    estimate = {"unfair_share_of_undecided": 0.12, "low": 0.11, "high": 0.13, "n": 20_000, "n_unfair": 2400}
+    values: dict[str, Any] = {
+        "n_individuals": 7.86e14,
+        "certified": 0.8231,
+        "falsified": 0.0312,
+        "undecided": 0.1457,
+        "estimate": estimate,
+        "boxes": 51_200,
+        "kind": "ReLU network of 2 hidden layers",
+        "method": "symbolic bounds, individuals counted",
+        "weights": "uniform",
+    }
+    return values | changes
+
+
+def said(**changes: Any) -> list[tuple[str, str]]:
+    return [(claim.level, claim.text) for claim in certify_words.claims(result(**changes), "sex")]
+
+
+def test_the_headline_keeps_proved_open_and_estimated_apart() -> None:
+    assert said() == [
+        (PROVED, "82 % of 786 trillion individuals get the same decision whatever their sex."),
+        (PROVED, "3.1 % of them get another decision when nothing but their sex changes."),
+        (OPEN, "15 % are undecided: neither is proved of them."),
+        (
+            ESTIMATED,
+            f"12 % (11-13) of the undecided are discriminated against, by a sample of 20{SPACE}000 individuals, not by proof.",
+        ),
+    ]
+
+
+def test_nothing_undecided_is_coloured_as_a_pass() -> None:
+    open_claims = [claim for claim in certify_words.claims(result(), "sex") if claim.level != PROVED]
+    assert {claim.meaning for claim in open_claims} == {theme.UNDECIDED}
+    html = certify_view.claims_html(open_claims)
+    assert theme.UNDECIDED.light in html
+    assert theme.CERTIFIED.light not in html
+    assert "Proved" not in html
+
+
+def test_none_falsified_is_no_proof_that_there_are_none() -> None:
+    levels = dict(reversed(pair) for pair in said(falsified=0.0, undecided=0.1769))
+    text = "None were falsified within the budget; this does not show that there are none."
+    assert levels[text] == OPEN
+
+
+def test_a_domain_decided_whole_says_all_and_nothing_more() -> None:
+    assert said(certified=1.0, falsified=0.0, undecided=0.0, estimate=None) == [
+        (PROVED, "All 786 trillion individuals get the same decision whatever their sex.")
+    ]
+    nearly = said(certified=1 - 1e-9, falsified=0.0, undecided=1e-9, estimate=None)
+    assert nearly[0] == (
+        PROVED,
+        "above 99.9999 % of 786 trillion individuals get the same decision whatever their sex.",
+    )
+    assert nearly[-1] == (OPEN, "below 0.0001 % are undecided: neither is proved of them.")
+
+
+def test_nothing_certified_is_said() -> None:
+    assert said(certified=0.0, undecided=0.9688)[0] == (
+        PROVED,
+        "Of 786 trillion individuals, none are certified within the budget.",
+    )
+
+
+def test_by_construction_and_weights_and_continuous_domains() -> None:
+    assert said(is_by_construction=True, certified=1.0, falsified=0.0, undecided=0.0) == [
+        (
+            PROVED,
+            "All 786 trillion individuals get the same decision whatever their sex, by construction: the model does not take sex.",
+        )
+    ]
+    assert "individuals of the domain get" in said(n_individuals=None)[0][1]
+    assert "weighted by how common their values are in the data" in said(weights="data")[0][1]
+
+
+def test_the_datas_people_by_what_is_proved_of_them() -> None:
+    text = certify_words.people_claims({"n": 48_842, "certified": 38_585, "falsified": 0, "undecided": 10_257})
+    assert text == (
+        f"Of the 48{SPACE}842 people of the data in the domain, ✓ 79 % (38{SPACE}585) are proved to be decided alike; "
+        f"? 21 % (10{SPACE}257) are undecided."
+    )
+    assert certify_words.people_claims({"n": 0, "certified": 0, "falsified": 0, "undecided": 0}).startswith("No row")
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_written_shares_claim_no_more_than_is_proved(certified: float, rest: float) -> None:
+    shares = Shares.of({"certified": certified, "falsified": rest * (1 - certified)})
+    for value, text, is_upper in zip(
+        (shares.certified, shares.falsified, shares.undecided), shares.texts, (False, False, True), strict=True
+    ):
+        number = float(text.removesuffix(" %").removeprefix("below ").removeprefix("above "))
+        slack = 1e-6 * max(1.0, number)
+        if text == "100 %":
+            assert value >= 1 - 2e-12
+        elif "below" in text or "above" in text:
+            assert (100 * value <= number) == ("below" in text)
+        elif is_upper:
+            assert number >= 100 * value - slack
+        else:
+            assert number <= 100 * value + slack
+        assert "e" not in text.removeprefix("below").removeprefix("above")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_upper", "text"),
+    [
+        (0.826, False, "82 %"),
+        (0.826, True, "83 %"),
+        (0.249999999999, False, "25 %"),
+        (0.99987, False, "99.987 %"),
+        (0.9999999, False, "above 99.9999 %"),
+        (0.00000004, True, "below 0.0001 %"),
+        (0.0, True, "0 %"),
+        (1.0, False, "100 %"),
+    ],
+)
+def test_bounds_are_rounded_to_the_safe_side(value: float, is_upper: bool, text: str) -> None:
+    assert wording.bounded_share(value, is_upper=is_upper) == text
+
+
+def test_hostile_words_stay_words() -> None:
+    claim = Claim(theme.CERTIFIED, PROVED, "5 % of <img src=x onerror=alert(1)>")
+    assert "<img" not in certify_view.claims_html([claim])
+
+
+# --- the boxes ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def read() -> ReadTree:
+    return ReadTree("r1", partition_trees.split_tree(600, seed=4), partition_trees.columns())
+
+
+def test_a_box_is_the_one_of_the_tree(read: ReadTree) -> None:
+    low, high = read.tree.boxes()
+    for i in range(len(read.tree)):
+        found = read.box(i)
+        assert (found[0] == low[i]).all()
+        assert (found[1] == high[i]).all()
+
+
+def test_every_box_is_found_again_by_its_limits(read: ReadTree) -> None:
+    for i in range(1, len(read.tree)):
+        assert certify_tree.find_box(read, box_limits(read.columns, *read.box(i))) == i
+    assert certify_tree.find_box(read, {}) == 0
+    assert certify_tree.find_box(read, {"age": (20.0, 21.0), "job": (2.0, 2.0)}) is None
+
+
+@pytest.mark.parametrize("verdict", list(certify_tree.VERDICTS))
+@pytest.mark.parametrize("by_people", [False, True])
+def test_the_table_has_the_largest_boxes_and_only_those_asked_for(
+    read: ReadTree, verdict: str, by_people: bool
+) -> None:
+    listed = certify_tree.largest(read, verdict, by_people=by_people, within={0: (3, 10), 1: (2, 2)})
+    low, high = read.tree.boxes()
+    part, people = getattr(read.tree, verdict), read.tree.n_people
+    expected = [
+        i
+        for i in np.flatnonzero(read.tree.is_leaf).tolist()
+        if part[i] > 1e-9 * read.tree.weight[i] and low[i, 0] <= 10 and high[i, 0] >= 3 and low[i, 1] <= 2 <= high[i, 1]
+        if not by_people or people[i] > 0
+    ]
+    assert sorted(listed.boxes.tolist()) == expected
+    assert listed.n_all == len(expected) > 0
+    keys = [(people[i], part[i]) if by_people else (part[i],) for i in listed.boxes.tolist()]
+    assert keys == sorted(keys, reverse=True)
+
+
+def test_of_very_many_boxes_a_thousand_are_listed() -> None:
+    many = ReadTree("r2", partition_trees.split_tree(4000, seed=1), partition_trees.columns())
+    listed = certify_tree.largest(many, "certified", by_people=False, within={})
+    assert len(listed.boxes) == certify_tree.MAX_LISTED < listed.n_all
+    assert f"the 1{SPACE}000 largest are listed" in certify_boxes.note(listed, "certified")
+    table = certify_boxes.box_table(many, listed)
+    assert len(table) == certify_tree.MAX_LISTED
+    assert (table["Certified, %"].diff().dropna() <= 0).all()
+
+
+def test_the_file_of_boxes_has_both_ends_and_no_formula() -> None:
+    hostile = ReadTree(
+        "r3", partition_trees.split_tree(40, seed=2), partition_trees.columns(labels=("=1+1", *"abcdefg"))
+    )
+    listed = certify_tree.largest(hostile, "undecided", by_people=False, within={})
+    lines = certify_boxes.boxes_csv(hostile, listed).decode().splitlines()
+    assert lines[0].startswith("Box,")
+    assert '"age, from","age, to"' in lines[0]
+    assert len(lines) == len(listed.boxes) + 1
+    assert not [cell for line in lines for cell in line.split(",") if cell.startswith(("=", "@"))]
+
+
+def test_symbols_name_what_a_box_holds_the_largest_part_first(read: ReadTree) -> None:
+    for i in read.leaves.tolist():
+        parts = {theme_.symbol: getattr(read.tree, name)[i] for name, theme_ in certify_tree.VERDICTS.items()}
+        marks = read.marks(i)
+        assert all(parts[mark] > 0 for mark in marks)
+        assert [parts[mark] for mark in marks] == sorted((parts[mark] for mark in marks), reverse=True)
+
+
+# --- boxes on their own -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(store: RunStore) -> RunRecord:
+    review = run_cases.review_of(store)
+    config = run_cases.config_of(review, "", kind=RunKind.CERTIFY, budget=Budget(None, 10.0))
+    return store.run(store.create_run(config, review.id))
+
+
+def alone(run: RunRecord, box: int, certified: float, falsified: float) -> Alone:
+    return Alone(box, run, Shares.of({"certified": certified, "falsified": falsified}))
+
+
+def test_a_box_decided_alone_adds_its_part_to_the_whole(read: ReadTree, run: RunRecord) -> None:
+    tree = read.tree
+    box = int(certify_tree.largest(read, "undecided", by_people=False, within={}).boxes[0])
+    after = certify_alone.whole_with(read, [alone(run, box, 1.0, 0.0)])
+    assert after.certified == pytest.approx(tree.certified[0] + tree.weight[box] - tree.certified[box])
+    assert after.falsified == pytest.approx(tree.falsified[0])
+
+
+def test_what_is_proved_already_is_never_taken_back(read: ReadTree, run: RunRecord) -> None:
+    box = int(read.leaves[np.argmax(read.tree.certified[read.leaves])])
+    after = certify_alone.whole_with(read, [alone(run, box, 0.0, 0.0), Alone(box, run, None)])
+    assert (after.certified, after.falsified) == pytest.approx((read.tree.certified[0], read.tree.falsified[0]))
+
+
+def test_a_box_in_a_box_counts_once(read: ReadTree, run: RunRecord) -> None:
+    tree = read.tree
+    inner = int(certify_tree.largest(read, "undecided", by_people=False, within={}).boxes[0])
+    outer = int(read.parents[inner])
+    both = certify_alone.whole_with(read, [alone(run, outer, 1.0, 0.0), alone(run, inner, 1.0, 0.0)])
+    one = certify_alone.whole_with(read, [alone(run, outer, 1.0, 0.0)])
+    assert both == one
+    better_inside = certify_alone.whole_with(read, [alone(run, outer, 0.0, 0.0), alone(run, inner, 1.0, 0.0)])
+    assert better_inside.certified == pytest.approx(tree.certified[0] + tree.weight[inner] - tree.certified[inner])
+
+
+# --- two side by side ---------------------------------------------------------------------------
+
+
+def config_of(run: RunRecord, **changes: Any) -> RunRecord:
+    return replace(run, config=replace(run.config, **changes))
+
+
+def test_settings_that_differ_are_named_and_what_it_means(run: RunRecord) -> None:
+    classic = config_of(run, settings={"mode": "classic"})
+    assert certify_compare.differences(run, classic)[0] == "Mode"
+    assert "not the model's alone" in certify_compare.settings_note(certify_compare.differences(run, classic))
+    weighed = config_of(run, settings={"weights": "data"})
+    assert certify_compare.differences(run, weighed) == ["Weights"]
+    assert "not shares of the same thing" in certify_compare.settings_note(["Weights"])
+    other = config_of(run, model_id="another")
+    assert certify_compare.settings_note(certify_compare.differences(run, other)).startswith("Two models")
+    assert certify_compare.differences(run, run) == []
+    table = certify_compare.settings_table(run, weighed)
+    assert table[table[""] == "≠"]["Setting"].tolist() == ["Weights"]
+
+
+def test_differences_are_points_with_their_sign() -> None:
+    first, second = Shares(0.5, 0.1, 0.4), Shares(0.75, 0.1, 0.15)
+    table = certify_compare.difference_table(first, second)
+    assert table["Difference, points"].tolist() == ["+25", "0", "−25"]
+    assert [certify_compare.points_text(x) for x in (1e-6, 0.0123, -99.99)] == ["less than 0.0001", "+0.012", "−100"]
+
+
+def test_a_title_says_mode_weights_and_limits(run: RunRecord) -> None:
+    assert certify_words.run_title(run.config) == "Counting, all individuals"
+    scope = Scope(("sex",), limits={"age": (30.0, 40.0), "workclass": (0.0, 0.0)})
+    limited: RunConfig = replace(run.config, scope=scope, settings={"mode": "classic", "weights": "data"})
+    assert certify_words.run_title(limited).startswith("Classic, the data's people; age 30-40, workclass = ")
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def test_the_shares_are_told_by_pattern_symbol_and_text() -> None:
+    figure = certify_charts.shares_chart({"All individuals": Shares(0.8231, 0.0312, 0.1457)}, "Shares")
+    assert [bar.name for bar in figure.data] == ["✓ certified", "? undecided", "▲ falsified"]
+    assert [bar.marker.pattern.shape for bar in figure.data] == ["", ".", "/"]
+    assert [bar.text[0] for bar in figure.data] == ["<b>✓ 82 %</b>", "<b>? 15 %</b>", ""]
+    assert sum(bar.x[0] for bar in figure.data) == pytest.approx(100)
+    table = certify_charts.shares_table({"All individuals": Shares(0.8231, 0.0312, 0.1457)})
+    assert table.iloc[0].tolist() == ["All individuals", "82 %", "3.1 %", "15 %"]
+
+
+def test_the_curve_begins_with_nothing_proved_and_keeps_its_end() -> None:
+    trace = [[0.1 * i, i / 2000, i / 4000, 1 - i / 2000 - i / 4000, 10 * i] for i in range(1, 1001)]
+    for is_log in (False, True):
+        figure = certify_charts.anytime_chart(trace, is_log=is_log)
+        assert [area.y[0] for area in figure.data] == [0, 100, 0]
+        assert figure.data[0].y[-1] == pytest.approx(50)
+        assert min(figure.data[0].x) > 0 or not is_log
+        assert len(figure.data[0].x) <= 400
+    assert certify_charts.anytime_table(trace)["Boxes"].iloc[-1] == 10_000
+
+
+def test_bounds_say_on_which_side_every_value_lies() -> None:
+    bounds = np.array([[0.5, 2.0], [-3.0, -1.0], [-1.0, 0.25], [-1.0, 0.0]])
+    labels = ["Female", "Male", "Other", "None"]
+    table = certify_charts.bounds_table(bounds, labels, 0.0)
+    assert table["So it is"].tolist() == [
+        "always above the threshold",
+        "never above the threshold",
+        "may lie on both sides",
+        "never above the threshold",
+    ]
+    (bars,) = certify_charts.bounds_chart(bounds, labels, 0.0, "Margin").data
+    assert list(bars.base) == bounds[:, 0].tolist()
+    assert list(bars.marker.pattern.shape) == ["", "", ".", ""]
+    many = certify_charts.bounds_chart(np.tile(bounds, (20, 1)), [str(i) for i in range(80)], 0.0, "Margin")
+    assert many.data[0].orientation is None, "many values stand side by side"
+
+
+def test_blame_is_largest_first_and_makes_the_whole() -> None:
+    table = certify_charts.blame_table({"age": 1.0, "job": 3.0, "sex": 0.0})
+    assert table["Attribute"].tolist() == ["job", "age"]
+    assert table["Part, %"].tolist() == [75, 25]

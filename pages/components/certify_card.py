@@ -131,15 +131,16 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     bounds = scores if chosen == _SCORE else margins
     threshold = 0.0 if chosen == _MARGIN else _threshold(review, run)
     above, below = names.name(1), names.name(0)
-    axis = f"{chosen}: above the line “{above}”, below it “{below}”"
+    one, other = ("Right of", "left of") if domain.n_variants <= certify_charts.MAX_BARS else ("Above", "below")
+    sides = wording.markdown(f"{one} the line “{above}”, {other} it “{below}”.")
     labels = domain.variant_labels()
     key = (run.id, bounds.tobytes(), threshold, theme.is_dark())
-    figure = kept("box_bounds", key, lambda: certify_charts.bounds_chart(bounds, labels, threshold, axis))
+    figure = kept("box_bounds", key, lambda: certify_charts.bounds_chart(bounds, labels, threshold, str(chosen)))
     layout.chart_with_table(
         figure,
         certify_charts.bounds_table(bounds, labels, threshold),
         "box_bounds_chart",
-        "Solid: the decision is the same in the whole box. Dotted: the bounds lie on both sides of the line.",
+        f"{sides} Solid: decided in the whole box. Dotted: the bounds lie on both sides of the line.",
     )
 
 

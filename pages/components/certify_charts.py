@@ -43,17 +43,16 @@ def shares_chart(rows: Mapping[str, Shares], title: str) -> Figure:
     layout |= {"barmode": "stack", "bargap": 0.28, "hovermode": "closest"}
     layout["xaxis"] |= {"range": [0, 100], "fixedrange": True, "tickvals": _TICKS}
     layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
-    layout["legend"] = {
-        "orientation": "h",
-        "xref": "container",
-        "x": 0,
-        "y": 1.0,
-        "yanchor": "bottom",
-        "traceorder": "normal",
-    }
-    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 74, "r": 24}
+    _legend_on_top(layout)
     return _figure([_part_bars(rows, *part) for part in PARTS], layout)
+
+
+def _legend_on_top(layout: dict[str, Any]) -> None:
+    """The three names between the title and the chart, in the order of the parts."""
+    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
+    layout["legend"]["font"] = {"size": 12}
+    layout["margin"] = {**layout["margin"], "t": 74, "r": 24}
 
 
 def _part_bars(rows: Mapping[str, Shares], meaning: theme.Meaning, name: str) -> dict[str, Any]:
@@ -124,16 +123,7 @@ def anytime_chart(trace: Sequence[Sequence[float]], *, is_log: bool) -> Figure:
     layout["yaxis"] |= {"range": [0, 100], "fixedrange": True}
     layout["xaxis"] |= {"type": "log" if is_log else "linear", "hoverformat": ",.3~g", "ticksuffix": ""}
     layout["separators"] = ".\u202f"
-    layout["legend"] = {
-        "orientation": "h",
-        "xref": "container",
-        "x": 0,
-        "y": 1.0,
-        "yanchor": "bottom",
-        "traceorder": "normal",
-    }
-    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 74}
+    _legend_on_top(layout)
     places = {"certified": 1, "undecided": 3, "falsified": 2}
     return _figure([_area(seconds, 100 * points[:, places[name]], meaning, name) for meaning, name in PARTS], layout)
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from pages.components import state, wording
-from pages.components.certify_words import MODE_NOTES, MODES, WEIGHT_NOTES, WEIGHTS
+from pages.components import questions, state, steps, wording
+from pages.components.certify_words import MODE_NOTES, MODES, WEIGHT_NOTES, WEIGHTS, WHAT_IT_GIVES
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -124,6 +124,23 @@ def start(review: Review, config: RunConfig) -> str:
     run_id = store.create_run(config, review.id)
     start_queued(store)
     return run_id
+
+
+def draw_first(review: Review) -> None:
+    """What a certification gives and the form; for a model that cannot be certified the reason, and what to do instead."""
+    names = wording.listed(list(review.scope.protected) if review.scope else [])
+    st.markdown(wording.markdown(WHAT_IT_GIVES.format(names=names)))
+    with st.spinner("Reading whether this model can be certified …"):
+        reason = questions.why_not_certifiable(review)
+    if reason is None:
+        draw(review, "Certify")
+        return
+    st.info(wording.markdown(reason), icon=":material/info:")
+    st.markdown(
+        "A search finds pairs, and an estimate says how common they are, with an interval: both work with any model."
+    )
+    state.link_to(steps.PLAN, "Plan a search or an estimate")
+    state.link_to(steps.SCOPE, "Change the scope")
 
 
 def draw(review: Review, label: str) -> None:

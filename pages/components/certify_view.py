@@ -98,12 +98,10 @@ def claims_html(claims: Sequence[certify_words.Claim]) -> str:
 
 
 def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
-    rows = {"All individuals": shares}
+    rows = {"Individuals": shares}
     people = (results.get("certification") or {}).get("data_rows")
     if people and people["n"]:
-        rows["People of the data"] = Shares.of(
-            {name: people[name] / people["n"] for name in ("certified", "falsified")}
-        )
+        rows["Data's people"] = Shares.of_people(people)
     with layout.wrapping("certify_charts", is_wide=True):
         left, right = st.columns(2)
     with left:

@@ -8,12 +8,10 @@ from pages.components import (
     certify_live,
     certify_runs,
     certify_view,
-    certify_words,
     layout,
     run_list,
     state,
     steps,
-    wording,
 )
 
 
@@ -29,8 +27,7 @@ def main() -> None:
     run = certify_runs.shown(review, runs)
     st.html(certify_view.STYLE)
     if run is None:
-        st.markdown(wording.markdown(certify_words.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected))))
-        certify_form.draw(review, "Certify")
+        certify_form.draw_first(review)
         return
     if run.id != state.current_run_id():
         state.set_run(run.id)

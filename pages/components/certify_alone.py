@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.certification.words import box_limits
-from pages.components import certify_form, certify_runs, layout, run_words, state, steps, theme, wording
+from pages.components import certify_form, certify_runs, run_words, state, steps, theme, wording
 from pages.components.certify_tree import ReadTree, find_box, shares_in
 from pages.components.certify_words import Shares
 
@@ -131,20 +131,29 @@ def draw(run: RunRecord, read: ReadTree, review: Review, *, is_followed: bool) -
     alone = of_tree(store, read, run, certify_runs.certifications(review))
     if is_followed and not any(each.run.is_active for each in alone):
         st.rerun()
-    if not alone:
-        return
+    if alone:
+        with st.container(key="alone"):
+            _draw_all(store, run, read, alone)
+
+
+def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     st.subheader("Boxes on their own", anchor=False)
-    st.dataframe(table(read, alone), hide_index=True, key=f"alone_{run.id}_{len(alone)}")
+    event = st.dataframe(
+        table(read, alone),
+        hide_index=True,
+        key=f"alone_{run.id}_{len(alone)}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
     active = [each.run for each in alone if each.run.is_active]
     if active and st.button("Stop and keep what is proved", key="stop_alone", icon=":material/stop_circle:"):
         for each in active:
             store.request_cancel(each.id)
     _say_whole(run, read, alone)
-    with layout.wrapping("alone_links"):
-        for each in alone[:3]:
-            words = wording.markdown(read.words(each.box))
-            query = state.address_of(run=each.run.id)
-            st.page_link(steps.CERTIFY.path, label=words, query_params=query, icon=":material/arrow_forward:")
+    for row in event.selection.rows[:1]:
+        query = state.address_of(run=alone[row].run.id)
+        label = "Open the certification of this box"
+        st.page_link(steps.CERTIFY.path, label=label, query_params=query, icon=":material/arrow_forward:")
 
 
 def _say_whole(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:

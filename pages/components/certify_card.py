@@ -45,10 +45,11 @@ def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequen
         alone: boxes that were certified on their own.
     """
     st.subheader("Everybody" if box == 0 else "The chosen box", anchor=False)
-    texts = describe_box(read.columns, *read.box(box))
-    if texts:
-        st.markdown(f"**{wording.markdown(', '.join(texts))}**")
-    st.markdown(wording.markdown(_standing(read, box)))
+    with st.container(key="chosen_box"):
+        texts = describe_box(read.columns, *read.box(box))
+        if texts:
+            st.markdown(f"**{wording.markdown(', '.join(texts))}**")
+        st.markdown(wording.markdown(_standing(read, box)))
     certify_alone.offer(review, run, read, box, alone)
     details = _details(run, read, box)
     if details is None:

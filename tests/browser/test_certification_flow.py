@@ -1,0 +1,129 @@
+"""A certification in a real browser: started, followed, read, a box chosen in table and map, another minute, two side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from driver import AppPage, AppServer, OpenPage
+from playwright.sync_api import expect
+
+import certify_cases
+import run_cases
+from fairness_engine.domain import Scope
+from fairness_engine.runs.records import Review
+from fairness_engine.runs.store import RunStore
+
+pytestmark = pytest.mark.browser
+PATIENCE_MS = 300_000
+"""The first certification of a version compiles its loops, which a busy machine takes long for."""
+TABLE = '[class*="st-key-boxes_"] .dvn-scroller'
+ROW_PIXELS = 84
+
+
+@pytest.fixture(scope="module")
+def review(app_server: AppServer) -> Review:
+    """A review of a network with a planted rule, without a run."""
+    store = RunStore(app_server.workspace)
+    return run_cases.review_of(store, model=certify_cases.MODEL, scope=Scope(("sex",)))
+
+
+def choose_row(app: AppPage, row: int) -> None:
+    """Tick a box in the table."""
+    table = app.page.locator(TABLE).first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 16, "y": 35 + ROW_PIXELS * row + ROW_PIXELS // 2})
+    app.page.wait_for_timeout(300)  # the table gathers clicks for a moment before it tells the server
+    app.wait_until_at_rest(PATIENCE_MS)
+
+
+def start(app: AppPage, effort: str) -> None:
+    app.choose("Time", effort)
+    app.click_button("Certify", within=app.by_key("certify_start"), settle=False)
+
+
+def test_a_certification_is_started_followed_and_read(app: AppPage, review: Review, app_server: AppServer) -> None:
+    app.goto("certification", review=review.id, settle=False)
+    app.expect_text("How boxes are decided", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.screenshot("certify-form")
+    start(app, "Quick, 10 s")
+    app.expect_text("Boxes a second", PATIENCE_MS)
+    app.expect_text("What is proved by when", PATIENCE_MS)
+    app.screenshot("certify-live", full_page=False)
+    app.expect_text("The boxes behind it", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("get the same decision whatever their sex")
+    app.expect_text("not by proof")
+    app.expect_no_exception()
+    app.screenshot("certify-result")
+    content = json.loads(app.download("Result as JSON").read_text(encoding="utf-8"))
+    (run,) = RunStore(app_server.workspace).runs(review.id)
+    assert content["run_id"] == run.id
+    assert (
+        app.download("Partition tree").read_bytes()
+        == (RunStore(app_server.workspace).tree_file(run.id) or run).read_bytes()
+    )
+    assert f"run={run.id}" in app.query()
+
+
+def test_table_and_map_choose_the_same_box(app: AppPage, review: Review) -> None:
+    app.goto("certification", review=review.id)
+    app.expect_text("Choose a box in the map or in the table")
+    choose_row(app, 1)
+    app.expect_text("The chosen box")
+    app.expect_text("Bounds for every protected value")
+    words = app.by_key("box_left").inner_text()
+    assert words
+    app.expect_no_exception()
+    app.screenshot("certify-box")
+    lines = app.download("Save these boxes as CSV").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("Box,")
+    stage = app.page.locator(".stage").first
+    stage.scroll_into_view_if_needed()
+    before = app.by_key("chosen_box").inner_text()
+    place = stage.bounding_box()
+    assert place is not None
+    app.page.mouse.click(place["x"] + 0.9 * place["width"], place["y"] + 0.1 * place["height"])
+    expect(app.by_key("chosen_box")).not_to_have_text(before, timeout=PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+
+
+def test_another_minute_on_a_box_is_shown_under_the_whole(app: AppPage, review: Review, app_server: AppServer) -> None:
+    app.goto("certification", review=review.id)
+    choose_row(app, 0)
+    app.click_button("Spend another minute on this box", settle=False)
+    app.expect_text("Boxes on their own", PATIENCE_MS)
+    expect(app.by_key("alone")).to_contain_text(
+        re.compile("the whole with these boxes|prove no more"), timeout=PATIENCE_MS
+    )
+    expect(app.by_key("stop_alone")).to_have_count(0, timeout=PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+    app.screenshot("certify-alone")
+    runs = RunStore(app_server.workspace).runs(review.id)
+    assert [bool(run.config.scope.limits) for run in runs] == [True, False]
+    assert f"run={runs[1].id}" in app.query(), "the whole stays open"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_two_certifications_side_by_side(
+    app_server: AppServer, open_page: OpenPage, review: Review, theme: str
+) -> None:
+    store = RunStore(app_server.workspace)
+    whole = next(run for run in store.runs(review.id) if not run.config.scope.limits)
+    other = next((run for run in store.runs(review.id) if run.config.settings["mode"] == "classic"), None)
+    other = other or certify_cases.run_of(store, review, mode="classic", max_depth=8)
+    app = open_page(app_server, theme=theme)
+    app.goto("certification", **{"run": whole.id, "with": other.id})
+    app.expect_text("Compare with another certification")
+    app.expect_text("The two differ in mode")
+    app.expect_text("What is proved, side by side")
+    app.expect_text("Undecided over time")
+    app.expect_no_exception()
+    app.screenshot(f"certify-compare-{theme}")
+    app.open_menu("Pairs")
+    app.expect_text("A counterexample of a certification.", PATIENCE_MS)
+    app.expect_no_exception()

@@ -45,7 +45,7 @@ class Context:
 def reasons_of(box: BoxDetails, context: Context) -> tuple[str, ...]:
     """The sentences, the most telling first."""
     if context.is_blind:
-        return (f"The model does not take {_protected(context)}: everybody is decided alike whatever it is.",)
+        return (f"The model does not take {_protected(context)}: everybody is decided alike.",)
     if box.is_evaluated:
         return (_evaluated(box), *_people(box, context))
     if box.undecided <= _DECIDED * box.weight:
@@ -64,7 +64,7 @@ def _evaluated(box: BoxDetails) -> str:
 
 
 def _decided(box: BoxDetails, context: Context) -> str:
-    alike = f"decided alike whatever the {_protected(context)}"
+    alike = f"decided alike whatever their {_protected(context)}"
     if box.falsified <= 0:
         return f"It is proved that everybody in it is {alike}."
     if box.certified <= 0:

@@ -7,13 +7,13 @@ import time
 from typing import Any
 
 from fairness_engine.command_line.outcome import Outcome
-from fairness_engine.command_line.request import Assessed, assess
+from fairness_engine.command_line.request import Assessed, assess, read_scope
 from fairness_engine.dataset import describe_columns, make_dataset
-from fairness_engine.errors import DataError
+from fairness_engine.errors import DataError, InputError
 from fairness_engine.runs.config import installed_versions
 from fairness_engine.runs.evaluator import Evaluator
 
-INSPECT_KEYS = ("rows", "columns", "rows_used", "problems", "column_summaries", "model", "fit")
+INSPECT_KEYS = ("rows", "columns", "rows_used", "problems", "column_summaries", "model", "fit", "certifiable")
 _MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
 _FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
 
@@ -27,7 +27,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
         raise DataError("The table was not read.")
     dataset = make_dataset(table, schema)
     problems = list(dict.fromkeys((*table.problems, *dataset.problems)))
-    model, fit, warnings = _fit(assessed)
+    model, fit, warnings, reason = _fit(assessed, options)
     result = {
         "seed": options.seed,
         "seconds": time.perf_counter() - started,
@@ -44,23 +44,39 @@ def inspect(options: argparse.Namespace) -> Outcome:
         ],
         "model": model,
         "fit": fit,
+        "certifiable": reason,
     }
     return Outcome(result, _text(result))
 
 
-def _fit(assessed: Assessed) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[str]]:
-    """The fit card in two parts, and its warnings; from a process of its own."""
+def _fit(
+    assessed: Assessed, options: argparse.Namespace
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[str], str | None]:
+    """The fit card in two parts, its warnings, and why nothing can be proved of the model; from a process of its own."""
     if assessed.model is None:
-        return None, None, []
+        return None, None, [], None
     evaluator = Evaluator(assessed.store)
     try:
-        card = evaluator.fit_card(assessed.data.id, assessed.model.id, assessed.schema).to_json()
+        files = assessed.data.id, assessed.model.id, assessed.schema
+        card = evaluator.fit_card(*files).to_json()
+        reason = _why_not_certifiable(assessed, options, evaluator)
     finally:
         evaluator.close()
     rest = {name: value for name, value in card.items() if name not in (*_MODEL_FIELDS, *_FIT_FIELDS)}
     model = {name: card.get(name) for name in _MODEL_FIELDS}
     fit = {name: card.get(name) for name in _FIT_FIELDS} | rest
-    return model, fit, list(card.get("warnings", ()))
+    return model, fit, list(card.get("warnings", ())), reason
+
+
+def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
+    """Why nothing can be proved of the model in this scope; ``None`` when it can, and without a protected attribute."""
+    if assessed.model is None or not assessed.schema.protected:
+        return None
+    try:
+        scope = read_scope(options, assessed.schema)
+        return evaluator.why_not_certifiable(assessed.data.id, assessed.model.id, assessed.schema, scope)
+    except InputError as error:
+        return str(error)
 
 
 def _text(result: dict[str, Any]) -> str:
@@ -73,4 +89,6 @@ def _text(result: dict[str, Any]) -> str:
             lines.append(f"Accuracy {fit['accuracy']:.3f}; always the commonest class: {fit['majority_share']:.3f}.")
         unused = [name for name, uses in (fit["uses_protected"] or {}).items() if not uses]
         lines += [f"The model does not use '{name}': a search would find nothing by construction." for name in unused]
+    if result["certifiable"]:
+        lines.append(result["certifiable"])
     return "\n".join(lines)

@@ -6,7 +6,12 @@ import numpy as np
 from numba import njit
 
 from fairness_engine.certification.counting_kernels import Masses, count_box, make_board
-from fairness_engine.certification.network_kernels import bound_box, flatten, make_scratch, small_network
+from fairness_engine.certification.network_kernels import bound_box
+from fairness_engine.certification.room_kernels import FAST, SLACK, flatten, make_scratch, small_network
+from fairness_engine.certification.side_kernels import bound_side
+
+_FAR = 5.0
+"""Standard deviations from the middle of a box beyond which nothing is counted: below 1e-6 of it."""
 
 
 @njit(cache=True, nogil=True)
@@ -14,76 +19,161 @@ def assess_boxes(low, high, weights, flat, masses, is_counting, certified, falsi
     """Decide boxes ``(n, D)`` of the given weights ``(n,)``; fills the last three ``(n,)``, which come as 0, 0 and -1."""
     s = make_scratch(flat)
     board = make_board(low.shape[1], len(flat.first))
-    thresholds = np.empty(4)
+    forms, thresholds = np.empty((3, len(flat.first))), np.empty(4)
     for b in range(len(low)):
         n_columns, _, is_blind = bound_box(low[b], high[b], flat, s)
-        is_up = is_down = True
-        has_up = has_down = False
-        for v in range(len(s.bounds)):
-            is_up, has_up = is_up and s.bounds[v, 0] > 0.0, has_up or s.bounds[v, 0] > 0.0
-            is_down, has_down = is_down and s.bounds[v, 1] < 0.0, has_down or s.bounds[v, 1] < 0.0
-        if is_up or is_down or is_blind:
+        own = find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds)
+        if thresholds[0] == -np.inf or thresholds[1] == np.inf or is_blind:
             certified[b] = weights[b]
-        elif has_up and has_down:
+        elif thresholds[2] == -np.inf:
             falsified[b] = weights[b]
         else:
             if is_counting and weights[b] > 0.0:
-                find_thresholds(s, thresholds)
-                count_shared(low[b], high[b], n_columns, thresholds, flat, masses, s, board)
-                certified[b] = board.counted[0] + board.counted[1]
-                falsified[b] = board.counted[2]
+                certified[b], falsified[b] = count_forms(
+                    own, n_columns, low[b], high[b], flat, masses, s, forms, thresholds, board
+                )
             column[b] = choose_column(low[b], high[b], s)
 
 
 @njit(cache=True, nogil=True)
-def find_thresholds(s, thresholds):  # type: ignore[no-untyped-def]
-    """What the output's form, without its constant, must exceed: see ``Certificates``; measured from the middle of the box."""
-    radius = s.radii[len(s.radii) - 1, 0]
-    thresholds[0] = thresholds[2] = np.inf
-    thresholds[1] = thresholds[3] = -np.inf
+def find_forms(n_columns, low, high, flat, s, forms, thresholds):  # type: ignore[no-untyped-def]
+    """The three forms of ``Certificates`` ``(3, n_rows)`` and what they must exceed, measured from the middle of the box.
+
+    The shared form decides all three; where a form of one side alone is likely to decide more, it takes that side. Bounds in the
+    scratch become those of the better form.
+
+    Returns:
+        Which sides have a form of their own: 1 for class 1, plus 2 for class 0.
+    """
+    last, n_rows, k = len(flat.widths) - 1, s.begins[n_columns], len(s.bounds)
+    radius = s.radii[last, 0]
     least_low = least_high = np.inf
     most_low = most_high = -np.inf
-    for v in range(len(s.bounds)):
+    for v in range(k):
         begin, end = s.bounds[v, 0] + radius, s.bounds[v, 1] - radius
         least_low, most_low = min(least_low, begin), max(most_low, begin)
         least_high, most_high = min(least_high, end), max(most_high, end)
     thresholds[0], thresholds[1] = -least_low, -most_high
+    thresholds[2], thresholds[3] = np.inf, -np.inf
     if most_low > least_high:
         thresholds[2], thresholds[3] = -most_low, -least_high
+    for a in range(n_rows):
+        forms[0, a] = forms[1, a] = forms[2, a] = s.rows[last, a, 0]
+    mean, deviation, _, _ = _scatter(n_columns, low, high, flat, forms[2], s)
+    own, row, constants, slack = 0, s.product, s.side_constants[0, :, 0], SLACK * s.magnitude[0]
+    for place in range(2):
+        side = 1.0 - 2.0 * place
+        bound_side(n_columns, flat, s, side, row, constants)
+        own_mean, own_deviation, begin, end = _scatter(n_columns, low, high, flat, row, s)
+        threshold = -np.inf
+        for v in range(k):
+            threshold = max(threshold, side * -constants[v] + slack)
+            if place == 0:
+                s.bounds[v, 0] = max(s.bounds[v, 0], constants[v] + begin - slack)
+            else:
+                s.bounds[v, 1] = min(s.bounds[v, 1], constants[v] + end + slack)
+        if (threshold - side * own_mean) * deviation < (side * (thresholds[place] - mean)) * own_deviation:
+            own += 1 + place
+            thresholds[place] = side * threshold
+            for a in range(n_rows):
+                forms[place, a] = row[a]
+    _settle_whole(s.bounds, thresholds)
+    return own
 
 
 @njit(cache=True, nogil=True)
-def count_shared(low, high, n_columns, thresholds, flat, masses, s, board):  # type: ignore[no-untyped-def]
-    """Count by the output's form of the box in the scratch."""
-    board.counted[:] = 0.0
-    radius = s.radii[len(s.radii) - 1, 0]
-    is_crossed = thresholds[2] < thresholds[3]
-    if (
-        thresholds[0] >= radius
-        and thresholds[1] <= -radius
-        and not (is_crossed and thresholds[2] < radius and thresholds[3] > -radius)
-    ):
-        return
-    rows = s.rows[len(s.rows) - 1]
-    least = 0.0
+def _settle_whole(bounds, thresholds):  # type: ignore[no-untyped-def]
+    """Thresholds of boxes that bounds decide whole: infinite, so that everybody is beyond them."""
+    is_up = is_down = True
+    has_up = has_down = False
+    for v in range(len(bounds)):
+        is_up, has_up = is_up and bounds[v, 0] > 0.0, has_up or bounds[v, 0] > 0.0
+        is_down, has_down = is_down and bounds[v, 1] < 0.0, has_down or bounds[v, 1] < 0.0
+    if is_up:
+        thresholds[0] = -np.inf
+    if is_down:
+        thresholds[1] = np.inf
+    if has_up and has_down:
+        thresholds[2], thresholds[3] = -np.inf, np.inf
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scatter(n_columns, low, high, flat, row, s):  # type: ignore[no-untyped-def]
+    """Mean and standard deviation of a form over the digits of a box, every digit alike, and its least and most over the values."""
+    mean = variance = least = most = 0.0
     for c in range(n_columns):
         begin, end, i = s.begins[c], s.begins[c + 1], s.columns[c]
-        if flat.starts[i + 1] - flat.starts[i] == 1:
+        n = high[i] - low[i] + 1
+        if end - begin == 1:
+            width = 0.5 * (n - 1)
+            size = abs(row[begin])
+            step = size / (width + flat.reach[i])
+            variance += step * step * (n * n - 1.0) / 12.0
+            least -= size
+            most += size
+            continue
+        first = second = 0.0
+        lowest, highest = np.inf, -np.inf
+        for a in range(begin, end):
+            first += row[a]
+            second += row[a] * row[a]
+            lowest, highest = min(lowest, row[a]), max(highest, row[a])
+        mean += first / n
+        variance += second / n - (first / n) ** 2
+        least += lowest
+        most += highest
+    return mean, np.sqrt(max(variance, 0.0)), least, most
+
+
+@njit(cache=True, nogil=True)
+def count_forms(own, n_columns, low, high, flat, masses, s, forms, thresholds, board):  # type: ignore[no-untyped-def]
+    """The weight certified and the weight falsified of one box, from below."""
+    certified = 0.0
+    sides = np.empty(4)
+    for form in range(2):
+        if own & (1 + form):
+            sides[0] = thresholds[0] if form == 0 else np.inf
+            sides[1] = thresholds[1] if form == 1 else -np.inf
+            sides[2], sides[3] = np.inf, -np.inf
+            _count_form(n_columns, low, high, flat, masses, s, forms[form], sides, board)
+            certified += board.counted[form]
+    sides[0] = np.inf if own & 1 else thresholds[0]
+    sides[1] = -np.inf if own & 2 else thresholds[1]
+    sides[2], sides[3] = thresholds[2], thresholds[3]
+    _count_form(n_columns, low, high, flat, masses, s, forms[2], sides, board)
+    return certified + board.counted[0] + board.counted[1], board.counted[2]
+
+
+@njit(cache=True, nogil=True)
+def _count_form(n_columns, low, high, flat, masses, s, row, sides, board):  # type: ignore[no-untyped-def]
+    """Fill ``board.counted`` by one form and thresholds ``(4,)`` from the middle of the box, which are used up."""
+    board.counted[:] = 0.0
+    mean, deviation, begin, end = _scatter(n_columns, low, high, flat, row, s)
+    if masses.is_uniform:
+        begin, end = max(begin, mean - _FAR * deviation), min(end, mean + _FAR * deviation)
+    is_crossed = sides[2] < sides[3] and sides[2] < end and sides[3] > begin
+    if sides[0] >= end and sides[1] <= begin and not is_crossed:
+        return
+    least = 0.0
+    for c in range(n_columns):
+        first, last, i = s.begins[c], s.begins[c + 1], s.columns[c]
+        if last - first == 1:
             width = 0.5 * (high[i] - low[i])
-            step = rows[begin, 0] / (width + flat.reach[i])
-            board.steps[c], board.reaches[c] = step, flat.reach[i]
-            least -= abs(step) * width
+            board.steps[c], board.reaches[c] = row[first] / (width + flat.reach[i]), flat.reach[i]
+            least -= abs(board.steps[c]) * width
         else:
             board.steps[c] = board.reaches[c] = 0.0
             lowest = np.inf
-            for a in range(begin, end):
-                board.tables[c, a - begin] = rows[a, 0]
-                lowest = min(lowest, rows[a, 0])
+            for a in range(first, last):
+                board.tables[c, a - first] = row[a]
+                lowest = min(lowest, row[a])
             least += lowest
-    gap = thresholds[0] - thresholds[1] - (thresholds[3] - thresholds[2] if is_crossed else 0.0)
+    gap = min(sides[0], end) - max(sides[1], begin)
+    if is_crossed:
+        gap -= sides[3] - sides[2]
     for t in range(4):
-        thresholds[t] -= least
-    count_box(s.columns, s.begins, n_columns, low, high, masses, thresholds, gap, board)
+        sides[t] -= least
+    count_box(s.columns, s.begins, n_columns, low, high, masses, sides, max(gap, 0.0), board)
 
 
 @njit(cache=True, nogil=True)
@@ -101,4 +191,6 @@ def warm_up() -> None:
     flat, masses = flatten(small_network()), Masses(np.arange(3.0), np.zeros(1, np.int64), True)
     low, high, weights = np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64), np.ones(1)
     assess_boxes(low, high, weights, flat, masses, True, np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
-    find_thresholds(make_scratch(flat), np.empty(4))
+    s = make_scratch(flat)
+    n_columns, _, _ = bound_box(low[0], high[0], flat, s)
+    find_forms(n_columns, low[0], high[0], flat, s, np.empty((3, 1)), np.empty(4))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
-from fairness_engine.certification.box_kernels import assess_boxes, find_thresholds
+from fairness_engine.certification.box_kernels import assess_boxes, find_forms
 from fairness_engine.certification.counting import make_masses
 from fairness_engine.certification.network import ReluNetwork
-from fairness_engine.certification.network_kernels import bound_box, flatten, make_scratch
+from fairness_engine.certification.network_kernels import bound_box
+from fairness_engine.certification.room_kernels import flatten, make_scratch
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
-from fairness_engine.events import IntArray
+from fairness_engine.events import FloatArray, IntArray
 
 
 class NetworkAssessor:
@@ -49,23 +50,29 @@ class NetworkAssessor:
     def explain(self, low: IntArray, high: IntArray) -> Certificates:
         """The form of each box, for digits: coefficients of what varies, thresholds that hold for whole cells."""
         n, d, flat = len(low), low.shape[1], self._flat
-        s = make_scratch(flat)
+        low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
+        s, forms = make_scratch(flat), np.empty((3, len(flat.first)))
         coefficients, thresholds = np.zeros((n, 3, len(flat.first))), np.empty((n, 4))
         bounds, blame, n_unstable = np.empty((n, flat.shifts.shape[0], 2)), np.empty((n, d)), np.empty(n, np.int64)
         for b in range(n):
             n_columns, n_unstable[b], _ = bound_box(low[b], high[b], flat, s)
+            find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds[b])
             bounds[b], blame[b] = s.bounds, s.blame
-            find_thresholds(s, thresholds[b])
-            middle = margin = 0.0
-            for c in range(n_columns):
-                i, rows = s.columns[c], s.rows[-1][s.begins[c] : s.begins[c + 1], 0]
-                start = flat.starts[i]
-                if flat.starts[i + 1] - start == 1:
-                    step = rows[0] / ((high[b, i] - low[b, i]) / 2 + flat.reach[i])
-                    coefficients[b, :, start] = step
-                    middle += step * (high[b, i] + low[b, i]) / 2
-                    margin += abs(step) * flat.reach[i]
-                else:
-                    coefficients[b, :, start + low[b, i] : start + high[b, i] + 1] = rows
-            thresholds[b] += middle + margin * np.array([1, -1, 1, -1])
+            places = [(int(s.columns[c]), forms[:, s.begins[c] : s.begins[c + 1]]) for c in range(n_columns)]
+            thresholds[b] += self._spread_out(low[b], high[b], places, coefficients[b])
         return Certificates(coefficients, flat.starts, thresholds, bounds, blame, n_unstable)
+
+    def _spread_out(
+        self, low: IntArray, high: IntArray, places: list[tuple[int, FloatArray]], coefficients: FloatArray
+    ) -> FloatArray:
+        """Fill the coefficients of one box ``(3, n_places)``; returns how far the thresholds move ``(4,)``."""
+        moved, starts, reach = np.zeros(4), self.network.starts, self.network.reach
+        for i, lines in places:
+            if starts[i + 1] - starts[i] > 1:
+                coefficients[:, starts[i] + low[i] : starts[i] + high[i] + 1] = lines
+                continue
+            steps = lines[:, 0] / ((high[i] - low[i]) / 2 + reach[i])
+            coefficients[:, starts[i]] = steps
+            sides = steps[[0, 1, 2, 2]]
+            moved += sides * (high[i] + low[i]) / 2 + np.abs(sides) * reach[i] * np.array([1, -1, 1, -1])
+        return moved

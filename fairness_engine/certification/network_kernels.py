@@ -9,109 +9,14 @@ Paper 004 (FairQuant), Algorithm 2, bounds each variant by itself; the shared fo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from fairness_engine.certification.network import ReluNetwork
-from fairness_engine.certification.space import BoolArray
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.certification.room_kernels import FAST, SLACK, flatten, make_scratch, small_network
+from fairness_engine.certification.side_kernels import advance_sides, begin_sides, choose_below, tighten
 
-SLACK = 1e-9
-"""Relative outward slack of every bound: a million times what rounding can do, in any order of the sums."""
-FAST = {"reassoc", "contract"}
-"""Sums may be reordered and fused: the slack covers it."""
 _WIDE = 1 << 12
 """Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
-
-
-class Flat(NamedTuple):
-    """A ``ReluNetwork`` in one type for all depths: the later weights and biases end to end."""
-
-    first: FloatArray  # (n_places, n_1)
-    starts: IntArray  # (D + 1,)
-    reach: FloatArray  # (D,)
-    shifts: FloatArray  # (K, n_1)
-    widths: IntArray  # (n_layers,) of every sum, the output's 1 at the end
-    weights: FloatArray  # of layer 2, 3, ... end to end
-    biases: FloatArray
-    slopes: FloatArray  # (n_layers - 1,)
-    is_touched: BoolArray  # (n_1,) sums that protected values move, and that go on
-
-
-class Scratch(NamedTuple):
-    """What a thread needs to bound a box; the form of the last box stays in it."""
-
-    columns: IntArray  # (D,) columns that vary
-    begins: IntArray  # (D + 1,) where their rows begin
-    rows: FloatArray  # (n_layers, n_rows, n) of every layer's sums, a linear column's scaled by its radius
-    radii: FloatArray  # (n_layers, n) how far they go from their constants by the columns alone
-    constants: FloatArray  # (K, n)
-    errors: FloatArray  # (n_errors, n)
-    limits: FloatArray  # (K, n_errors)
-    spread: FloatArray  # (K, n) how far the sums go by the errors, with the slack
-    least: FloatArray  # (n,) of all variants
-    most: FloatArray  # (n,)
-    rising: FloatArray  # (n,) slope of what a neuron passes on
-    passed: FloatArray  # (K, n) its constants
-    magnitude: FloatArray  # (n,) what rounding is relative to
-    live: IntArray  # (n,) neurons that are not inactive
-    owner: IntArray  # (n_errors,) neuron of each error
-    layer: IntArray  # (n_errors,) its layer
-    left: FloatArray  # ((n_rows + n_errors + K) * n,) factors of a product
-    right: FloatArray  # (n * n,)
-    product: FloatArray  # ((n_rows + n_errors + K) * n,)
-    bounds: FloatArray  # (K, 2) of the output
-    blame: FloatArray  # (D,)
-
-
-def flatten(network: ReluNetwork) -> Flat:
-    """A network as the loops take it; it has one output."""
-    widths = [network.first.shape[1], *(w.shape[1] for w in network.weights)]
-    empty = [np.empty(0)]
-    goes_on = network.weights[0].any(axis=1) if network.weights else np.ones(widths[0], dtype=bool)
-    return Flat(
-        network.first,
-        network.starts,
-        network.reach,
-        network.shifts,
-        np.array(widths, dtype=np.int64),
-        np.concatenate([*(w.ravel() for w in network.weights), *empty]),
-        np.concatenate([*network.biases, *empty]),
-        np.array(network.slopes, dtype=np.float64),
-        np.asarray((network.shifts != network.shifts[0]).any(axis=0) & goes_on),
-    )
-
-
-@njit(cache=True, nogil=True)
-def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Room for one box of a network."""
-    d, k, n_rows, n_layers = len(flat.reach), len(flat.shifts), len(flat.first), len(flat.widths)
-    n, n_errors = flat.widths.max(), flat.widths[:-1].sum()
-    return Scratch(
-        np.empty(d, np.int64),
-        np.empty(d + 1, np.int64),
-        np.empty((n_layers, n_rows, n)),
-        np.empty((n_layers, n)),
-        np.empty((k, n)),
-        np.empty((n_errors, n)),
-        np.empty((k, n_errors)),
-        np.empty((k, n)),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty((k, n)),
-        np.empty(n),
-        np.empty(n, np.int64),
-        np.empty(n_errors, np.int64),
-        np.empty(n_errors, np.int64),
-        np.empty((n_rows + n_errors + k) * n),
-        np.empty(n * n),
-        np.empty((n_rows + n_errors + k) * n),
-        np.empty((k, 2)),
-        np.empty(d),
-    )
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -129,6 +34,9 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
         n, n_next = flat.widths[layer], flat.widths[layer + 1]
         before = n_errors
         _reach(n_columns, before, n, layer, s)
+        if layer > 0:
+            tighten(n_columns, n, layer, s)
+        _join(n, layer, s)
         n_live, n_errors = _relax(n, before, layer, flat.slopes[layer], s)
         if layer == 0:
             is_blind = not flat.is_touched[s.live[:n_live]].any()
@@ -138,6 +46,21 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
             _sum_up(n, n_rows, before, layer, weights[:, 0], s)
         else:
             _advance(n, n_rows, before, n_live, n_next, layer, weights, s)
+            if layer == 0:
+                begin_sides(n, n_rows, s)
+            choose_below(n, layer, flat.slopes[layer], s)
+            advance_sides(
+                n,
+                n_rows,
+                n_next,
+                layer,
+                flat.slopes[layer],
+                flat.weights[at : at + n * n_next],
+                flat.ups[at : at + n * n_next],
+                flat.downs[at : at + n * n_next],
+                biases,
+                s,
+            )
         _begin_layer(n, n_columns, before, n_errors, n_next, layer + 1, weights, biases, s)
         at += n * n_next
         bias_at += n_next
@@ -149,7 +72,7 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
 def _begin(low, high, flat, s):  # type: ignore[no-untyped-def]
     """The first layer's sums: rows of the columns that vary, the others in the constants. Returns how many vary."""
     n, rows = flat.widths[0], s.rows[0]
-    base, magnitude = s.least, s.magnitude
+    base, magnitude = s.spare, s.magnitude
     for j in range(n):
         base[j] = 0.0
         magnitude[j] = 1.0
@@ -180,7 +103,7 @@ def _begin(low, high, flat, s):  # type: ignore[no-untyped-def]
     s.begins[n_columns] = at
     for v in range(len(flat.shifts)):
         for j in range(n):
-            s.constants[v, j] = base[j] + flat.shifts[v, j]
+            s.constants[0, v, j] = base[j] + flat.shifts[v, j]
             magnitude[j] = max(magnitude[j], abs(flat.shifts[v, j]))
     return n_columns
 
@@ -226,20 +149,29 @@ def _reach(n_columns, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
             for a in range(begin, end):
                 most = max(most, abs(rows[a, j]))
             radius[j] += most
-    for j in range(n):
-        s.least[j], s.most[j] = np.inf, -np.inf
     for v in range(len(s.limits)):
-        spread, constants = s.spread[v], s.constants[v]
+        low, high, constants = s.low[layer, v], s.high[layer, v], s.constants[layer, v]
         for j in range(n):
-            spread[j] = SLACK * s.magnitude[j]
+            high[j] = radius[j] + SLACK * s.magnitude[j]
         for e in range(n_errors):
             limit, line = s.limits[v, e], s.errors[e]
             if limit > 0.0:
                 for j in range(n):
-                    spread[j] += limit * abs(line[j])
+                    high[j] += limit * abs(line[j])
         for j in range(n):
-            wide = radius[j] + spread[j]
-            s.least[j], s.most[j] = min(s.least[j], constants[j] - wide), max(s.most[j], constants[j] + wide)
+            low[j], high[j] = constants[j] - high[j], constants[j] + high[j]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _join(n, layer, s):  # type: ignore[no-untyped-def]
+    """The range of the sums over all variants."""
+    least, most = s.least[layer], s.most[layer]
+    for j in range(n):
+        least[j], most[j] = s.low[layer, 0, j], s.high[layer, 0, j]
+    for v in range(1, len(s.limits)):
+        low, high = s.low[layer, v], s.high[layer, v]
+        for j in range(n):
+            least[j], most[j] = min(least[j], low[j]), max(most[j], high[j])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -249,9 +181,9 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
     Returns:
         How many neurons are not inactive, and how many errors there are now.
     """
-    k, radius, n_live, before = len(s.limits), s.radii[layer], 0, n_errors
+    k, n_live, before = len(s.limits), 0, n_errors
     for j in range(n):
-        least, most = s.least[j], s.most[j]
+        least, most = s.least[layer, j], s.most[layer, j]
         s.rising[j] = 1.0 if least >= 0.0 else slope
         if least < 0.0 < most:
             s.rising[j] = (most - slope * least) / (most - least)
@@ -261,15 +193,14 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
             s.live[n_live] = j
             n_live += 1
     for j in range(n):
-        s.magnitude[j] = s.rising[j] * max(s.most[j], -s.least[j])
+        s.magnitude[j] = s.rising[j] * max(s.most[layer, j], -s.least[layer, j])
     for v in range(k):
-        constants, spread, passed = s.constants[v], s.spread[v], s.passed[v]
+        constants, passed = s.constants[layer, v], s.passed[v]
         for j in range(n):
             passed[j] = s.rising[j] * constants[j]
         for e in range(before, n_errors):
             j = s.owner[e]
-            wide = radius[j] + spread[j]
-            shift, s.limits[v, e] = _residual(constants[j] - wide, constants[j] + wide, s.rising[j], slope)
+            shift, s.limits[v, e] = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope)
             passed[j] += shift
             s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.limits[v, e])
     return n_live, n_errors
@@ -299,7 +230,7 @@ def _sum_up(n, n_rows, n_errors, layer, weights, s):  # type: ignore[no-untyped-
     for j in range(n):
         scaled[j] = weights[j]
     for v in range(len(s.limits)):
-        s.constants[v, 0] = _dot(s.passed[v], scaled, n)
+        s.constants[layer + 1, v, 0] = _dot(s.passed[v], scaled, n)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -337,7 +268,7 @@ def _advance(n, n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: i
         product[:] = 0.0
     s.rows[layer + 1, :n_rows, :n_next] = product[:n_rows]
     s.errors[:n_errors, :n_next] = product[n_rows : n_rows + n_errors]
-    s.constants[:, :n_next] = product[n_rows + n_errors :]
+    s.constants[layer + 1, :, :n_next] = product[n_rows + n_errors :]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -371,18 +302,18 @@ def _begin_layer(n, n_columns, before, n_errors, n_next, layer, weights, biases,
             s.errors[e, j] = weights[s.owner[e], j]
     for v in range(len(s.limits)):
         for j in range(n_next):
-            s.constants[v, j] += biases[j]
-    sizes = s.most
+            s.constants[layer, v, j] += biases[j]
+    sizes = s.spare
     for j in range(n_next):
-        s.least[j] = 1.0 + abs(biases[j])
+        sizes[j] = 1.0 + abs(biases[j])
     for q in range(n):
         size = s.magnitude[q]
         if size > 0.0:
             line = weights[q]
             for j in range(n_next):
-                s.least[j] += size * abs(line[j])
+                sizes[j] += size * abs(line[j])
     for j in range(n_next):
-        s.magnitude[j] = s.least[j]
+        s.magnitude[j] = sizes[j]
     for c in range(n_columns):
         if s.begins[c + 1] - s.begins[c] > 1:
             for j in range(n_next):
@@ -390,7 +321,7 @@ def _begin_layer(n, n_columns, before, n_errors, n_next, layer, weights, biases,
             _centre(s.begins[c], s.begins[c + 1], n_next, s.rows[layer], sizes)
             for v in range(len(s.limits)):
                 for j in range(n_next):
-                    s.constants[v, j] += sizes[j]
+                    s.constants[layer, v, j] += sizes[j]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -408,7 +339,7 @@ def _finish(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
     s.radii[last, 0] = radius
     for v in range(len(s.limits)):
         wide = radius + SLACK * s.magnitude[0] + _dot(s.limits[v], s.product, n_errors)
-        s.bounds[v, 0], s.bounds[v, 1] = s.constants[v, 0] - wide, s.constants[v, 0] + wide
+        s.bounds[v, 0], s.bounds[v, 1] = s.constants[last, v, 0] - wide, s.constants[last, v, 0] + wide
     for i in range(len(s.blame)):
         s.blame[i] = 0.0
     e = 0
@@ -449,10 +380,3 @@ def warm_up() -> None:
     flat = flatten(small_network())
     ends = np.zeros(1, np.int64), np.ones(1, np.int64)
     bound_box(*ends, flat, make_scratch(flat))
-
-
-def small_network() -> ReluNetwork:
-    """One column, one neuron: what loops are compiled with."""
-    line = np.ones((1, 1))
-    starts = np.array([0, 1], dtype=np.int64)
-    return ReluNetwork(line, starts, np.zeros(1), np.zeros((2, 1)), (line,), (np.zeros(1),), (0.0,))

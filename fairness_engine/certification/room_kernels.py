@@ -1,0 +1,129 @@
+"""Room for the compiled loops over networks: the network in one type for all depths, and what a thread needs to bound a box."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fairness_engine.certification.network import ReluNetwork
+from fairness_engine.certification.space import BoolArray
+from fairness_engine.events import FloatArray, IntArray
+
+SLACK = 1e-9
+"""Relative outward slack of every bound: a million times what rounding can do, in any order of the sums."""
+FAST = {"reassoc", "contract"}
+"""Sums may be reordered and fused: the slack covers it."""
+_WIDE = 1 << 12
+"""Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
+
+
+class Flat(NamedTuple):
+    """A ``ReluNetwork`` in one type for all depths: the later weights and biases end to end."""
+
+    first: FloatArray  # (n_places, n_1)
+    starts: IntArray  # (D + 1,)
+    reach: FloatArray  # (D,)
+    shifts: FloatArray  # (K, n_1)
+    widths: IntArray  # (n_layers,) of every sum, the output's 1 at the end
+    weights: FloatArray  # of layer 2, 3, ... end to end
+    ups: FloatArray  # those above 0, 0 for the others
+    downs: FloatArray  # those below 0
+    biases: FloatArray
+    slopes: FloatArray  # (n_layers - 1,)
+    is_touched: BoolArray  # (n_1,) sums that protected values move, and that go on
+
+
+class Scratch(NamedTuple):
+    """What a thread needs to bound a box; the form of the last box stays in it."""
+
+    columns: IntArray  # (D,) columns that vary
+    begins: IntArray  # (D + 1,) where their rows begin
+    rows: FloatArray  # (n_layers, n_rows, n) of every layer's sums, a linear column's scaled by its radius
+    radii: FloatArray  # (n_layers, n) how far they go from their constants by the columns alone
+    constants: FloatArray  # (n_layers, K, n)
+    errors: FloatArray  # (n_errors, n)
+    limits: FloatArray  # (K, n_errors)
+    low: FloatArray  # (n_layers, K, n) bounds of the sums
+    high: FloatArray  # (n_layers, K, n)
+    least: FloatArray  # (n_layers, n) of all variants
+    most: FloatArray  # (n_layers, n)
+    side_rows: FloatArray  # (2, n_rows, n) of a form below the sums of a layer, and of one above
+    side_constants: FloatArray  # (2, K, n)
+    spare: FloatArray  # (n,)
+    rising: FloatArray  # (n,) slope of what a neuron passes on
+    below: FloatArray  # (n,) slope of the line below it
+    passed: FloatArray  # (K, n) its constants
+    magnitude: FloatArray  # (n,) what rounding is relative to
+    live: IntArray  # (n,) neurons that are not inactive
+    owner: IntArray  # (n_errors,) neuron of each error
+    layer: IntArray  # (n_errors,) its layer
+    left: FloatArray  # ((2 * n_rows + n_errors + 2 * K) * n,) factors of a product
+    right: FloatArray  # (n * n,)
+    product: FloatArray  # of the same size
+    bounds: FloatArray  # (K, 2) of the output
+    blame: FloatArray  # (D,)
+
+
+def flatten(network: ReluNetwork) -> Flat:
+    """A network as the loops take it; it has one output."""
+    widths = [network.first.shape[1], *(w.shape[1] for w in network.weights)]
+    empty = [np.empty(0)]
+    goes_on = network.weights[0].any(axis=1) if network.weights else np.ones(widths[0], dtype=bool)
+    weights = np.concatenate([*(w.ravel() for w in network.weights), *empty])
+    return Flat(
+        network.first,
+        network.starts,
+        network.reach,
+        network.shifts,
+        np.array(widths, dtype=np.int64),
+        weights,
+        np.maximum(weights, 0.0),
+        np.minimum(weights, 0.0),
+        np.concatenate([*network.biases, *empty]),
+        np.array(network.slopes, dtype=np.float64),
+        np.asarray((network.shifts != network.shifts[0]).any(axis=0) & goes_on),
+    )
+
+
+@njit(cache=True, nogil=True)
+def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Room for one box of a network."""
+    d, k, n_rows, n_layers = len(flat.reach), len(flat.shifts), len(flat.first), len(flat.widths)
+    n, n_errors = flat.widths.max(), flat.widths[:-1].sum()
+    return Scratch(
+        np.empty(d, np.int64),
+        np.empty(d + 1, np.int64),
+        np.empty((n_layers, n_rows, n)),
+        np.empty((n_layers, n)),
+        np.empty((n_layers, k, n)),
+        np.empty((n_errors, n)),
+        np.empty((k, n_errors)),
+        np.empty((n_layers, k, n)),
+        np.empty((n_layers, k, n)),
+        np.empty((n_layers, n)),
+        np.empty((n_layers, n)),
+        np.empty((2, n_rows, n)),
+        np.empty((2, k, n)),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty((k, n)),
+        np.empty(n),
+        np.empty(n, np.int64),
+        np.empty(n_errors, np.int64),
+        np.empty(n_errors, np.int64),
+        np.empty((2 * n_rows + n_errors + 2 * k) * n),
+        np.empty(n * n),
+        np.empty((2 * n_rows + n_errors + 2 * k) * n),
+        np.empty((k, 2)),
+        np.empty(d),
+    )
+
+
+def small_network() -> ReluNetwork:
+    """One column, one neuron: what loops are compiled with."""
+    line = np.ones((1, 1))
+    starts = np.array([0, 1], dtype=np.int64)
+    return ReluNetwork(line, starts, np.zeros(1), np.zeros((2, 1)), (line,), (np.zeros(1),), (0.0,))

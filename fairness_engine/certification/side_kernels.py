@@ -1,0 +1,205 @@
+"""Compiled loops for bounds of one side: a form below the margin of every variant, or above it, by going back through the layers.
+
+Each neuron that is not settled is replaced by a line below it or above it, whichever the side needs. The line above is the chord; the
+line below may have any slope from the leaky side's to 1. What a box loses is then often less than with a band that serves both sides.
+
+CROWN (Zhang et al., 2018) goes back like this for one input; that the slopes are shared by all variants is our own.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from fairness_engine.certification.room_kernels import FAST, SLACK
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def bound_side(n_columns, flat, s, side, row, constants):  # type: ignore[no-untyped-def]  # numba infers the types
+    """A form below the margin (``side`` 1) or above it (-1) in the box of the scratch.
+
+    Args:
+        n_columns: that vary.
+        row: ``(n_rows,)``, filled with the form's coefficients.
+        constants: ``(K,)``, filled with its constant for each variant, without the slack.
+    """
+    k, last = len(constants), len(flat.widths) - 1
+    passed, onwards = s.left, s.right
+    passed[0] = 1.0
+    for v in range(k):
+        constants[v] = 0.0
+    at, bias_at = len(flat.weights), len(flat.biases)
+    for layer in range(last - 1, -1, -1):
+        n, n_next = flat.widths[layer], flat.widths[layer + 1]
+        at -= n * n_next
+        bias_at -= n_next
+        base = 0.0
+        for j in range(n_next):
+            base += passed[j] * flat.biases[bias_at + j]
+        for v in range(k):
+            constants[v] += base
+        for q in range(n):
+            total = 0.0
+            line = flat.weights[at + q * n_next : at + (q + 1) * n_next]
+            for j in range(n_next):
+                total += line[j] * passed[j]
+            onwards[q] = total
+        _pass_relu(n, layer, flat.slopes[layer], side, onwards, constants, s)
+        for q in range(n):
+            passed[q] = onwards[q]
+    n = flat.widths[0]
+    for v in range(k):
+        total, line = 0.0, s.constants[0, v]
+        for j in range(n):
+            total += line[j] * passed[j]
+        constants[v] += total
+    for a in range(s.begins[n_columns]):
+        total, line = 0.0, s.rows[0, a]
+        for j in range(n):
+            total += line[j] * passed[j]
+        row[a] = total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _pass_relu(n, layer, slope, side, weights, constants, s):  # type: ignore[no-untyped-def]
+    """From weights of neurons to weights of their sums ``(n,)``, in place; what the lines leave goes to the constants."""
+    for j in range(n):
+        least, most = s.least[layer, j], s.most[layer, j]
+        if least >= 0.0:
+            continue
+        if most <= 0.0:
+            weights[j] *= slope
+            continue
+        weight = weights[j]
+        is_below = weight * side >= 0.0
+        rising = (most - slope * least) / (most - least)
+        if is_below:
+            rising = 1.0 if most > -least else slope
+        for v in range(len(constants)):
+            lower, upper = s.low[layer, v, j], s.high[layer, v, j]
+            first = (1.0 - rising) * lower if lower >= 0.0 else (slope - rising) * lower
+            second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
+            if is_below:
+                left = min(first, second)
+                if lower < 0.0 < upper:
+                    left = min(left, 0.0)
+            else:
+                left = max(first, second)
+            constants[v] += weight * left
+        weights[j] = weight * rising
+
+
+@njit(cache=True, nogil=True)
+def begin_sides(n, n_rows, s):  # type: ignore[no-untyped-def]
+    """The first layer's sums are their own forms below and above."""
+    k = len(s.limits)
+    for side in range(2):
+        s.side_rows[side, :n_rows, :n] = s.rows[0, :n_rows, :n]
+        s.side_constants[side, :k, :n] = s.constants[0, :k, :n]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def choose_below(n, layer, slope, s):  # type: ignore[no-untyped-def]
+    """The slope of the line below each neuron: of the side on which most of its range is."""
+    for j in range(n):
+        least, most = s.least[layer, j], s.most[layer, j]
+        s.below[j] = s.rising[j]
+        if least < 0.0 < most:
+            s.below[j] = 1.0 if most > -least else slope
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def advance_sides(n, n_rows, n_next, layer, slope, weights, ups, downs, biases, s):  # type: ignore[no-untyped-def]
+    """Forms below and above the next sums, from those of this layer's and the lines below and above its neurons.
+
+    ``lower = B W + (A - B) W_up`` and ``upper = B W + (A - B) W_down``, with ``A`` the lines below and ``B`` those above.
+    """
+    k = len(s.limits)
+    n_lines = n_rows + k
+    total, lower, upper = (
+        s.product[: n_lines * n_next],
+        s.left[: n_lines * n_next],
+        s.left[n_lines * n_next : 2 * n_lines * n_next],
+    )
+    for i in range(n_lines * n_next):
+        total[i] = lower[i] = upper[i] = 0.0
+    for j in range(n):
+        rising, below = s.rising[j], s.below[j]
+        if rising == 0.0:
+            continue
+        is_crossing = s.least[layer, j] < 0.0 < s.most[layer, j]
+        is_settled = layer == 0 and not is_crossing
+        line, up, down = (
+            weights[j * n_next : (j + 1) * n_next],
+            ups[j * n_next : (j + 1) * n_next],
+            downs[j * n_next : (j + 1) * n_next],
+        )
+        for i in range(n_lines):
+            if i < n_rows:
+                above, under = rising * s.side_rows[1, i, j], below * s.side_rows[0, i, j]
+            else:
+                v = i - n_rows
+                above, under = rising * s.side_constants[1, v, j], below * s.side_constants[0, v, j]
+                if is_crossing:
+                    low, high = s.low[layer, v, j], s.high[layer, v, j]
+                    above += _left_over(low, high, rising, slope, True)
+                    under += _left_over(low, high, below, slope, False)
+            out = total[i * n_next : (i + 1) * n_next]
+            for t in range(n_next):
+                out[t] += above * line[t]
+            if not is_settled:
+                less = under - above
+                first, second = lower[i * n_next : (i + 1) * n_next], upper[i * n_next : (i + 1) * n_next]
+                for t in range(n_next):
+                    first[t] += less * up[t]
+                    second[t] += less * down[t]
+    for i in range(n_lines):
+        for t in range(n_next):
+            one, two = total[i * n_next + t] + lower[i * n_next + t], total[i * n_next + t] + upper[i * n_next + t]
+            if i < n_rows:
+                s.side_rows[0, i, t], s.side_rows[1, i, t] = one, two
+            else:
+                s.side_constants[0, i - n_rows, t], s.side_constants[1, i - n_rows, t] = (
+                    one + biases[t],
+                    two + biases[t],
+                )
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _left_over(lower, upper, rising, slope, is_above):  # type: ignore[no-untyped-def]
+    """The most (or least) that ``relu(z) - rising * z`` can be on ``[lower, upper]``."""
+    first = (1.0 - rising) * lower if lower >= 0.0 else (slope - rising) * lower
+    second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
+    if is_above:
+        return max(first, second)
+    least = min(first, second)
+    return min(least, 0.0) if lower < 0.0 < upper else least
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def tighten(n_columns, n, layer, s):  # type: ignore[no-untyped-def]
+    """Bounds of a layer's sums, no looser than by the forms below and above."""
+    k = len(s.limits)
+    for side in range(2):
+        sign = -1.0 if side == 0 else 1.0
+        rows, far = s.side_rows[side], s.spare
+        for j in range(n):
+            far[j] = SLACK * s.magnitude[j]
+        for c in range(n_columns):
+            begin, end = s.begins[c], s.begins[c + 1]
+            if end - begin == 1:
+                row = rows[begin]
+                for j in range(n):
+                    far[j] += abs(row[j])
+                continue
+            for j in range(n):
+                most = sign * rows[begin, j]
+                for a in range(begin + 1, end):
+                    most = max(most, sign * rows[a, j])
+                far[j] += most
+        for v in range(k):
+            constants, low, high = s.side_constants[side, v], s.low[layer, v], s.high[layer, v]
+            for j in range(n):
+                if side == 0:
+                    low[j] = max(low[j], constants[j] - far[j])
+                else:
+                    high[j] = min(high[j], constants[j] + far[j])

@@ -1,94 +1,21 @@
-"""Tries to refute a stored proof: by people drawn at random, by whole enumeration, and by people looked for near its limits.
-
-It reads ``tree.npz`` by itself and takes nothing from the engine but the format (``certification/tree.py``, ``Certificates`` in
-``certification/assessor.py``).
-"""
+"""Tries to refute a stored proof: by people drawn at random, by whole enumeration, and by people looked for near its limits."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from certification.independent import Judge, People
+from certification.stored_proof import Proof
 
 SMALL = 64
 """Boxes of so many people are evaluated by the engine, so every one of them is counted again here."""
 _BATCH = 1 << 16
 _Z = 5.0
 """Deviations of an interval that chance leaves once in a million times."""
-
-
-class Proof:
-    """A stored partition tree with its certificates.
-
-    Attributes:
-        low, high: boxes in digits ``(n, D)``, both ends included.
-        leaf: indices of the boxes that were not split.
-        names: of the columns.
-    """
-
-    def __init__(self, path: Path) -> None:
-        with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in file.files}
-        self.more = json.loads(held["more"].tobytes())
-        self.names: list[str] = self.more["columns"]
-        self.column, self.cut, self.right = held["column"], held["cut"], held["right"]
-        self.weight, self.certified, self.falsified = held["weight"], held["certified"], held["falsified"]
-        self.n_merged, self.n_digits = held["n_merged"], held["n_digits"]
-        self.low, self.high = self._boxes()
-        self.leaf = np.flatnonzero(self.column < 0)
-        self._row = np.full(len(self.column), -1)
-        self._row[held["certificate_leaf"]] = np.arange(len(held["certificate_leaf"]))
-        self._coefficients, self._thresholds = held["certificate_coefficients"], held["certificate_thresholds"]
-        self._starts = held["certificate_starts"]
-
-    def _boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        low, high = np.zeros((len(self.column), len(self.n_digits)), int), np.zeros((0, 0), int)
-        high = np.tile(self.n_digits - 1, (len(self.column), 1))
-        for box, column in enumerate(self.column):
-            if column >= 0:
-                left, right = box + 1, self.right[box]
-                low[[left, right]], high[[left, right]] = low[box], high[box]
-                high[left, column], low[right, column] = self.cut[box], self.cut[box] + 1
-        return low, high
-
-    def n_points(self, boxes: np.ndarray) -> np.ndarray:
-        """How many digits boxes hold ``(n,)``."""
-        return np.prod((self.high[boxes] - self.low[boxes] + 1).astype(float), axis=1)
-
-    def has_certificate(self, boxes: np.ndarray) -> np.ndarray:
-        """Whether what is proved of boxes can be checked person by person ``(n,)``."""
-        return self._row[boxes] >= 0
-
-    def find(self, digits: np.ndarray) -> np.ndarray:
-        """The leaf that each person ``(n, D)`` lies in."""
-        at = np.zeros(len(digits), int)
-        while (moving := np.flatnonzero(self.column[at] >= 0)).size:
-            box = at[moving]
-            goes_left = digits[moving, self.column[box]] <= self.cut[box]
-            at[moving] = np.where(goes_left, box + 1, self.right[box])
-        return at
-
-    def slack(self, boxes: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By how much people are inside what is certified, and inside what is falsified; above 0 is a claim ``(n,)`` each."""
-        row = self._row[boxes]
-        sums = np.zeros((len(boxes), 3))
-        if self._coefficients.shape[2]:
-            for i in range(digits.shape[1]):
-                is_table = self._starts[i + 1] - self._starts[i] > 1
-                place = self._starts[i] + (digits[:, i] if is_table else 0)
-                sums += self._coefficients[row, :, place] * (1.0 if is_table else digits[:, i, None])
-        limits = self._thresholds[row]
-        alike = np.maximum(sums[:, 0] - limits[:, 0], limits[:, 1] - sums[:, 1])
-        differ = np.minimum(sums[:, 2] - limits[:, 2], limits[:, 3] - sums[:, 2])
-        missing = row < 0
-        alike[missing] = differ[missing] = -np.inf
-        return alike, differ
 
 
 @dataclass
@@ -177,10 +104,12 @@ class Attack:
             shares = np.where(np.isin(np.arange(len(shares)), kept) & (shares > 0), 1.0, 0.0)
         if not shares.sum():
             return report
-        while (n_done := report.n_falsified if falsified else report.n_certified) < n and n_tried < 200 * n + _BATCH:
+        while (n_done := report.n_falsified if falsified else report.n_certified) < n and n_tried < 20 * n + _BATCH:
             size = min(_BATCH, max(256, 2 * (n - n_done)))
             boxes = self.rng.choice(proof.leaf, size, p=shares / shares.sum())
             digits = self._inside(boxes)
+            inside = proof.slack(boxes, digits)[int(falsified)] > 0
+            digits[~inside] = proof.steered(boxes[~inside], digits[~inside], self.rng, falsified=falsified)
             inside = proof.slack(boxes, digits)[int(falsified)] > 0
             report += self.judge_claims(boxes[inside], digits[inside])
             n_tried += size
@@ -213,7 +142,7 @@ class Attack:
         if not shares.sum():
             return Report()
         boxes = self.rng.choice(proof.leaf, 20 * n, p=shares / shares.sum())
-        digits = self._inside(boxes)
+        digits = proof.steered(boxes, self._inside(boxes), self.rng, falsified=falsified)
         inside = np.flatnonzero(proof.slack(boxes, digits)[int(falsified)] > 0)[:n]
         boxes, digits = boxes[inside], digits[inside]
         report = self.judge_claims(boxes, digits)

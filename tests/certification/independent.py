@@ -50,8 +50,12 @@ def read_judge(path: Path) -> Judge:
 
 def judge_of_estimator(estimator: Any) -> Judge:
     """scikit-learn's own ``predict``, as positions of its classes."""
-    classes = list(estimator.classes_)
-    return Judge(lambda rows: np.array([classes.index(value) for value in estimator.predict(rows)]))
+    classes = np.asarray(estimator.classes_)
+
+    def decide(rows: np.ndarray) -> np.ndarray:
+        return np.searchsorted(classes, estimator.predict(rows)) if len(rows) else np.empty(0, int)
+
+    return Judge(decide)
 
 
 def judge_of_layers(layers: Layers) -> Judge:

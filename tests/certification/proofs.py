@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from certification.attack import Attack, Proof
+from certification.attack import Attack
 from certification.independent import Judge, People, read_judge
+from certification.stored_proof import Proof
 from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.certification.space import make_space
 from fairness_engine.certification.tree import write_tree
-from fairness_engine.certification.tree_check import read_certificates, read_tree_arrays
+from fairness_engine.certification.tree_check import read_certificates, read_tree_arrays, space_to_json
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import Event, ResultReady, SharesProved, TreeReady
 from fairness_engine.models.model import Model
@@ -49,7 +51,7 @@ def certify(
     events = list(run_certification(model, domain, none if rows is None else rows, settings, 0, max_seconds))
     ready = next(event for event in events if isinstance(event, TreeReady))
     tree = read_tree_arrays(ready.arrays)
-    write_tree(path, tree, read_certificates(ready.certificates, tree), ready.space)
+    write_tree(path, tree, read_certificates(ready.certificates, tree), space_to_json(make_space(domain)))
     return Certified(events, next(event.content for event in events if isinstance(event, ResultReady)))
 
 

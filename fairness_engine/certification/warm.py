@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 
 KERNELS = (
-    *("box_kernels", "classic_kernels", "counting_kernels", "linear_kernels", "network_kernels", "points_kernels"),
-    "refine_kernels",
+    *("box_kernels", "box_tree_kernels", "classes_kernels", "classic_kernels", "counting_kernels", "linear_kernels"),
+    *("network_kernels", "points_kernels", "refine_kernels"),
 )
-"""The modules of compiled loops; each has a ``warm_up`` of its own."""
+"""The modules of compiled loops that are called from outside; each has a ``warm_up`` of its own."""
 
 
 def warm_up() -> None:

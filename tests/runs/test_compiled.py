@@ -49,5 +49,5 @@ def test_loops_are_compiled_once_and_those_of_other_versions_go(
 
 
 def test_every_module_of_compiled_loops_is_warmed_up() -> None:
-    found = {module.stem for module in Path(certification.__file__).parent.glob("*kernels.py")}
-    assert found == set(warm.KERNELS)
+    modules = Path(certification.__file__).parent.glob("*kernels.py")
+    assert {module.stem for module in modules if "def warm_up" in module.read_text()} == set(warm.KERNELS)

@@ -92,7 +92,7 @@ def draw_example() -> None:
     """A proof to try: a rule whose answer is known, cut as often as the reader likes."""
     st.markdown(f"**An example to check by hand.** {wording.markdown(proof_example.RULE)} {proof_example.ANSWER}")
     left, right = st.columns([2, 1])
-    n_splits = left.slider("Splits", 0, proof_example.MAX_SPLITS, 6, key="example_splits")
+    n_splits = left.slider("Splits", 0, proof_example.MAX_SPLITS, 12, key="example_splits")
     way = right.segmented_control(
         "How boxes are decided", ["Classic", "Counting"], default="Classic", required=True, key="example_way"
     )

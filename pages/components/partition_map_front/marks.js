@@ -13,6 +13,7 @@ const MIN_CHIP_SHARE = 0.03;
 const MAX_CHIP_TEXT = 24;
 const CHIP_HEIGHT = 20;
 const MIN_CHIP_WIDTH = 90;
+const CHIP_PLACES = [0.5, 0.25, 0.75];
 const SYMBOL_SIDE = 22;
 
 /** Splits that a view shows, those nearest to the whole first: where their lines run, in pixels of the page. */
@@ -68,7 +69,7 @@ function hasOneVerdict(tree, i) {
   return VERDICTS.filter((v) => tree.parts[v][i] > 0).length <= 1;
 }
 
-/** "◂ 17-35 · age · 36-90 ▸" in the middle of each line that has room for it; returns the rectangles taken. */
+/** "◂ 17-35 · age · 36-90 ▸" on each line that has room for it, in the middle or beside it; returns the rectangles taken. */
 function drawChips(context, tree, splits, theme, minArea) {
   const taken = [];
   context.font = `600 12px ${theme.font}`;
@@ -84,10 +85,8 @@ function drawChips(context, tree, splits, theme, minArea) {
     const text = `${before} ${left} · ${shortened(tree.splitName(split.i))} · ${right} ${behind}`;
     const width = context.measureText(text).width + 14;
     if (width > wide - 12) continue;
-    const x = split.isUpright ? within(split.at, split.left + width / 2 + 4, split.right - width / 2 - 4) : (split.left + split.right) / 2;
-    const y = split.isUpright ? (split.top + split.bottom) / 2 : split.at;
-    const chip = { x0: x - width / 2, y0: y - CHIP_HEIGHT / 2, x1: x + width / 2, y1: y + CHIP_HEIGHT / 2 };
-    if (taken.some((other) => overlaps(chip, other))) continue;
+    const chip = CHIP_PLACES.map((part) => chipAt(split, width, part)).find((place) => !taken.some((other) => overlaps(place, other)));
+    if (!chip) continue;
     taken.push(chip);
     context.fillStyle = theme.paper;
     context.strokeStyle = theme.border;
@@ -97,9 +96,18 @@ function drawChips(context, tree, splits, theme, minArea) {
     context.fill();
     context.stroke();
     context.fillStyle = theme.ink;
-    context.fillText(text, x, y + 0.5);
+    context.fillText(text, (chip.x0 + chip.x1) / 2, (chip.y0 + chip.y1) / 2 + 0.5);
   }
   return taken;
+}
+
+/** Where a chip lies on its line, `part` of the line's length from its start. */
+function chipAt(split, width, part) {
+  const [wide, high] = [width / 2 + 4, CHIP_HEIGHT / 2 + 4];
+  const along = split.isUpright ? split.top + part * (split.bottom - split.top) : split.left + part * (split.right - split.left);
+  const x = within(split.isUpright ? split.at : along, split.left + wide, split.right - wide);
+  const y = split.isUpright ? within(along, split.top + high, split.bottom - high) : split.at;
+  return { x0: x - width / 2, y0: y - CHIP_HEIGHT / 2, x1: x + width / 2, y1: y + CHIP_HEIGHT / 2 };
 }
 
 /** A picture a verdict of its symbol, ringed with the verdict's own colour so that it stands clear of its pattern. */

@@ -108,14 +108,17 @@ def _forward(net, layer, coefficients, following, least, most, rising):  # type:
         for q in range(n_next):
             lower[k, q] = upper[k, q] = net.biases[layer, q]
     for j in range(n):
-        for q in range(n_next):
-            weight = net.weights[begin + j * n_next + q]
-            for p in range(len(coefficients)):
-                following[p, q] += coefficients[p, j] * rising[j] * weight
-            for k in range(len(least)):
-                one, other = weight * least[k, j], weight * most[k, j]
-                lower[k, q] += min(one, other)
-                upper[k, q] += max(one, other)
+        outgoing = net.weights[begin + j * n_next : begin + (j + 1) * n_next]
+        for p in range(len(coefficients)):
+            weight = coefficients[p, j] * rising[j]
+            if weight != 0.0:
+                for q in range(n_next):
+                    following[p, q] += weight * outgoing[q]
+        for k in range(len(least)):
+            one, other = least[k, j], most[k, j]
+            for q in range(n_next):
+                lower[k, q] += min(outgoing[q] * one, outgoing[q] * other)
+                upper[k, q] += max(outgoing[q] * one, outgoing[q] * other)
     coefficients[:, :n_next] = following[:, :n_next]
     least[:, :n_next], most[:, :n_next] = lower, upper
 

@@ -82,7 +82,7 @@ def partition_map(
         tree: whose boxes are drawn, up to ``tree.MAX_BOXES``.
         columns: its columns, see ``words.box_columns``.
         weight: what areas stand for.
-        selected: the box that is outlined, and zoomed to where it is too small to be seen.
+        selected: the box that is outlined; when it changes it is zoomed to where it is too small to be seen.
         verdict_words: of certified, undecided, falsified.
         height: of the areas, in pixels.
         key: unique on the page.

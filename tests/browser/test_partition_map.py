@@ -372,6 +372,19 @@ def test_a_box_chosen_in_python_is_outlined_and_brought_near(shown: Map, tree: P
     assert chosen_box(shown) == tree.parents()[tiny]
 
 
+def test_a_choice_costs_few_bytes(map_server: AppServer, open_page: OpenPage) -> None:
+    shown = Map(open_page(map_server))
+    frames: list[int] = []
+    shown.page.on("websocket", lambda socket: socket.on("framereceived", lambda data: frames.append(len(data))))
+    shown.open()
+    assert sum(frames) > 1_000_000, "the boxes"
+    frames.clear()
+    shown.stage.click(position={"x": 300, "y": 100})
+    shown.rest()
+    chosen_box(shown)
+    assert 0 < sum(frames) < 300_000, frames
+
+
 def test_zoom_survives_reruns_and_another_weight(shown: Map, tree: PartitionTree) -> None:
     shown.stage.focus()
     shown.press("Home", "ArrowDown", "ArrowDown", "ArrowDown", "Enter")

@@ -21,7 +21,7 @@ class PartitionMap {
     this.nextOf = {};
   }
 
-  /** Show a tree. What was zoomed to and chosen stays where the boxes are the same. */
+  /** Show a tree: at first all of it. What was zoomed to stays where the boxes are the same. */
   show(tree, selected, kept) {
     if (this.frame && this.tree.header.data === tree.header.data) {
       this.refresh();
@@ -40,7 +40,6 @@ class PartitionMap {
     this.selected = this.known(selected);
     this.readTheme();
     this.measure();
-    if (this.selected !== null) this.reveal(this.selected, false);
     this.draw();
     this.say();
   }

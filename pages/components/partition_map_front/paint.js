@@ -99,6 +99,7 @@ class Painter {
     }
     if (nPixels <= 0) return;
     if (sum <= 0) for (let v = 0; v < N_VERDICTS; v++) sum += wanted[v] = tree.parts[v][i];
+    if (sum <= 0) return; // a box of nobody has no colour
     shareOut(nPixels, wanted, sum, counts);
     let from = 0;
     for (let v = 0; v < N_VERDICTS; v++) {

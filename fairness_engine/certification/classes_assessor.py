@@ -1,7 +1,9 @@
-"""Boxes of networks and linear models that decide between several classes: whole boxes, by differences of the classes' sums.
+"""Boxes of networks and linear models that decide between several classes, by differences of the classes' sums.
 
 A class is out of the question for a variant where another is surely above it. Certified: one and the same class is left for all
-variants, or no protected value reaches the sums. Falsified: two variants have no class in common. Paper 004 (FairQuant) is about two classes.
+variants, or no protected value reaches the sums. Falsified: two variants have no class in common. Where two classes are left to all
+variants, their difference is the margin of a question of two classes, and its individuals are counted as there. Paper 004 (FairQuant) is
+about two classes.
 """
 
 from __future__ import annotations
@@ -10,24 +12,30 @@ import numpy as np
 
 from fairness_engine.certification import classes_kernels as kernels
 from fairness_engine.certification.assessor import Assessed, Certificates
+from fairness_engine.certification.class_form_kernels import Layers
+from fairness_engine.certification.counting import count_sides, make_masses
 from fairness_engine.certification.network import ReluNetwork
+from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.events import IntArray
 
 
 class ClassesAssessor:
-    """Decides whole boxes.
+    """Decides boxes.
 
     Args:
         network: of several last sums, the largest of which is decided for, the first of equals.
         space: of the same domain.
+        mode: counting or whole boxes.
     """
 
     is_exact = False
-    method = "symbolic bounds of the classes' differences on whole boxes"
 
-    def __init__(self, network: ReluNetwork, space: Space) -> None:
-        self.network, self.space = network, space
+    def __init__(self, network: ReluNetwork, space: Space, mode: Mode = Mode.COUNTING) -> None:
+        self.network, self.space, self.mode = network, space, mode
+        self.method = "symbolic bounds of the classes' differences"
+        self.method += ", individuals counted" if mode is Mode.COUNTING else " on whole boxes"
+        self._masses = make_masses(space.masses)
         n_hidden = len(network.widths)
         model = (
             f"ReLU network of {n_hidden} hidden {'layer' if n_hidden == 1 else 'layers'}"
@@ -36,7 +44,7 @@ class ClassesAssessor:
         )
         self.kind = f"{model} and {network.n_outputs} classes"
         widths = [network.first.shape[1], *(weights.shape[1] for weights in network.weights)]
-        self._layers = kernels.Layers(
+        self._layers = Layers(
             network.first,
             network.starts,
             network.reach,
@@ -49,31 +57,42 @@ class ClassesAssessor:
         )
 
     def assess(self, low: IntArray, high: IntArray) -> Assessed:
-        """Whole boxes; the column with the largest part in what keeps classes open is split."""
-        verdict, blame, _ = self._decide(low, high)
-        weights = self.space.weigh(low, high)
-        certified = np.where(verdict == kernels.CERTIFIED, weights, 0.0)
-        falsified = np.where(verdict == kernels.FALSIFIED, weights, 0.0)
-        is_open = (verdict == kernels.UNDECIDED) & (high > low).any(axis=1) & (weights > 0)
+        """Whole boxes; where two classes are left to all variants, the individuals beyond the bounds of their difference.
+
+        The column with the largest part in what keeps classes open is split.
+        """
+        told, weights = self._decide(low, high), self.space.weigh(low, high)
+        certified = np.where(told.verdict == kernels.CERTIFIED, weights, 0.0)
+        falsified = np.where(told.verdict == kernels.FALSIFIED, weights, 0.0)
+        is_open = (told.verdict == kernels.UNDECIDED) & (weights > 0)
+        counted = np.flatnonzero(is_open & (self.mode is Mode.COUNTING) & (told.thresholds[:, 0] < np.inf))
+        if len(counted):
+            forms, limits = told.coefficients[counted], told.thresholds[counted]
+            parts = count_sides(forms, self.network.starts, low[counted], high[counted], self._masses, limits)
+            certified[counted], falsified[counted] = parts[:, 0] + parts[:, 1], parts[:, 2]
         column = np.full(len(low), -1, dtype=np.int64)
-        if is_open.any():
-            column[is_open] = np.where(high > low, blame, -1.0)[is_open].argmax(axis=1)
+        is_split = is_open & (certified + falsified < weights) & (high > low).any(axis=1)
+        if is_split.any():
+            column[is_split] = np.where(high > low, told.blame, -1.0)[is_split].argmax(axis=1)
         return Assessed(certified, falsified, column)
 
     def explain(self, low: IntArray, high: IntArray) -> Certificates:
-        """Whole boxes: both thresholds of certified ones, whatever the class; no bounds, since there is no one margin."""
-        verdict, blame, n_unstable = self._decide(low, high)
-        n = len(low)
-        thresholds = np.tile([np.inf, -np.inf, np.inf, -np.inf], (n, 1))
-        thresholds[verdict == kernels.CERTIFIED, :2] = -np.inf, np.inf
-        thresholds[verdict == kernels.FALSIFIED, 2:] = -np.inf, np.inf
-        bounds = np.full((n, len(self.network.variants), 2), np.nan)
-        return Certificates(np.empty((n, 3, 0)), self.network.starts, thresholds, bounds, blame, n_unstable)
+        """Forms are those of one class less another: "class 1" of ``Certificates`` is the one class, "class 0" the other.
 
-    def _decide(self, low: IntArray, high: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
-        """Verdict, blame and unstable neurons of boxes; the lock of Python is released meanwhile."""
-        verdict, n_unstable = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64)
-        blame = np.zeros(low.shape)
+        Boxes decided whole have infinite thresholds: both of certified ones, whatever the class. No bounds, since there is no one margin.
+        """
+        told, n = self._decide(low, high), len(low)
+        if self.mode is not Mode.COUNTING:
+            told.thresholds[:] = np.inf, -np.inf, np.inf, -np.inf
+        told.thresholds[told.verdict == kernels.CERTIFIED, :2] = -np.inf, np.inf
+        told.thresholds[told.verdict == kernels.FALSIFIED, 2:] = -np.inf, np.inf
+        bounds = np.full((n, len(self.network.variants), 2), np.nan)
+        forms = np.repeat(told.coefficients[:, None, :], 3, axis=1)
+        return Certificates(forms, self.network.starts, told.thresholds, bounds, told.blame, told.n_unstable)
+
+    def _decide(self, low: IntArray, high: IntArray) -> kernels.Told:
+        """What the loops tell; the lock of Python is released meanwhile."""
+        told = kernels.make_told(len(low), low.shape[1], len(self.network.first))
         low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
-        kernels.decide_boxes(low, high, self._layers, verdict, blame, n_unstable)
-        return verdict, blame, n_unstable
+        kernels.decide_boxes(low, high, self._layers, told)
+        return told

@@ -78,7 +78,7 @@ def is_certified_by_construction(model: Model, domain: Domain) -> bool:
 def _network_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
     network = read_network(model, space)
     if network.n_outputs > 1:
-        return ClassesAssessor(network, space)
+        return ClassesAssessor(network, space, mode)
     if not network.widths:
         return LinearAssessor(network, space)
     return NetworkAssessor(network, space, mode)

@@ -60,7 +60,7 @@ class NetworkAssessor:
             bounds[b], blame[b] = s.bounds, s.blame
             places = [(int(s.columns[c]), forms[:, s.begins[c] : s.begins[c + 1]]) for c in range(n_columns)]
             thresholds[b] += self._spread_out(low[b], high[b], places, coefficients[b])
-        return Certificates(coefficients, flat.starts, thresholds, bounds, blame, n_unstable)
+        return Certificates(coefficients, flat.starts, thresholds, bounds[:, self.network.variants], blame, n_unstable)
 
     def _spread_out(
         self, low: IntArray, high: IntArray, places: list[tuple[int, FloatArray]], coefficients: FloatArray

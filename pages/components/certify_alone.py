@@ -121,19 +121,24 @@ def offer(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Seque
         st.rerun(scope="app")
 
 
-def draw(run: RunRecord, read: ReadTree, review: Review, *, is_followed: bool) -> None:
-    """Every box on its own, and the whole with all of them; drawn again every second while one is at work."""
+def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone], *, is_followed: bool) -> None:
+    """Every box on its own, and the whole with all of them; drawn again every second while one is at work.
+
+    Args:
+        review, run, read: what is shown.
+        planned: the boxes as they stood when the page was drawn.
+        is_followed: this is drawn again by itself; once all have ended, the page is rerun to end that.
+    """
     from fairness_engine.runs.launch import start_queued
 
-    store = state.store()
+    store, alone = state.store(), planned
     if is_followed:
         start_queued(store)
-    alone = of_tree(store, read, run, certify_runs.certifications(review))
+        alone = of_tree(store, read, run, certify_runs.certifications(review))
     if is_followed and not any(each.run.is_active for each in alone):
         st.rerun()
-    if alone:
-        with st.container(key="alone"):
-            _draw_all(store, run, read, alone)
+    with st.container(key="alone"):
+        _draw_all(store, run, read, alone)
 
 
 def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:

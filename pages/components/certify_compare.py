@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -20,13 +21,32 @@ _PARAMETER = "with"
 _SHARES = ("certified", "falsified", "undecided")
 
 
-def draw(review: Review, run: RunRecord) -> None:
-    """Choose another certification and draw the two side by side."""
+def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
+    """Choose another certification and draw the two side by side.
+
+    Args:
+        review: the open one.
+        run: the certification that is shown.
+        runs: all certifications of the review.
+    """
     store = state.store()
-    others = _others(store, review, run)
-    if not others:
-        return
     st.subheader("Compare with another certification", anchor=False)
+    others = [each for each in runs if _is_comparable(each, run)]
+    if st.toggle(
+        "From other reviews too",
+        key="certify_foreign",
+        help="For another model, or other data.",
+        persist_state="session",
+    ):
+        others += _foreign(store, review, run)
+    asked = st.query_params.get(_PARAMETER)
+    if asked and asked not in {each.id for each in others}:
+        others += _asked(store, run, asked)
+    if not others:
+        st.caption(
+            "There is no other one yet. Certify again with other settings, or certify the same data with another model."
+        )
+        return
     other = _choose(store, review, run, others)
     if other is None:
         return
@@ -36,16 +56,29 @@ def draw(review: Review, run: RunRecord) -> None:
     _draw_pair(store, review, first, second)
 
 
-def _others(store: RunStore, review: Review, run: RunRecord) -> list[RunRecord]:
-    """Certifications with shares: those of this review, then those of the reader's other reviews."""
-    own = certify_runs.certifications(review)
+def _is_comparable(other: RunRecord, run: RunRecord) -> bool:
+    """Whether it is another certification that ended with something proved."""
+    return (
+        other.config.kind == certify_runs.KIND
+        and other.id != run.id
+        and bool(other.evaluations)
+        and not other.is_active
+    )
+
+
+def _foreign(store: RunStore, review: Review, run: RunRecord) -> list[RunRecord]:
+    """Certifications of the reader's other reviews."""
     held = {each.id for each in store.reviews(state.owner())} if state.lists_reviews() else set()
-    foreign = [each for each in _all(store) if each.review_id in held and each.review_id != review.id]
-    return [each for each in (*own, *foreign) if each.id != run.id and each.evaluations and not each.is_active]
+    return [each for each in store.runs() if each.review_id in held - {review.id} and _is_comparable(each, run)]
 
 
-def _all(store: RunStore) -> list[RunRecord]:
-    return [run for run in store.runs() if run.config.kind == certify_runs.KIND]
+def _asked(store: RunStore, run: RunRecord, run_id: str) -> list[RunRecord]:
+    """The one that the address names, of whatever review: who has its link may see it."""
+    try:
+        other = store.run(run_id)
+    except RunError:
+        return []
+    return [other] if _is_comparable(other, run) else []
 
 
 def _choose(store: RunStore, review: Review, run: RunRecord, others: list[RunRecord]) -> RunRecord | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.components import certify_alone, certify_boxes, certify_card, certify_runs, layout, state, wording
+from pages.components import certify_alone, certify_boxes, certify_card, layout, wording
 from pages.components.certify_tree import ReadTree
 from pages.components.partition_map import AreaOf, partition_map
 
@@ -17,8 +18,13 @@ _AREAS = {AreaOf.DOMAIN: "Size of domain", AreaOf.PEOPLE: "The data's people"}
 _MAP_PIXELS = 470
 
 
-def draw(review: Review, run: RunRecord, read: ReadTree) -> None:
-    """Map, table and card: a click in here leaves the rest of the page alone."""
+def draw(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[certify_alone.Alone]) -> None:
+    """Map, table and card: a click in here leaves the rest of the page alone.
+
+    Args:
+        review, run, read: what is shown.
+        alone: boxes that were certified on their own, as they stood when the page was drawn.
+    """
     st.subheader("The boxes behind it", anchor=False)
     with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="box_controls"):
         area = _area_field(read)
@@ -33,14 +39,13 @@ def draw(review: Review, run: RunRecord, read: ReadTree) -> None:
         _map(read, area, slot)
     with right:
         certify_boxes.draw(read, listed, verdict)
-    others = certify_alone.of_tree(state.store(), read, run, certify_runs.certifications(review))
     box = st.session_state[slot][0]
     if box == 0 and len(read.tree) > 1:
         st.info(
             "Choose a box in the map or in the table: what is proved of it, why it is undecided, and a counterexample appear here."
         )
         return
-    certify_card.draw(review, run, read, box, others)
+    certify_card.draw(review, run, read, box, alone)
 
 
 def _map(read: ReadTree, area: AreaOf, slot: str) -> None:

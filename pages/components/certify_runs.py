@@ -60,8 +60,9 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
     if len(runs) < 2:
         return
     st.subheader("Certifications of this review", anchor=False)
+    stand = (open_id, *((run.id, run.state.value, run.evaluations) for run in runs))
     event = st.dataframe(
-        list_table(state.store(), runs, open_id),
+        kept("certifications", stand, lambda: list_table(state.store(), runs, open_id)),
         hide_index=True,
         key=f"certifications_{review.id}_{len(runs)}_{open_id}",
         on_select="rerun",

@@ -64,11 +64,13 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         st.caption(wording.markdown(certify_words.method_note(result, run.seconds)))
     _files(run, results)
     read = certify_tree.load(state.store(), run)
-    if read is not None:
-        st.fragment(layout.guarded(certify_explore.draw))(review, run, read)
-        is_working = any(each.run.is_active for each in certify_alone.of_tree(state.store(), read, run, runs))
-        alone = st.fragment(layout.guarded(certify_alone.draw), run_every=1.0 if is_working else None)
-        alone(run, read, review, is_followed=is_working)
+    if read is not None and (len(read.tree) > 1 or shares.undecided > 0):  # one decided box says nothing more
+        alone = certify_alone.of_tree(state.store(), read, run, runs)
+        st.fragment(layout.guarded(certify_explore.draw))(review, run, read, alone)
+        is_working = any(each.run.is_active for each in alone)
+        if alone:
+            follow = st.fragment(layout.guarded(certify_alone.draw), run_every=1.0 if is_working else None)
+            follow(review, run, read, alone, is_followed=is_working)
 
 
 def _standing(run: RunRecord) -> None:

@@ -29,13 +29,13 @@ def main() -> None:
     if run is None:
         certify_form.draw_first(review)
         return
-    if run.id != state.current_run_id():
+    if st.query_params.get("run") != run.id:
         state.set_run(run.id)
     if run.is_active:
         st.fragment(layout.guarded(certify_live.draw), run_every=1.0)(run.id)
     else:
         certify_view.draw(review, run, runs)
-        certify_compare.draw(review, run)
+        certify_compare.draw(review, run, runs)
     certify_runs.draw_list(review, runs, run.id)
     with st.expander("Certify again", icon=":material/replay:"):
         certify_form.draw(review, "Certify")

@@ -325,6 +325,7 @@ def test_two_certifications_stand_side_by_side(open_app: OpenApp, certified: Cer
 
 def test_a_model_of_another_review_can_stand_beside(open_app: OpenApp, certified: Certified) -> None:
     app = open_app(CERTIFY, run=certified.counting.id)
+    app.toggle(key="certify_foreign").set_value(True).run()
     box = next(box for box in app.selectbox if str(box.key).startswith("certify_with_"))
     assert len(box.options) == 2, "the other one of this review, and the one of the other model that proved something"
     assert "Census, spring" in box.options[1]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.refine_kernels import Lattice, Nodes, Queue, Slots
@@ -16,8 +15,6 @@ MAX_BYTES = 4_000_000_000
 _FIRST_CAPACITY = 4096
 _GROWTH = 1.6
 _NODE_BYTES, _SLOT_BYTES = 36, 20
-
-_Arrays = TypeVar("_Arrays", Nodes, Slots)
 
 
 class Storage:
@@ -47,24 +44,26 @@ class Storage:
         """Grow the arrays where so many more splits would not fit."""
         n_nodes, n_slots = self._needed(n_splits)
         if n_nodes > len(self.nodes.child):
-            self.nodes = _grown(self.nodes, n_nodes)
+            held: list[Any] = list(self.nodes)
+            del self.nodes
+            self.nodes = Nodes(*_grown(held, n_nodes))
         if n_slots > len(self.slots.node):
-            self.slots = _grown(self.slots, n_slots)
+            held = list(self.slots)
+            del self.slots
+            self.slots = Slots(*_grown(held, n_slots))
 
     def _needed(self, n_splits: int) -> tuple[int, int]:
         state = self.queue.state
         return int(state[kernels.N_NODES]) + 2 * n_splits, int(state[kernels.N_SLOTS]) + n_splits
 
 
-def _grown(arrays: _Arrays, n_least: int) -> _Arrays:
+def _grown(arrays: list[Any], n_least: int) -> list[Any]:
+    """The same arrays, longer: one after the other, so that no more than one of them is held twice."""
     size = max(n_least, int(_GROWTH * len(arrays[0])))
-    return type(arrays)(*(_longer(array, size) for array in arrays))
-
-
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
-    longer = np.empty((size, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
-    return longer
+    for i, array in enumerate(arrays):
+        arrays[i] = np.empty((size, *array.shape[1:]), array.dtype)
+        arrays[i][: len(array)] = array
+    return arrays
 
 
 def make_lattice(space: Space, n_points_to_evaluate: int) -> Lattice:

@@ -15,8 +15,10 @@ from fairness_engine.events import (
     PairsMeasured,
     Progress,
     ResultReady,
+    SharesProved,
     Stopped,
     StopReason,
+    TreeReady,
     from_line,
     pack_array,
     to_line,
@@ -66,6 +68,7 @@ def test_measures_keep_every_bit() -> None:
         Failed("sorry"),
         GroupScored(0.1, (0.2, 0.3), (2, 3), ("F", "M")),
         ResultReady("split", {"seed": [3, 1]}),
+        SharesProved(0.5, 0.25, 1e-12, 3, 1),
     ],
 )
 def test_events_are_equal_after_their_line(event: object) -> None:
@@ -84,11 +87,28 @@ def test_events_are_equal_after_their_line(event: object) -> None:
         '{"event":"Progress","evaluations":1,"seconds":1,"n_tried":1,"n_found":1,"extra":1}',
         '{"event":"Stopped","reason":"bored","evaluations":1,"seconds":1,"n_tried":1,"n_found":1}',
         '{"event":"PairsFound"}',
+        '{"event":"SharesProved","seconds":1}',
+        '{"event":"TreeReady"}',
+        '{"event":"TreeReady","arrays":{},"certificates":{}}',
+        '{"event":"TreeReady","arrays":{},"certificates":{},"space":[]}',
+        '{"event":"TreeReady","arrays":[],"certificates":{},"space":{}}',
+        '{"event":"TreeReady","arrays":{"column":3},"certificates":{},"space":{}}',
     ],
 )
 def test_a_line_that_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(ProcessError):
         from_line(line)
+
+
+def test_trees_keep_every_bit() -> None:
+    arrays = {"column": np.array([0, -1, -1]), "weight": np.array([1.0, 1 / 3, 2 / 3])}
+    certificates = {"thresholds": np.array([[np.inf, -np.inf, 0.1, np.nextafter(0.1, 1)]]), "leaf": np.array([1])}
+    back = from_line(to_line(TreeReady(arrays, certificates, {"columns": ["age"], "low": [0.1]})))
+    assert isinstance(back, TreeReady)
+    assert back.space == {"columns": ["age"], "low": [0.1]}
+    for sent, got in ((arrays, back.arrays), (certificates, back.certificates)):
+        assert list(sent) == list(got)
+        assert all(np.array_equal(sent[name], got[name]) and sent[name].dtype == got[name].dtype for name in sent)
 
 
 def test_arrays_that_lie_about_themselves_are_refused() -> None:

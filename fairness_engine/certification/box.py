@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +119,8 @@ def _shares(content: Mapping[str, Any]) -> dict[str, Any]:
     if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares.values()):
         raise TypeError("shares of a box")
     weight, certified, falsified = shares.values()
+    if not all(map(math.isfinite, shares.values())):
+        raise ValueError("shares of a box")
     if min(certified, falsified) < 0 or certified + falsified > weight + _TOLERANCE or weight > 1 + _TOLERANCE:
         raise ValueError("shares of a box")
     return {name: float(share) for name, share in shares.items()}

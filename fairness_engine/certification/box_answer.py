@@ -34,8 +34,8 @@ def units_of(assessor: Assessor | None) -> tuple[str, int]:
     network = getattr(assessor, "network", None)
     if network is not None:
         return "neurons", sum(network.widths)
-    n_trees = getattr(assessor, "n_trees", 0)
-    return "trees", int(n_trees)
+    ensemble = getattr(assessor, "ensemble", None)
+    return "trees", 0 if ensemble is None else len(ensemble.nodes.roots)
 
 
 class BoxInspector:
@@ -180,7 +180,13 @@ class BoxInspector:
 
     def _explain(self, low: IntArray, high: IntArray) -> Certificates:
         if self._assessor is not None:
-            return self._assessor.explain(low[None], high[None])
+            told = self._assessor.explain(low[None], high[None])
+            network = getattr(self._assessor, "network", None)
+            if network is None or told.bounds.shape[1] == self.domain.n_variants:
+                return told
+            return replace(
+                told, bounds=told.bounds[:, network.variants]
+            )  # variants that are the same to it were bounded once
         d, nothing = len(low), np.full((1, self.domain.n_variants, 2), np.nan)
         none = np.empty((1, 3, 0)), np.zeros(d + 1, np.int64), np.full((1, 4), np.nan)
         return Certificates(*none, nothing, np.zeros((1, d)), np.zeros(1, np.int64))
@@ -188,7 +194,9 @@ class BoxInspector:
     def _score_bounds(self, bounds: FloatArray) -> FloatArray:
         """Bounds of the margin as bounds of the score, where it is a probability ``(K, 2)``."""
         convert = getattr(self.model.predictor, "scores_of", None)
-        if convert is None or self.model.predictor.output is not Output.PROBABILITY or not self.model.is_binary:
+        if self.model.predictor.output is not Output.PROBABILITY or not self.model.is_binary:
             return np.full_like(bounds, np.nan)
+        if convert is None:  # trees: their margin is the score less the threshold
+            return bounds + self.model.threshold
         scores: FloatArray = convert(bounds.reshape(-1, 1), self.model.threshold)
         return scores.reshape(bounds.shape)

@@ -1,4 +1,4 @@
-"""Answers a page's small questions about a model: fit card, scores of an edited row, a simpler pair.
+"""Answers a page's small questions about a model (``questions.py``): keeps the processes that know.
 
 One model's process is kept for each data set, model, schema and scope that was asked about, at most three, each stopped when it
 was not asked for five minutes. The process of the page itself never opens an upload.
@@ -13,34 +13,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.domain import Scope
 from fairness_engine.errors import ProcessError, RunError
-from fairness_engine.events import FloatArray, IntArray, Pairs, pack_array, unpack_array
 from fairness_engine.runs.config import unsafe_formats_allowed
 from fairness_engine.runs.model_process import MAX_LOG_BYTES, ModelProcess
-from fairness_engine.runs.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
+from fairness_engine.runs.questions import Questions
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
 
-if TYPE_CHECKING:
-    from fairness_engine.certification.box import BoxDetails
-    from fairness_engine.certification.settings import CertifySettings
-    from fairness_engine.estimate import Distribution
-    from fairness_engine.explanation.shap_values import PairValues
-    from fairness_engine.explanation.where import Where
-    from fairness_engine.gradient_agreement import GradientCheck
-    from fairness_engine.models.fit import FitCard
-    from fairness_engine.plausibility import Assessed
-
 LOAD_SECONDS = 60.0
-ANSWER_SECONDS = 60.0
-FIT_SECONDS = 180.0
-EXPLAIN_SECONDS = 90.0
-_MAX_REASON = 2_000
 _Key = tuple[str, str, str, str]
 
 
@@ -58,7 +41,7 @@ class _Opened:
             process.close()
 
 
-class Evaluator:
+class Evaluator(Questions):
     """The processes that answer questions; safe to use from several threads.
 
     Args:
@@ -87,179 +70,6 @@ class Evaluator:
         """How many processes are kept."""
         with self._guard:
             return len(self._opened)
-
-    # --- questions ------------------------------------------------------------------------
-
-    def fit_card(self, data_id: str, model_id: str, schema: Schema) -> FitCard:
-        """Do the model and the data belong together?
-
-        Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.models.fit import FitCard
-
-        reply = self._ask((data_id, model_id, schema, None), "fit", FIT_SECONDS)
-        try:
-            return FitCard.from_json(reply["fit"])
-        except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no fit card.") from None
-
-    def scores(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, rows: FloatArray
-    ) -> tuple[FloatArray, IntArray]:
-        """Scores ``(n_rows, n_scores)`` and decisions ``(n_rows,)`` of rows of the engine ``(n_rows, n_columns)``.
-
-        Raises:
-            InputError: the data or the model cannot be used, or the model refuses a row.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
-        if rows.shape[1] != len(schema.inputs):
-            raise RunError(f"Rows must have {len(schema.inputs)} columns, got {rows.shape[1]}.")
-        size = max(1, MAX_EVENT_BYTES // (11 * rows.shape[1]))
-        batches = []
-        for start in range(0, max(len(rows), 1), size):
-            packed = pack_array(rows[start : start + size])
-            reply = self._ask((data_id, model_id, schema, scope), "scores", ANSWER_SECONDS, rows=packed)
-            batches.append(_read_scores(reply, len(rows[start : start + size])))
-        return np.concatenate([s for s, _ in batches]), np.concatenate([d for _, d in batches])
-
-    def decisions(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, rows: FloatArray
-    ) -> tuple[IntArray, IntArray]:
-        """The least and the greatest class that the variants of rows ``(n_rows, n_columns)`` get, ``(n_rows,)`` each.
-
-        Raises:
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        size = max(1, MAX_EVENT_BYTES // (11 * len(schema.inputs)))
-        found = [np.empty((2, 0), np.int64)]
-        for start in range(0, len(rows), size):
-            part = rows[start : start + size]
-            reply = self._ask((data_id, model_id, schema, scope), "decisions", EXPLAIN_SECONDS, rows=pack_array(part))
-            found.append(_read_decisions(reply, len(part)))
-        least, most = np.concatenate(found, axis=1)
-        return least, most
-
-    def simplify(self, data_id: str, model_id: str, schema: Schema, scope: Scope, pair: Pairs) -> Pairs:
-        """The plainest form of one pair that is still discriminatory.
-
-        Raises:
-            RunError: the pair is not discriminatory under this model and scope.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        reply = self._ask((data_id, model_id, schema, scope), "simplify", ANSWER_SECONDS, pair=pack_pairs(pair))
-        found = unpack_pairs(reply.get("pair"), len(schema.inputs))
-        if len(found) != 1:
-            raise ProcessError(f"The model's process broke its protocol: it sent {len(found)} pairs instead of one.")
-        return found
-
-    def shap(self, data_id: str, model_id: str, schema: Schema, scope: Scope, people: FloatArray) -> PairValues:
-        """SHAP values of both people of a pair, rows of the engine ``(2, n_columns)``.
-
-        Raises:
-            SettingError: the model is too slow for an answer within seconds.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.explanation.shap_values import PairValues
-
-        asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "shap", EXPLAIN_SECONDS, people=pack_array(people))
-        return PairValues.from_json(reply.get("shap"), len(schema.inputs))
-
-    def where(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, distribution: Distribution, max_depth: int
-    ) -> Where:
-        """The groups in which the model discriminates, among rows of the data or uniform ones.
-
-        Raises:
-            FitError: the model takes none of the protected attributes.
-            SettingError: too few rows, or a model too slow for an answer within seconds.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.explanation.where_json import where_from_json
-
-        settings = {"distribution": distribution.value, "max_depth": max_depth}
-        reply = self._ask((data_id, model_id, schema, scope), "where", EXPLAIN_SECONDS, settings=settings)
-        examples = unpack_pairs(reply.get("examples"), len(schema.inputs))
-        return where_from_json(reply.get("where"), Domain(schema, scope), examples)
-
-    def gradients(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> GradientCheck:
-        """How estimated gradients compare with the true ones, on rows of the data.
-
-        Raises:
-            ModelError: the model has no gradient.
-            SettingError: nothing may be moved, or no row of the data lies in the scope.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.gradient_agreement import GradientCheck
-
-        reply = self._ask((data_id, model_id, schema, scope), "gradients", EXPLAIN_SECONDS)
-        return GradientCheck.from_json(reply.get("gradients"))
-
-    def box(
-        self,
-        data_id: str,
-        model_id: str,
-        schema: Schema,
-        scope: Scope,
-        settings: CertifySettings,
-        low: IntArray,
-        high: IntArray,
-    ) -> BoxDetails:
-        """What is known of one box of a certification, and why it is undecided.
-
-        Args:
-            settings: of the certification.
-            low, high: digits ``(D,)`` each, both ends included, as ``PartitionTree.box`` gives them.
-
-        Raises:
-            ModelError: the model cannot be certified.
-            SettingError: the scope cannot, or it is no box of its space.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.certification.box import BoxDetails
-
-        asked = (data_id, model_id, schema, scope)
-        box = {"settings": settings.to_json(), "low": pack_array(low), "high": pack_array(high)}
-        reply = self._ask(asked, "box", EXPLAIN_SECONDS, **box)
-        pairs = unpack_pairs(reply.get("counterexample"), len(schema.inputs))
-        try:
-            return BoxDetails.from_json(reply["box"], pairs, Domain(schema, scope), len(low))
-        except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no box.") from None
-
-    def why_not_certifiable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> str | None:
-        """Why nothing can be proved of the model in this scope, in a sentence or two; ``None`` when it can be certified.
-
-        Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        reason = self._ask((data_id, model_id, schema, scope), "certifiable", ANSWER_SECONDS).get("reason")
-        if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
-            raise ProcessError("The model's process broke its protocol: it sent a reason that is none.")
-        return reason
-
-    def plausible(self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray) -> Assessed:
-        """Could this person exist? A row of the engine ``(n_columns,)``.
-
-        Raises:
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.plausibility import Assessed
-
-        asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "plausible", ANSWER_SECONDS, row=pack_array(row[None]))
-        try:
-            return Assessed.from_json(reply["plausible"], len(schema.inputs))
-        except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no plausibility.") from None
-
-    def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
-        """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``."""
-        return self._ask((data_id, model_id, schema, scope), "summary", ANSWER_SECONDS)
 
     # --- processes ------------------------------------------------------------------------
 
@@ -374,24 +184,3 @@ class Evaluator:
                 process.kill()
             with opened.lock:
                 opened.stop()
-
-
-def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArray]:
-    try:
-        scores, decisions = unpack_array(reply["scores"]), unpack_array(reply["decisions"])
-    except (KeyError, TypeError, ValueError):
-        raise ProcessError("The model's process broke its protocol: it sent scores that cannot be read.") from None
-    is_right = scores.ndim == 2 and scores.dtype == np.float64 and decisions.dtype == np.int64
-    if not is_right or len(scores) != n_rows or decisions.shape != (n_rows,) or not np.isfinite(scores).all():
-        raise ProcessError("The model's process broke its protocol: it sent scores of the wrong shape.")
-    return scores, decisions
-
-
-def _read_decisions(reply: dict[str, Any], n_rows: int) -> IntArray:
-    try:
-        parts = [unpack_array(reply[name]) for name in ("least", "most")]
-    except (KeyError, TypeError, ValueError):
-        raise ProcessError("The model's process broke its protocol: it sent decisions that cannot be read.") from None
-    if any(part.dtype != np.int64 or part.shape != (n_rows,) for part in parts):
-        raise ProcessError("The model's process broke its protocol: it sent decisions of the wrong shape.")
-    return np.stack(parts)

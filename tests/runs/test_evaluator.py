@@ -13,14 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worker_cases import census_config, children_in, children_of, wait_for
+from proof_events import census_space
+from worker_cases import ROOT, census_config, children_in, children_of, wait_for
 
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import ModelError, ProcessError, RunError
+from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
 from fairness_engine.events import Pairs, pack_array
 from fairness_engine.runs.alive import birth
 from fairness_engine.runs.config import RunConfig
-from fairness_engine.runs.evaluator import Evaluator, _read_scores
+from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.runs.questions import _read_decisions, _read_scores
 from fairness_engine.runs.sandbox import PROTECTIONS
 from fairness_engine.runs.store import FileRole, RunStore
 
@@ -68,7 +71,7 @@ def test_many_rows_go_in_several_messages(
     evaluator: Evaluator, config: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, _ = ask(evaluator, config, 50)
-    monkeypatch.setattr("fairness_engine.runs.evaluator.MAX_EVENT_BYTES", 1000)
+    monkeypatch.setattr("fairness_engine.runs.questions.MAX_EVENT_BYTES", 1000)
     parts, decisions = ask(evaluator, config, 50)
     assert np.allclose(whole, parts, atol=1e-12)
     assert decisions.shape == (50,)
@@ -209,3 +212,55 @@ def test_a_long_log_is_begun_afresh(store: RunStore, config: RunConfig, monkeypa
     ask(evaluator, config)
     evaluator.close()
     assert not (store.workspace / "evaluator.log").read_text().startswith("0123456789")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"least": 3, "most": 4},
+        {"least": pack_array(np.zeros(2)), "most": pack_array(np.zeros(2))},
+        {"least": pack_array(np.zeros(3, np.int64)), "most": pack_array(np.zeros(2, np.int64))},
+    ],
+)
+def test_decisions_that_cannot_be_are_refused(reply: dict[str, object]) -> None:
+    with pytest.raises(ProcessError, match="broke its protocol"):
+        _read_decisions(reply, 2)
+
+
+def test_decisions_of_all_variants(evaluator: Evaluator, config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, domain = some_rows(config, 300), Domain(config.schema, config.scope)
+    key = (config.data_id, config.model_id, config.schema, config.scope)
+    _, decisions = evaluator.scores(*key, domain.variants(rows).reshape(-1, domain.n_columns))
+    monkeypatch.setattr("fairness_engine.runs.questions.MAX_EVENT_BYTES", 10_000)
+    least, most = evaluator.decisions(*key, rows)
+    assert np.array_equal(least, decisions.reshape(300, -1).min(axis=1))
+    assert np.array_equal(most, decisions.reshape(300, -1).max(axis=1))
+    assert (least < most).any()
+    assert all(len(part) == 0 for part in evaluator.decisions(*key, rows[:0]))
+
+
+def test_a_box_is_told_from_the_models_process(evaluator: Evaluator, config: RunConfig) -> None:
+    key = (config.data_id, config.model_id, config.schema, config.scope)
+    space = census_space()
+    low, high = (ends[0] for ends in space.whole())
+    box = evaluator.box(*key, CertifySettings(), low, high)
+    assert (box.weight, box.n_people, box.n_points) == (1.0, 5000, space.total)
+    assert len(box.counterexample) == 1
+    assert "The box is mixed" in box.reasons[0]
+    small = evaluator.box(*key, CertifySettings(mode="classic"), low, low)
+    assert (small.is_evaluated, small.n_drawn) == (True, 1)
+    with pytest.raises(SettingError, match="inside the space"):
+        evaluator.box(*key, CertifySettings(), low, high + 1)
+    assert evaluator.n_open == 1
+
+
+def test_whether_a_model_can_be_certified(evaluator: Evaluator, config: RunConfig, store: RunStore) -> None:
+    assert evaluator.why_not_certifiable(config.data_id, config.model_id, config.schema, config.scope) is None
+    fixed = replace(config.scope, fixed=("age",))
+    reason = evaluator.why_not_certifiable(config.data_id, config.model_id, config.schema, fixed)
+    assert "age must not vary" in (reason or "")
+    svm = ROOT / "sample_models" / "census_income_svm.skops"
+    model = store.add_file(svm, svm.name, FileRole.MODEL)
+    reason = evaluator.why_not_certifiable(config.data_id, model.id, config.schema, config.scope)
+    assert "cannot be certified" in (reason or "")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,52 @@ def test_an_estimate_stores_its_share_and_curve(store: RunStore) -> None:
 def test_an_estimate_takes_all_its_samples_whatever_the_budget_of_a_search(store: RunStore) -> None:
     run = foreground(store, kind=RunKind.ESTIMATE, technique="", n_samples=3000, budget=Budget(max_evaluations=10))
     assert store.results(run.id)["share"]["n"] == 3000
+
+
+def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(store: RunStore) -> None:
+    """In the real process, behind its walls, on several threads."""
+    settings = {"max_boxes": 4000, "n_samples": 1000}
+    run = foreground(store, kind=RunKind.CERTIFY, technique="", settings=settings, budget=Budget(None, 600.0))
+    assert (run.state, run.stop_reason, run.message) == (RunState.FINISHED, StopReason.EVALUATIONS, None)
+    results = store.results(run.id)
+    last, proved, trace = results["certification"], results["proved"], results["trace"]
+    assert (last["certified"], last["falsified"], last["boxes"]) == tuple(
+        proved[name] for name in ("certified", "falsified", "n_boxes")
+    )
+    assert 0 < last["certified"] < last["certified"] + last["undecided"] <= 1
+    assert trace[-1] == [proved["seconds"], last["certified"], last["falsified"], last["undecided"], last["boxes"]]
+    tree, space = store.tree(run.id)
+    assert (tree.certified[0], tree.falsified[0]) == pytest.approx((last["certified"], last["falsified"]))
+    assert tree.n_people[0] == 5000
+    assert len(space["columns"]) == len(tree.n_digits) == 8
+    pairs = store.pairs(run.id)
+    assert len(pairs) == last["n_counterexamples"] == run.n_found > 0
+    assert (pairs.decision_first != pairs.decision_second).all()
+    assert not np.isnan(pairs.distance).any()
+    assert all(results["protections"].values())
+
+
+def test_a_cancelled_certification_keeps_what_it_proved_and_its_tree(store: RunStore) -> None:
+    run_id = store.create_run(census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 3000.0)))
+    launch.launch(store, run_id)
+    wait_for(lambda: store.results(run_id).get("proved", {}).get("certified", 0) > 0, 600)
+    store.request_cancel(run_id)
+    run = wait_for_end(store, run_id)
+    assert (run.state, run.stop_reason, run.message) == (RunState.CANCELLED, StopReason.CANCELLED, None)
+    results = store.results(run_id)
+    assert results["trace"][-1][1] == results["proved"]["certified"] > 0
+    tree, _ = store.tree(run_id)
+    assert tree.certified[0] == pytest.approx(results["proved"]["certified"])
+
+
+def test_a_model_that_cannot_be_certified_fails_its_run_with_the_reason(store: RunStore) -> None:
+    svm = ROOT / "sample_models" / "census_income_svm.skops"
+    model = store.add_file(svm, svm.name, FileRole.MODEL)
+    config = census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 60.0))
+    run = launch.run_in_foreground(store, store.create_run(replace(config, model_id=model.id)), lambda run: None)
+    assert run.state is RunState.FAILED
+    assert "cannot be certified" in (run.message or "")
+    assert store.tree_file(run.id) is None
 
 
 def test_bad_input_is_a_failed_run_with_one_sentence(store: RunStore) -> None:

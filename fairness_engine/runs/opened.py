@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ import numpy as np
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import InputError, ProcessError
+from fairness_engine.errors import ProcessError
 from fairness_engine.estimate import Distribution
-from fairness_engine.events import Event, FloatArray, ResultReady, TreeReady, pack_array, unpack_array
+from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.plausibility import Plausibility
 
-_BLOCK_ROWS = 1 << 15
-"""Rows that are decided at once: with many variants a batch of people is much larger."""
 _STARTS_STREAM = 1
 """The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
 
@@ -68,7 +66,10 @@ class Opened:
                 certified; see ``certification.subject``.
         """
         if config.kind is RunKind.CERTIFY:
-            yield from self._certify(config, is_cancelled)
+            from fairness_engine.runs.proving import certification_events
+
+            held = (self.model, self.domain, self.dataset.rows)
+            yield from certification_events(*held, config, lambda: self.plausibility, is_cancelled)
             return
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
@@ -103,29 +104,6 @@ class Opened:
         events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
         yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
 
-    def _certify(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """Proofs need nothing of what a search needs: a model that is blind to the protected attributes is certified at once."""
-        from fairness_engine.certification import warm
-        from fairness_engine.certification.run import run_certification
-        from fairness_engine.certification.settings import CertifySettings
-        from fairness_engine.runs.measuring import with_plausibility
-
-        warm.warm_up()
-        settings = CertifySettings.from_json(config.settings)
-        max_seconds = config.budget.max_seconds or math.inf
-        rows = self.dataset.rows
-        events = run_certification(self.model, self.domain, rows, settings, config.seed, max_seconds, is_cancelled)
-        # its pairs come at its end and are few: they are measured however long it took
-        for event in with_plausibility(events, lambda: self.plausibility, None, is_cancelled):
-            yield self._with_space(event) if isinstance(event, TreeReady) else event
-
-    def _with_space(self, tree: TreeReady) -> TreeReady:
-        """The tree with what its digits stand for."""
-        from fairness_engine.certification.space import make_space
-        from fairness_engine.certification.tree_check import space_to_json
-
-        return replace(tree, space=space_to_json(make_space(self.domain)))
-
     def box(self, settings: Mapping[str, Any], low: Any, high: Any) -> dict[str, Any]:
         """What is known of one box of a certification; digits ``(D,)`` each, packed.
 
@@ -152,17 +130,9 @@ class Opened:
 
     def certifiable(self) -> dict[str, Any]:
         """Why the model cannot be certified in this scope, in a sentence or two; null when it can."""
-        from fairness_engine.certification.settings import Mode
-        from fairness_engine.certification.space import make_space
-        from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
+        from fairness_engine.runs.proving import why_not_certifiable
 
-        try:
-            space = make_space(self.domain)
-            if not is_certified_by_construction(self.model, self.domain):
-                make_assessor(self.model, space, Mode.COUNTING)
-        except InputError as error:
-            return {"reason": str(error)}
-        return {"reason": None}
+        return {"reason": why_not_certifiable(self.model, self.domain)}
 
     @cached_property
     def plausibility(self) -> Plausibility:
@@ -201,13 +171,9 @@ class Opened:
         Args:
             rows: ``(n_rows, n_columns)``, packed.
         """
-        people, domain = unpack_array(rows), self.domain
-        least, most = np.empty((2, len(people)), np.int64)
-        size = max(1, _BLOCK_ROWS // domain.n_variants)
-        for begin in range(0, len(people), size):
-            variants = domain.variants(people[begin : begin + size]).reshape(-1, domain.n_columns)
-            decided = self.model.decide(self.model.scores(variants)).reshape(-1, domain.n_variants)
-            least[begin : begin + size], most[begin : begin + size] = decided.min(axis=1), decided.max(axis=1)
+        from fairness_engine.runs.proving import extreme_decisions
+
+        least, most = extreme_decisions(self.model, self.domain, unpack_array(rows))
         return {"least": pack_array(least), "most": pack_array(most)}
 
     def plausible(self, row: Any) -> dict[str, Any]:

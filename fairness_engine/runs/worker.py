@@ -36,8 +36,8 @@ LOAD_SECONDS = 60.0
 SILENCE_SECONDS = 600.0
 """How long a search may say nothing."""
 MAX_RUN_SECONDS = 24 * 3600.0
-_GRACE_SECONDS = 120.0
-"""How much longer than its budget of seconds a run may take, opening included."""
+_GRACE_SECONDS, _PROOF_EXTRA_SECONDS = 120.0, 300.0
+"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it."""
 _POLL_SECONDS = 0.05
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
@@ -113,7 +113,9 @@ class Worker:
             opened = process.send("open", **request)
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
             if self._cancelled_at is None:
-                most = (config.budget.max_seconds or MAX_RUN_SECONDS) + _GRACE_SECONDS
+                is_proof = config.kind is RunKind.CERTIFY
+                grace = _PROOF_EXTRA_SECONDS if is_proof else _GRACE_SECONDS
+                most = (config.budget.max_seconds or MAX_RUN_SECONDS) + grace
                 searched = process.send("run", config=config.to_json())
                 self._follow(process, searched, SILENCE_SECONDS, time.monotonic() + most)
         finally:
@@ -126,6 +128,9 @@ class Worker:
         arguments = (self._store.workspace, self._log, loops)
         compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)
         compiling.start()
+        compiling.join(_CANCEL_POLL_SECONDS)
+        if compiling.is_alive():
+            self._store.set_phase(self._run.id, "compiling, once a version: a minute or so")
         while compiling.is_alive():
             compiling.join(_CANCEL_POLL_SECONDS)
             if self._is_cancel_wanted(time.monotonic()):

@@ -36,6 +36,8 @@ _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
+_CURVES = ("share_curve", "trace", "discovery")
+"""Results of a thousand points: in the JSON, not in the text."""
 
 
 def runs(options: argparse.Namespace) -> Outcome:
@@ -50,7 +52,8 @@ def runs(options: argparse.Namespace) -> Outcome:
     if options.action == "verify":
         return _verify(store, run)
     result = _line(run) | {"message": run.message, "config": run.config.to_json(), "results": store.results(run.id)}
-    return Outcome(result, "\n".join(f"{name}: {value}" for name, value in result.items() if name != "config"))
+    shown = result | {"results": {name: value for name, value in store.results(run.id).items() if name not in _CURVES}}
+    return Outcome(result, "\n".join(f"{name}: {value}" for name, value in shown.items() if name != "config"))
 
 
 def find_run(store: RunStore, text: str) -> RunRecord:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from proof_events import CERTIFICATION, census_space, certificate_arrays, tree_arrays, tree_ready
-from worker_cases import census_config, lying_run, put_in_the_lying_child
+from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child
 
 from fairness_engine.budget import Budget
 from fairness_engine.certification.settings import CertifySettings
@@ -218,6 +220,22 @@ def test_a_tree_too_long_for_a_line_goes_with_its_first_certificates(monkeypatch
     assert len(sent.certificates["starts"]) == len(many["starts"])
     (whole,) = split(tree_ready())
     assert len(whole.certificates["leaf"]) == 1
+
+
+def test_what_the_app_reads_of_a_certification_needs_no_compiled_loops() -> None:
+    names = (
+        "certification.tree",
+        "certification.settings",
+        "certification.space",
+        "certification.box",
+        "certification.tree_check",
+    )
+    modules = ", ".join(f"fairness_engine.{name}" for name in (*names, "runs.store", "runs.evaluator", "runs.worker"))
+    program = f"import sys, {modules}; print(sorted({{'numba', 'sklearn', 'tensorflow', 'keras'}} & set(sys.modules)))"
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert told.stdout.strip() == "[]"
 
 
 # --- the last word ------------------------------------------------------------------------------

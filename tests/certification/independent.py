@@ -55,6 +55,10 @@ def judge_of_estimator(estimator: Any) -> Judge:
     def decide(rows: np.ndarray) -> np.ndarray:
         return np.searchsorted(classes, estimator.predict(rows)) if len(rows) else np.empty(0, int)
 
+    if getattr(estimator, "activation", "") == "relu" and estimator.n_outputs_ == 1:
+        names = ["relu"] * (len(estimator.coefs_) - 1) + ["sigmoid"]
+        layers = judge_of_layers(list(zip(estimator.coefs_, estimator.intercepts_, names, strict=True)))
+        return Judge(decide, layers.margins, layers.decide_float32)
     return Judge(decide)
 
 

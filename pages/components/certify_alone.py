@@ -149,6 +149,7 @@ def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[A
         key=f"alone_{run.id}_{len(alone)}",
         on_select="rerun",
         selection_mode="single-row",
+        column_config={"Box": st.column_config.TextColumn(width=300)},
     )
     active = [each.run for each in alone if each.run.is_active]
     if active and st.button("Stop and keep what is proved", key="stop_alone", icon=":material/stop_circle:"):
@@ -174,14 +175,18 @@ def _say_whole(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     if after == before:
         st.caption("So far the boxes on their own prove no more than the whole did.")
         return
-    parts = zip(
-        (theme.CERTIFIED, theme.DISCRIMINATORY, theme.UNDECIDED),
-        ("certified", "falsified", "undecided"),
-        after.texts,
-        strict=True,
+    gains = [100 * (getattr(after, name) - getattr(before, name)) for name in ("certified", "falsified")]
+    added = ", ".join(
+        f"{meaning.symbol} {gain:.2g} points {name}"
+        for meaning, name, gain in (
+            (theme.CERTIFIED, "certified", gains[0]),
+            (theme.DISCRIMINATORY, "falsified", gains[1]),
+        )
+        if gain > 0
     )
-    said = ", ".join(f"{meaning.symbol} {text} {name}" for meaning, name, text in parts)
-    st.markdown(f"**Proved**, the whole with these boxes: {wording.markdown(said)}.")
+    st.markdown(
+        f"**Proved**, the whole with these boxes: {wording.markdown(after.sentence)}. They add {wording.markdown(added)}."
+    )
 
 
 def table(read: ReadTree, alone: Sequence[Alone]) -> pd.DataFrame:

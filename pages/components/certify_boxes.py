@@ -136,7 +136,10 @@ def _columns() -> dict[str, Any]:
             "", width=36, help="✓ certified, ▲ falsified, ? undecided; largest part first"
         ),
         BOX: st.column_config.TextColumn(width=236, help=wording.explain("box")),
-        **{f"{word}, %": number(format="%.2g", width=78, help=wording.explain(name)) for name, word in _ASKED.items()},
+        **{
+            f"{word}, %": number("Share, %", format="%.2g", width=78, help=f"{word}, of all individuals.")
+            for word in _ASKED.values()
+        },
         PEOPLE: number(format="%d", width=60, help="Rows of the data in the box."),
     }
 

@@ -50,6 +50,9 @@ def draw(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Sequen
         if texts:
             st.markdown(f"**{wording.markdown(', '.join(texts))}**")
         st.markdown(wording.markdown(_standing(read, box)))
+        shares = certify_alone.shares_of_boxes(alone).get(box)
+        if shares is not None:
+            st.markdown(f"**Proved**, this box alone: {wording.markdown(shares.sentence)}.")
     certify_alone.offer(review, run, read, box, alone)
     details = _details(run, read, box)
     if details is None:
@@ -69,14 +72,8 @@ def _standing(read: ReadTree, box: int) -> str:
     tree = read.tree
     weight, parts = shares_in(read, box)
     shares = Shares.of({"certified": parts[0], "falsified": parts[1]})
-    names = (
-        (theme.CERTIFIED, shares.certified, shares.texts[0], "certified"),
-        (theme.DISCRIMINATORY, shares.falsified, shares.texts[1], "falsified"),
-        (theme.UNDECIDED, shares.undecided, shares.texts[2], "undecided"),
-    )
-    said = ", ".join(f"{meaning.symbol} {text} {word}" for meaning, value, text, word in names if value > 0)
     people = wording.counted(int(tree.n_people[box]), "person of the data", "people of the data")
-    text = f"{wording.bounded_share(weight)} of all individuals; {people}. Of this box: {said}."
+    text = f"{wording.bounded_share(weight)} of all individuals; {people}. Of this box: {shares.sentence}."
     if tree.n_merged[box]:
         text += f" {wording.counted(int(tree.n_merged[box]), 'smaller box', 'smaller boxes')} in it were merged for storage."
     return text

@@ -161,7 +161,12 @@ def anytime_table(trace: Sequence[Sequence[float]]) -> pd.DataFrame:
 
 
 def overlay_chart(traces: Mapping[str, Sequence[Sequence[float]]], *, is_log: bool) -> Figure:
-    """The undecided shares of several certifications over time, lower is better; the first is before, the second after."""
+    """The undecided shares of several certifications over time, lower is better; the first is before, the second after.
+
+    Args:
+        traces: by name, which bears the symbol.
+        is_log: seconds on a logarithmic axis.
+    """
     layout = theme.chart_layout("Undecided over time", "Seconds", "Undecided share, %", 320)
     layout["hovermode"] = "x unified"
     layout["yaxis"] |= {"rangemode": "tozero"}
@@ -176,7 +181,7 @@ def overlay_chart(traces: Mapping[str, Sequence[Sequence[float]]], *, is_log: bo
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": f"{meaning.symbol} {shortened(name, 60)}",
+                "name": shortened(name, 60),
                 "x": (np.maximum(points[:, 0], _MIN_SECONDS) if is_log else points[:, 0]).tolist(),
                 "y": (100 * points[:, 3]).tolist(),
                 "line": {"color": meaning.colour, "width": 3, "dash": dash, "shape": "hv"},

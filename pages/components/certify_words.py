@@ -79,6 +79,15 @@ class Shares:
             wording.bounded_share(self.undecided, is_upper=True),
         )
 
+    @property
+    def sentence(self) -> str:
+        """Those that are not 0, in words: ``✓ 82 % certified, ? 18 % undecided``."""
+        names = ((theme.CERTIFIED, "certified"), (theme.DISCRIMINATORY, "falsified"), (theme.UNDECIDED, "undecided"))
+        parts = zip(names, self.texts, strict=True)
+        return ", ".join(
+            f"{meaning.symbol} {text} {name}" for (meaning, name), text in parts if getattr(self, name) > 0
+        )
+
 
 # --- the result ---------------------------------------------------------------------------------
 
@@ -196,7 +205,7 @@ def settings_lines(config: RunConfig) -> dict[str, str]:
     if settings.get("target"):
         lines["Ends when undecided is at most"] = wording.share(float(settings["target"]))
     if settings.get("mode") == "classic":
-        lines["Depth: samples from, at most"] = f"{settings.get('check_depth')}, {settings.get('max_depth')}"
+        lines["Depth limits"] = f"samples from {settings.get('check_depth')} on, at most {settings.get('max_depth')}"
     return lines
 
 

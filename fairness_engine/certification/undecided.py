@@ -83,23 +83,30 @@ def _open_rows(
     deadline: float,
 ) -> FloatArray:
     """For each drawn box the first of its individuals that its certificate leaves open, if there was one."""
-    different, which = np.unique(boxes, return_inverse=True)
-    low, high = refinement.boxes(different, parents)
-    certificates = explain_in_order(refinement.assessor, refinement.hands, low, high, deadline)
-    if len(certificates.leaf) < len(different):  # what is missing for lack of time would bend the sample
-        return np.empty((0, refinement.assessor.space.domain.n_columns))
-    wish = _TRIES_A_BOX * refinement.nodes.weight[boxes] / undecided
+    space, nodes = refinement.assessor.space, refinement.nodes
+    wish = _TRIES_A_BOX * nodes.weight[boxes] / undecided
     n_tries = np.minimum(np.floor(wish) + (rng.random(len(boxes)) < wish % 1), _MAX_TRIES).astype(np.int64)
-    draw = np.repeat(np.arange(len(boxes)), n_tries)
-    rows = []
+    different, which = np.unique(boxes[n_tries > 0], return_inverse=True)
+    low, high = refinement.boxes(different, parents)
+    is_proved_in = nodes.certified[different] + nodes.falsified[different] > 0  # elsewhere everybody is left open
+    told = np.flatnonzero(is_proved_in)
+    certificates = explain_in_order(refinement.assessor, refinement.hands, low[told], high[told], deadline)
+    if len(certificates.leaf) < len(told):  # what is missing for lack of time would bend the sample
+        return np.empty((0, space.domain.n_columns))
+    place = np.cumsum(is_proved_in) - 1
+    draw = np.repeat(np.arange(len(which)), n_tries[n_tries > 0])
+    owners, kept = [np.empty(0, np.int64)], [low[:0]]
     for begin in range(0, len(draw), _BLOCK_TRIES):
         block = draw[begin : begin + _BLOCK_TRIES]
-        digits = refinement.assessor.space.draw(low[which[block]], high[which[block]], rng)
-        is_proved = np.logical_or(*proved_by(certificates, which[block], digits))
-        rows.append((block[~is_proved], digits[~is_proved]))
-    owners = np.concatenate([part[0] for part in rows]) if rows else np.empty(0, np.int64)
-    digits = np.concatenate([part[1] for part in rows]) if rows else low[:0]
-    return rows_inside(refinement, digits[np.unique(owners, return_index=True)[1]], rng)
+        box = which[block]
+        digits, is_open = space.draw(low[box], high[box], rng), np.ones(len(box), np.bool_)
+        looked_up = np.flatnonzero(is_proved_in[box])
+        certified, falsified = proved_by(certificates, place[box[looked_up]], digits[looked_up])
+        is_open[looked_up] = ~(certified | falsified)
+        owners.append(block[is_open])
+        kept.append(digits[is_open])
+    first = np.unique(np.concatenate(owners), return_index=True)[1]
+    return rows_inside(refinement, np.concatenate(kept)[first], rng)
 
 
 def rows_inside(refinement: Refinement, digits: IntArray, rng: np.random.Generator) -> FloatArray:

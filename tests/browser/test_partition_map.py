@@ -220,8 +220,10 @@ def words_of(tree: PartitionTree, box: int) -> set[str]:
 
 
 def test_a_click_chooses_a_box_and_python_learns_which(shown: Map, tree: PartitionTree) -> None:
+    before = shown.stage.bounding_box()
     shown.stage.click(position={"x": 400, "y": 300})
     shown.rest()
+    assert shown.stage.bounding_box() == before, "a longer path does not move the map under the pointer"
     box = chosen_box(shown)
     assert all(words in shown.status() for words in words_of(tree, box))
     drawn = shown.page.locator("canvas.pointer").evaluate(COUNT_COLOURS, {"#CC79A7": "selection", "#FFFFFF": "ring"})

@@ -78,15 +78,16 @@ function fillLegend(place, tree, tiles, pixelRatio) {
   }
 }
 
-const MAX_STEPS = 7;
-const N_LAST_STEPS = 5;
+/** Width of the map from which more of a path fits on a line. */
+const WIDE = 900;
 
 /** The path of splits to a box as buttons; of a long one the ends and the box that is zoomed to, until it is opened. */
-function fillPath(place, tree, boxes, { focus, isWhole, onBox, onOpen }) {
+function fillPath(place, tree, boxes, { focus, isWhole, width, onBox, onOpen }) {
   place.replaceChildren();
+  const nLast = width < WIDE ? 2 : 4;
   let nLeftOut = 0;
   boxes.forEach((box, k) => {
-    const isShown = isWhole || boxes.length <= MAX_STEPS || k === 0 || k >= boxes.length - N_LAST_STEPS || box === focus;
+    const isShown = isWhole || boxes.length <= nLast + 2 || k === 0 || k >= boxes.length - nLast || box === focus;
     if (!isShown) {
       nLeftOut += 1;
       return;

@@ -153,12 +153,14 @@ class PartitionMap {
   drawPath() {
     const { tree, focus, selected } = this;
     const end = selected !== null && tree.path(selected).includes(focus) ? selected : focus;
-    const state = `${end} ${focus} ${this.isPathWhole}`;
+    const state = `${end} ${focus} ${this.isPathWhole} ${this.width}`;
     if (this.frame.path.dataset.state === state) return;
     this.frame.path.dataset.state = state;
+    this.frame.path.classList.toggle("whole", this.isPathWhole);
     fillPath(this.frame.path, tree, tree.path(end), {
       focus,
       isWhole: this.isPathWhole,
+      width: this.width,
       onBox: (box) => this.zoomTo(viewOf(tree, box)),
       onOpen: () => {
         this.isPathWhole = true;

@@ -92,6 +92,13 @@ def _summed(rows: list[tuple[int, int, int, float, float, float, int]]) -> Parti
     return tree
 
 
+def one_box(weight: float = 1.0, certified: float = 0.25, falsified: float = 0.5, people: int = 3) -> PartitionTree:
+    """Everybody in one box."""
+    whole = np.array([-1]), np.array([0]), np.array([-1])
+    shares = np.array([weight]), np.array([certified]), np.array([falsified])
+    return PartitionTree(*whole, *shares, np.array([people]), np.array([7]), np.array(N_DIGITS))
+
+
 HOSTILE = (
     '</script><img src=x onerror="window.taken = 1">',
     "<b>bold</b>",

@@ -428,3 +428,17 @@ def test_names_that_try_to_be_more_than_text_stay_text(map_server: AppServer, op
     text = shown.status() + " ".join(shown.path())
     assert any(label in text for label in partition_trees.HOSTILE[:3])
     shown.tab.expect_no_exception()
+
+
+def test_a_tree_of_one_box_is_a_map_too(map_server: AppServer, open_page: OpenPage) -> None:
+    shown = Map(open_page(map_server))
+    shown.open(one="1")
+    expected = {"certified": 0.25, "undecided": 0.25, "falsified": 0.5}
+    assert shown.shares(palette()) == pytest.approx(expected, abs=0.002)
+    shown.stage.focus()
+    text = shown.press("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "Enter", "ArrowDown")
+    assert text.startswith("Everybody: 100 % of all individuals, certified 25 %, undecided 25 %, falsified 50 %.")
+    assert chosen_box(shown) == 0
+    assert shown.path() == ["Everybody"]
+    assert "Map of 1 box." in (shown.stage.get_attribute("aria-label") or "")
+    shown.tab.expect_no_exception()

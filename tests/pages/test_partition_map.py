@@ -46,13 +46,6 @@ class Sent:
         return f"{self.header['columns'][self.header['text_columns'][at]]} {self.header['texts'][at]}"
 
 
-def one_box(weight: float = 1.0, certified: float = 0.25, falsified: float = 0.5, people: int = 3) -> PartitionTree:
-    """Everybody in one box."""
-    whole = np.array([-1]), np.array([0]), np.array([-1])
-    shares = np.array([weight]), np.array([certified]), np.array([falsified])
-    return PartitionTree(*whole, *shares, np.array([people]), np.array([7]), np.array(partition_trees.N_DIGITS))
-
-
 @pytest.fixture(scope="module")
 def tree() -> PartitionTree:
     return partition_trees.split_tree(3000, seed=3)
@@ -68,16 +61,16 @@ def test_every_leaf_arrives_with_its_three_areas(tree: PartitionTree) -> None:
 
 
 def test_a_wholly_decided_box_has_nothing_undecided_left_of_rounding() -> None:
-    sent = Sent(encode(one_box(1.0, 0.3, 0.7 - 1e-16), partition_trees.columns()))
+    sent = Sent(encode(partition_trees.one_box(1.0, 0.3, 0.7 - 1e-16), partition_trees.columns()))
     assert sent.areas[:, 0].tolist() == pytest.approx([0.3, 0.0, 0.7])
     assert sent.areas[1, 0] == 0
     assert sent.merged.tolist() == [7]
 
 
 def test_shares_of_the_whole_claim_no_more_than_is_proved() -> None:
-    sent = Sent(encode(one_box(1.0, 0.12999, 0.5), partition_trees.columns()))
+    sent = Sent(encode(partition_trees.one_box(1.0, 0.12999, 0.5), partition_trees.columns()))
     assert sent.header["shares"] == ["12 %", "38 %", "50 %"]
-    wholly = Sent(encode(one_box(1.0, 1.0, 0.0), partition_trees.columns()))
+    wholly = Sent(encode(partition_trees.one_box(1.0, 1.0, 0.0), partition_trees.columns()))
     assert wholly.header["shares"] == ["100 %", "0 %", "0 %"]
 
 
@@ -109,14 +102,18 @@ def test_areas_of_people_are_shares_of_rows_and_nobody_is_proved_of_nobody(tree:
 
 
 def test_a_domain_without_rows_is_drawn_by_the_domain_and_says_so() -> None:
-    sent = Sent(encode(one_box(people=0), partition_trees.columns(), AreaOf.PEOPLE))
+    sent = Sent(encode(partition_trees.one_box(people=0), partition_trees.columns(), AreaOf.PEOPLE))
     assert sent.areas[:, 0].tolist() == [0.25, 0.25, 0.5]
     assert sent.header["note"].startswith("No row of the data lies in the domain")
     assert sent.header["unit"] == "all individuals"
 
 
 def test_a_box_of_no_weight_does_not_divide_by_it() -> None:
-    sent = Sent(encode(one_box(weight=0.0, certified=0.0, falsified=0.0), partition_trees.columns(), AreaOf.PEOPLE))
+    sent = Sent(
+        encode(
+            partition_trees.one_box(weight=0.0, certified=0.0, falsified=0.0), partition_trees.columns(), AreaOf.PEOPLE
+        )
+    )
     assert sent.areas[:, 0].tolist() == [0.0, 1.0, 0.0]
 
 
@@ -161,7 +158,7 @@ def test_every_part_of_the_script_is_given_to_the_browser() -> None:
 
 
 def test_colours_are_those_of_the_other_pages() -> None:
-    sent = Sent(encode(one_box(), partition_trees.columns()))
+    sent = Sent(encode(partition_trees.one_box(), partition_trees.columns()))
     light, dark = sent.header["colours"]["light"], sent.header["colours"]["dark"]
     assert (light["certified"][0], light["falsified"][0], light["undecided"][0]) == ("#0072B2", "#D55E00", "#8A8F98")
     assert light["selection"] == "#CC79A7"

@@ -27,7 +27,7 @@ function makeFrame(header) {
     class: "stage",
     tabindex: "0",
     role: "application",
-    "aria-label": `Map of ${countText(header.n_leaves)} boxes. Arrow keys move, Enter zooms in, Escape zooms out.`,
+    "aria-label": `Map of ${boxesText(header.n_leaves)}. Arrow keys move, Enter zooms in, Escape zooms out.`,
     "aria-describedby": "keys",
   });
   stage.style.height = `${header.height}px`;
@@ -112,7 +112,7 @@ function boxSentence(tree, i) {
   const present = VERDICTS.filter((v) => tree.parts[v][i] > 0);
   const verdict = (v) => `${tree.header.verdicts[v]} ${verdictText(v, tree.part(i, v))}`;
   const parts = present.length === 1 ? `wholly ${tree.header.verdicts[present[0]]}` : present.map(verdict).join(", ");
-  const inside = nInside > 0 ? ` ${countText(nInside)} smaller boxes lie in it.` : "";
+  const inside = nInside > 0 ? ` In it: ${boxesText(nInside, "smaller ")}.` : "";
   return `${tree.describe(i)}: ${shareText(tree.share(i))} of ${tree.header.unit}, ${parts || "nobody in it"}.${inside}`;
 }
 

@@ -25,3 +25,8 @@ function verdictText(verdict, share) {
   const up = (steps) => Math.ceil(steps - NEAR_STEP);
   return shareText(share, verdict === UNDECIDED ? up : down);
 }
+
+/** "1 box", "12 boxes". */
+function boxesText(n, what = "") {
+  return `${countText(n)} ${what}${n === 1 ? "box" : "boxes"}`;
+}

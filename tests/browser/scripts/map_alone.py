@@ -20,7 +20,7 @@ def stored_tree():
 def main():
     """Draw the map, and beside it what Python knows of the choice."""
     st.set_page_config(layout="wide")
-    tree = stored_tree()
+    tree = st.session_state.setdefault("one", partition_trees.one_box()) if "one" in st.query_params else stored_tree()
     is_hostile = "hostile" in st.query_params
     columns = partition_trees.hostile_columns() if is_hostile else partition_trees.columns()
     row = st.number_input("Row of the table", -1, len(tree) - 1, -1)

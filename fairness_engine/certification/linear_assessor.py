@@ -21,7 +21,7 @@ class LinearAssessor:
     """Decides the individuals of a box by their sums, all at once: ``s(x) = sum_i first_i(x_i)``, the margin of variant ``v`` is ``s + shift_v``.
 
     Class 1 for all variants where ``s > -min shift``, class 0 for all where ``s <= -max shift``, decided differently in between. Up to
-    about 1e15 individuals their sums are counted one and all; beyond, and with continuous columns, what lies within the error of a
+    about 1e13 individuals their sums are counted one and all; beyond, and with continuous columns, what lies within the error of a
     threshold stays undecided.
 
     Args:

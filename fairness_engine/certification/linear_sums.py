@@ -1,8 +1,8 @@
 """The distribution of a sum over the columns of a box: every value that it takes, and what the individuals with that value weigh.
 
-A box of up to about 1e15 individuals is gone through whole by meeting in the middle: the columns are dealt out to two halves, each half's
-partial sums are written down and sorted, and pairs of them are counted (Horowitz and Sahni 1974). A larger box has its halves rounded to a grid, with a bound
-of the error.
+A box of up to about 1e13 individuals is gone through whole by meeting in the middle: the columns are dealt out to two halves, each
+half's partial sums are written down and sorted, and pairs of them are counted (Horowitz and Sahni 1974). A larger box has its halves
+rounded to a grid, with a bound of the error.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from fairness_engine.events import FloatArray
 
 _MAX_SUMS = 1 << 22
 """Partial sums of a half: 32 MB."""
-_MAX_STEPS = 1e8
-"""Pairs that are looked at, a shift: about a second."""
+_MAX_STEPS = 3e7
+"""Sums that are gone through for all shifts: a second or so, within which a run cannot be stopped."""
 _N_BINS = 1 << 21
 """Grid of a half that is rounded."""
+_MAX_GROUP = 1 << 20
+"""Sums of the columns that are rounded together."""
 _MAX_ADDED = 64
 """Columns of more different offsets are convolved by Fourier transforms."""
 _FOURIER_ERROR = 50 * float(np.finfo(np.float64).eps)
@@ -155,18 +157,35 @@ def _ascending(sums: ColumnSums) -> ColumnSums:
 
 
 def _on_grid(columns: Sequence[ColumnSums]) -> tuple[ColumnSums, float]:
-    """All sums of one value a column, each rounded to a grid, and the bound of the error; weights from below."""
-    begins = [float(column.values.min()) for column in columns]
-    width = sum(float(column.values.max()) for column in columns) - sum(begins)
-    step = width / _N_BINS
+    """All sums of one value a column, rounded to a grid, and the bound of the error; weights from below.
+
+    Columns are written down together as far as they have few sums, so that few are rounded and convolved one by one.
+    """
+    parts = [_combined(group) for group in _grouped(columns)]
+    begins = [float(part.values.min()) for part in parts]
+    step = (sum(float(part.values.max()) for part in parts) - sum(begins)) / _N_BINS
     weights, error = np.ones(1), 0.0
-    for column, begin in zip(columns, begins, strict=True):
-        offsets = np.rint((column.values - begin) / step).astype(np.int64)
-        error += float(np.abs(column.values - begin - step * offsets).max())
-        weights = _convolved(weights, np.bincount(offsets, column.full_weights).astype(np.float64))
+    for part, begin in zip(parts, begins, strict=True):
+        offsets = np.rint((part.values - begin) / step).astype(np.int64)
+        error += float(np.abs(part.values - begin - step * offsets).max())
+        added = np.bincount(offsets, part.weights if len(part.weights) else None).astype(np.float64)
+        weights = _convolved(weights, added)
     held = np.flatnonzero(weights)
     values: FloatArray = sum(begins) + step * held.astype(np.float64)
     return ColumnSums(values, weights[held]), error
+
+
+def _grouped(columns: Sequence[ColumnSums]) -> list[list[ColumnSums]]:
+    """Columns put together, the largest first, each with the first others that it makes few sums with."""
+    groups: list[list[ColumnSums]] = []
+    for column in sorted(columns, key=len, reverse=True):
+        fitting = (group for group in groups if len(column) * math.prod(map(len, group)) <= _MAX_GROUP)
+        group = next(fitting, None)
+        if group is None:
+            groups.append([column])
+        else:
+            group.append(column)
+    return groups
 
 
 def _convolved(weights: FloatArray, added: FloatArray) -> FloatArray:

@@ -165,7 +165,7 @@ class Fold:
         if self._has_news and time.monotonic() - self._written >= WRITE_SECONDS:
             self._write()
 
-    def _write(self, *, is_last: bool = False) -> None:
+    def _write(self) -> None:
         self._pairs.flush()  # so that the count on the screen never runs ahead of the pairs on disk
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
@@ -174,14 +174,16 @@ class Fold:
             self._store.set_result(self._run_id, "share", share)
             self._store.set_result(self._run_id, "share_curve", self._curve)
         if self._proofs is not None:
-            self._proofs.write(is_last=is_last)
+            self._proofs.write()
         self._has_news, self._written = False, time.monotonic()
 
     def close(self) -> None:
         """Store everything that is left."""
         self._pairs.close()
-        if self._has_news or self._proofs is not None:
-            self._write(is_last=True)
+        if self._has_news:
+            self._write()
+        if self._proofs is not None:
+            self._proofs.write(is_last=True)
 
 
 def _check_counts(event: Progress | Stopped) -> None:

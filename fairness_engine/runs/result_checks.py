@@ -69,15 +69,12 @@ def _is_ascending(curve: Any) -> bool:
 def _is_certification(content: Mapping[str, Any]) -> bool:
     """The last word of a certification; what is estimated beside it may be missing."""
     shares = _values(content, "certified", "falsified", "undecided")
-    counts = [
-        *_values(content, "boxes", "n_open"),
-        *(content.get(name, 0) for name in ("depth", "n_leaves", "n_counterexamples")),
-    ]
+    counts = _values(content, "boxes", "n_open", "depth", "n_leaves", "n_counterexamples")
     texts = _values(content, "mode", "weights", "kind", "method")
-    claims = [content.get("is_by_construction"), content.get("one_sided", False)]
+    claims = _values(content, "is_by_construction", "one_sided")
     n = content.get("n_individuals")
     return (
-        all(map(is_number, shares))
+        all(map(is_number, (*shares, content.get("seconds"))))
         and abs(sum(shares) - 1) <= _SUM_TOLERANCE
         and (n is None or is_number(n))
         and all(map(is_count, counts))

@@ -51,7 +51,7 @@ def test_certify_prints_one_json_object_and_writes_its_counterexamples(command: 
     assert set(result) == {*COMMON_KEYS, *CERTIFY_KEYS, "state"}
     shares = [result[name] for name in ("certified", "falsified", "undecided")]
     assert sum(shares) == pytest.approx(1)
-    assert min(shares) > 0
+    assert min(result["certified"], result["undecided"]) > 0
     assert result["stop_reason"] == "evaluation budget spent"
     assert result["boxes"] >= 3000
     trace = result["trace"]

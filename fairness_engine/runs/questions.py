@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 60.0
 FIT_SECONDS = 180.0
 EXPLAIN_SECONDS = 90.0
+PROOF_SECONDS = 180.0
+"""Milliseconds, but for the first question of a new version, which may have to compile loops."""
 _MAX_REASON = 2_000
 
 
@@ -179,7 +181,7 @@ class Questions(ABC):
 
         asked = (data_id, model_id, schema, scope)
         box = {"settings": settings.to_json(), "low": pack_array(low), "high": pack_array(high)}
-        reply = self._ask(asked, "box", EXPLAIN_SECONDS, **box)
+        reply = self._ask(asked, "box", PROOF_SECONDS, **box)
         pairs = unpack_pairs(reply.get("counterexample"), len(schema.inputs))
         try:
             return BoxDetails.from_json(reply["box"], pairs, Domain(schema, scope), len(low))
@@ -193,7 +195,7 @@ class Questions(ABC):
             InputError: the data or the model cannot be used.
             ProcessError: the model's process ended, or gave no answer in time.
         """
-        reason = self._ask((data_id, model_id, schema, scope), "certifiable", ANSWER_SECONDS).get("reason")
+        reason = self._ask((data_id, model_id, schema, scope), "certifiable", PROOF_SECONDS).get("reason")
         if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
             raise ProcessError("The model's process broke its protocol: it sent a reason that is none.")
         return reason

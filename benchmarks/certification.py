@@ -25,12 +25,12 @@ import numpy as np
 from benchmarks.certification_attack import attack_part
 from benchmarks.certification_cases import (
     AGES,
-    FAIRIFY_NAMES,
+    AS_READ,
     Case,
     bank_by_age,
+    case_of,
     classifier_cases,
     large_case,
-    network_case,
 )
 from benchmarks.table import keep, markdown
 from fairness_engine.certification.assessor import Assessor
@@ -49,16 +49,16 @@ PROGRAM = {
     "GC-3": (2.7, 42.0),
     "AC-1": (1.2, 9.3),
     "AC-3": (19.8, 67.0),
-    "BM-1": (2.7, 5.8),
+    "BM-1 as read": (2.7, 5.8),
     "AC-6": (2.6, 41.0),
     "AC-2": (9.9, 20.0),
     "AC-4": (169.0, 75.0),
 }
 """The authors' C program: seconds, undecided share in %."""
 TABLE_2 = {
-    "BM-1": 94.23,
-    "BM-2": 93.41,
-    "BM-3": 95.69,
+    "BM-1 as read": 94.23,
+    "BM-2 as read": 93.41,
+    "BM-3 as read": 95.69,
     "GC-1": 32.67,
     "GC-2": 42.21,
     "GC-3": 58.44,
@@ -69,6 +69,8 @@ TABLE_2 = {
     "AC-6": 58.82,
 }
 """Paper 004, Table II: certified share in %."""
+PROGRAM_OWN, TABLE_2_OWN = ("BM-1",), ("BM-1", "BM-2", "BM-3")
+"""Their own domains, which the program and the paper do not say anything about."""
 SPEED_BAR, SHARE_BAR, STRICT_SHARE_BAR, VALUES_BAR, MEMORY_BAR_GB = 20.0, 1 / 2, 1 / 5, 2.0, 8.0
 STRICT = ("GC-1", "GC-2", "GC-3", "AC-2")
 REPEATS = 5
@@ -169,15 +171,16 @@ def program_part(names: Sequence[str], repeats: int, *, quick: bool) -> str:
     """Every network for which the C program was measured."""
     rows = []
     for name in names:
-        if name in PROGRAM:
+        if name in (*PROGRAM, *PROGRAM_OWN):
             rows.append(_program_row(name, repeats, quick=quick))
             print(rows[-1], flush=True)
     return "\n\n".join(["## Beside the authors' program", markdown(PROGRAM_HEADER, rows), _program_note(repeats)])
 
 
 def _program_row(name: str, repeats: int, *, quick: bool) -> tuple[str, ...]:
-    its_seconds, its_undecided = PROGRAM[name]
-    subject = subject_of(network_case(name))
+    is_like = name in PROGRAM
+    its_seconds, its_undecided = PROGRAM[name if is_like else name + AS_READ]
+    subject = subject_of(case_of(name))
     refine(subject, 1.0, max_boxes=2048)  # compiles and warms up
     reached = []
     for _ in range(repeats):
@@ -193,14 +196,19 @@ def _program_row(name: str, repeats: int, *, quick: bool) -> tuple[str, ...]:
         f"{its_seconds:g}",
         f"{its_undecided:g} %",
         f"{seconds:.3f}",
-        f"{_met(its_seconds / seconds >= SPEED_BAR)} **{its_seconds / seconds:,.0f} x** (bar {SPEED_BAR:.0f})",
+        f"{_met(its_seconds / seconds >= SPEED_BAR)} **{its_seconds / seconds:,.0f} x** (bar {SPEED_BAR:.0f})"
+        if is_like
+        else _NOT_LIKE,
         f"{100 * last.undecided:.2f} %" + (f" after {last.seconds:.1f} s" if last.seconds < its_seconds - 0.5 else ""),
-        f"{_met(share <= bar)} **{100 * share:.0f} %** (bar {100 * bar:.0f})",
+        f"{_met(share <= bar)} **{100 * share:.0f} %** (bar {100 * bar:.0f})" if is_like else _NOT_LIKE,
         f"{rate:,.0f}",
         f"{one:,.0f}",
         f"{two:,.0f}",
         f"{100 * rate / max(one, two):.0f} %",
     )
+
+
+_NOT_LIKE = "another domain"
 
 
 def _met(is_met: bool) -> str:
@@ -212,8 +220,14 @@ def _program_note(repeats: int) -> str:
         f"Seconds to the program's undecided share: median of {repeats}, refinement alone, counted from its start with everything compiled. "
         "The program's figures are its own on this kind of machine. The bare rate is the assessor on 4,096 undecided boxes of a "
         "refinement, best of five; *kept* is the refinement's rate in % of the better of the two. The program stops by "
-        "depth, this refinement goes on: its share at the program's seconds is not yet its end."
+        "depth, this refinement goes on: its share at the program's seconds is not yet its end. " + _BANK_NOTE
     )
+
+
+_BANK_NOTE = (
+    "*As read*: the headers of the authors' bank networks hold the ranges in another column order than the weights, and the first input, age "
+    "as 0 or 1, is compared at 0 and 10; their figures are of that box, so it is what is compared. The domain of the data stands beside it."
+)
 
 
 # --- classic --------------------------------------------------------------------------------
@@ -223,7 +237,7 @@ def classic_part(names: Sequence[str], max_seconds: float) -> str:
     """The paper's mode on its own networks."""
     rows = []
     for name in names:
-        if name in TABLE_2:
+        if name in (*TABLE_2, *TABLE_2_OWN):
             rows.append(_classic_row(name, max_seconds))
             print(rows[-1], flush=True)
     header = (
@@ -241,7 +255,7 @@ def classic_part(names: Sequence[str], max_seconds: float) -> str:
 
 
 def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
-    case = network_case(name)
+    case = case_of(name)
     started = time.perf_counter()
     events = list(
         run_certification(
@@ -253,12 +267,13 @@ def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
     stopped = events[-1]
     assert isinstance(stopped, Stopped)
     certified = 100 * result["certified"]
-    difference = certified - TABLE_2[name]
+    paper = TABLE_2.get(name)
+    difference = certified - (paper or 0.0)
     return (
         name,
-        f"{TABLE_2[name]:.2f} %",
+        _NOT_LIKE if paper is None else f"{paper:.2f} %",
         f"{certified:.2f} %",
-        f"{_met(difference >= -0.5)} {difference:+.2f} (bar -0.5)",
+        "" if paper is None else f"{_met(difference >= -0.5)} {difference:+.2f} (bar -0.5)",
         f"{100 * result['falsified']:.2f} %",
         f"{100 * result['undecided']:.2f} %",
         f"{result['boxes']:,}",
@@ -269,7 +284,8 @@ def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
 
 _CLASSIC_NOTE = (
     "Whole boxes, counterexamples sampled from depth 15, no box split at depth 20; the paper's share is that of its Table II. The paper's "
-    "program draws counterexamples outside the box that it tests, which stops it earlier; here they lie inside."
+    "program draws counterexamples outside the box that it tests, which stops it earlier; here they lie inside. "
+    + _BANK_NOTE
 )
 
 
@@ -426,8 +442,8 @@ def main() -> None:
     networks = [name for name in arguments.networks.split(",") if name]
     quick: bool = arguments.quick
     makers: dict[str, Callable[[], str]] = {
-        "program": lambda: program_part(networks or [*PROGRAM], 1 if quick else REPEATS, quick=quick),
-        "classic": lambda: classic_part(networks or FAIRIFY_NAMES, 60.0 if quick else 600.0),
+        "program": lambda: program_part(networks or [*PROGRAM, *PROGRAM_OWN], 1 if quick else REPEATS, quick=quick),
+        "classic": lambda: classic_part(networks or [*TABLE_2, *TABLE_2_OWN], 60.0 if quick else 600.0),
         "values": lambda: values_part(5_000 if quick else 50_000, 1 if quick else REPEATS),
         "large": lambda: large_part(10.0 if quick else LARGE_SECONDS),
         "subjects": lambda: subjects_part(2.0 if quick else SUBJECT_SECONDS),

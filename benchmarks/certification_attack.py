@@ -15,7 +15,7 @@ from fairness_engine.domain import Scope
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from certification.attack import Attack, Report, interval
-from certification.proofs import attack_of, certify
+from certification.proofs import attack_of, certify, complete
 
 N_LARGEST = 8
 N_WALKERS, N_STEPS = 2_000, 200
@@ -37,7 +37,7 @@ HEADER = (
     "s",
 )
 _NOTE = (
-    "Proofs as a run stores them. *Drawn*: uniform people of the whole domain, with an interval that chance leaves once in a million times; it "
+    "Proofs as a run stores them, with the certificates of all leaves. *Drawn*: uniform people of the whole domain, with an interval that chance leaves once in a million times; it "
     "must meet what falsified and undecided allow. People tried: drawn in the regions by what is proved of each, drawn in the {n} largest, "
     "corners of boxes, and walkers that move, an attribute a step, to the limit of a certificate or of the decision. *Shares too large*: "
     "boxes of which more is counted than their certificates hold for, or, of boxes of up to 64 people, other than there are (of {small} and "
@@ -62,6 +62,7 @@ def _row(name: str, n_samples: int, seconds: float) -> tuple[str, ...]:
         path = Path(folder) / "tree.npz"
         settings = CertifySettings(n_samples=0)
         result = certify(case.model, case.domain, settings, path, rows=case.rows, max_seconds=seconds).result
+        complete(path, case.model, case.domain, settings)
         attack = attack_of(path, source.model_path, source.schema_path, Scope(source.protected))
     started = time.perf_counter()
     n_unfair, report, _ = attack.uniform(n_samples // 5)

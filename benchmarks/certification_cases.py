@@ -17,7 +17,7 @@ from fairness_engine.models.dense import DenseNetwork, Layer
 from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.schema import Schema
+from fairness_engine.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,33 @@ def network_case(name: str, **scope: object) -> Case:
     model = open_model(source.model_path, dataset.schema, classes=dataset.classes or None, favourable=favourable)
     domain = Domain(dataset.schema, Scope(source.protected, **scope), model.taken(dataset.schema.names))
     return Case(model, domain, dataset.rows)
+
+
+BANK_AS_READ = {
+    "low": (0, 0, 0, 0, 0, 0, 0, 0, 0, -3, 0, 1, 0, 0, 0, 0),
+    "high": (10, 2, 6, 1, 1, 1, 1, 11, 6, 1, 5000, 50, 999, 7, 2, 1),
+}
+"""The ranges in the headers of the authors' bank networks. They stand in another order than the weights, so that the first input, age as
+0 or 1, is compared at 0 and 10: a problem about other people, but the one that their figures are of."""
+
+
+def bank_as_read(name: str) -> Case:
+    """A bank network over the box that the authors' program takes for its domain."""
+    case = network_case(name)
+    names = case.domain.schema.inputs
+    ranges = zip(names, BANK_AS_READ["low"], BANK_AS_READ["high"], strict=True)
+    columns = tuple(Column(column.name, Kind.INTEGER, minimum=low, maximum=high) for column, low, high in ranges)
+    schema = Schema(columns=columns, protected=("age",))
+    model = bind(case.model.predictor, CodesEncoder(schema), schema)
+    return Case(model, Domain(schema, Scope(("age",), bins={"age": (0.0, 10.0)})), np.empty((0, len(columns))))
+
+
+AS_READ = " as read"
+
+
+def case_of(name: str) -> Case:
+    """A case by its name: that of a source, or of a bank network followed by ``AS_READ``."""
+    return bank_as_read(name.removesuffix(AS_READ)) if name.endswith(AS_READ) else network_case(name)
 
 
 AGES = (17.0, 95.0)

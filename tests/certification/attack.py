@@ -68,18 +68,27 @@ class Attack:
         """Every claim that is made about people ``(n, D)`` of boxes ``(n,)``, against the truth."""
         alike, differ = (slack > 0 for slack in self.proof.slack(boxes, digits))
         claimed = np.flatnonzero(alike | differ)
-        rows = self._rows(digits[claimed])
-        decisions = self.judge.decide(rows).reshape(len(claimed), len(self.people.variants))
+        rows, k = self._rows(digits[claimed]), len(self.people.variants)
+        margins = None if self.judge.margins is None else self.judge.margins(rows)
+        decisions = (self.judge.decide(rows) if margins is None else margins > 0).reshape(len(claimed), k)
         unfair = (decisions != decisions[:, :1]).any(axis=1)
         bad = (unfair & alike[claimed]) | (~unfair & differ[claimed])
         report = Report(int(alike.sum()), int(differ.sum()), int(bad.sum()))
         report.wrong = [f"box {boxes[i]}: {digits[i].tolist()}" for i in claimed[bad][:10]]
-        if self.judge.margins is not None and len(rows):
-            report.least_margin = float(np.abs(self.judge.margins(rows)).min())
-        if self.judge.decide_float32 is not None and len(rows):
-            single = self.judge.decide_float32(rows).reshape(len(claimed), len(self.people.variants))
-            report.n_float32 = int(((single != single[:, :1]).any(axis=1) != unfair).sum())
+        if margins is not None and len(rows):
+            report.least_margin = float(np.abs(margins).min())
+            report.n_float32 = self._n_changed_by_float32(rows, margins.reshape(len(claimed), k), unfair)
         return report
+
+    def _n_changed_by_float32(self, rows: np.ndarray, margins: np.ndarray, unfair: np.ndarray) -> int:
+        """How many people float32 would judge otherwise; only those near the threshold can be."""
+        least, k = np.abs(margins).min(axis=1), margins.shape[1]
+        near = np.flatnonzero(least < 0.01 * np.abs(margins).max())
+        if self.judge.decide_float32 is None or not len(near):
+            return 0
+        near_rows = rows.reshape(len(margins), k, -1)[near].reshape(len(near) * k, -1)
+        single = self.judge.decide_float32(near_rows).reshape(len(near), k)
+        return int(((single != single[:, :1]).any(axis=1) != unfair[near]).sum())
 
     # --- people drawn -----------------------------------------------------------------------
 

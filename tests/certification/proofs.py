@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from certification.attack import Attack
+from certification.attack import SMALL, Attack
 from certification.independent import Judge, People, read_judge
 from certification.stored_proof import Proof
 from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.certification.space import make_space
-from fairness_engine.certification.tree import write_tree
+from fairness_engine.certification.subject import make_assessor
+from fairness_engine.certification.tree import LeafCertificates, read_tree, write_tree
 from fairness_engine.certification.tree_check import read_certificates, read_tree_arrays, space_to_json
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import Event, ResultReady, SharesProved, TreeReady
@@ -53,6 +54,17 @@ def certify(
     tree = read_tree_arrays(ready.arrays)
     write_tree(path, tree, read_certificates(ready.certificates, tree), space_to_json(make_space(domain)))
     return Certified(events, next(event.content for event in events if isinstance(event, ResultReady)))
+
+
+def complete(path: Path, model: Model, domain: Domain, settings: CertifySettings) -> None:
+    """Give every leaf of a stored proof its certificate: a run keeps those of its largest leaves, for want of time and room."""
+    tree, more = read_tree(path)
+    leaf = np.flatnonzero(tree.is_leaf & (tree.n_merged == 0) & (tree.certified + tree.falsified > 0))
+    low, high = tree.boxes()
+    space = make_space(domain)
+    leaf = leaf[space.n_points(low[leaf], high[leaf]) > SMALL]
+    found = make_assessor(model, space, settings.mode).explain(low[leaf], high[leaf])
+    write_tree(path, tree, LeafCertificates(leaf, found.coefficients, found.starts, found.thresholds), more)
 
 
 def open_case(model_path: Path, schema_path: Path, scope: Scope) -> tuple[Model, Domain]:

@@ -48,6 +48,8 @@ _REPORT_SECONDS = 0.25
 _DRAW_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.3, 0.5
 """What drawing undecided individuals, looking up the data's rows, and explaining boxes for the stored tree may each take."""
 _HURRIED_SECONDS = 0.1
+_PATIENCE = 50.0
+"""So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
 
 
 @dataclass(frozen=True)
@@ -165,13 +167,14 @@ def _report(standing: Standing, total: float, seconds: float, n_found: int) -> I
 def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None, end: _End) -> Iterator[Event]:
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled."""
     is_hurried = end.reason is StopReason.CANCELLED
+    patience = 1.0 if end.reason is StopReason.SECONDS else _PATIENCE
     estimate, pairs = None, Pairs.empty(asked.domain.n_columns)
     if not is_hurried:
-        estimate, pairs = _drawn(asked, refinement, rule)
+        estimate, pairs = _drawn(asked, refinement, rule, time.perf_counter() + patience * _DRAW_SECONDS)
     yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
         yield PairsFound(pairs)
-    looked_up_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else _LOOK_UP_SECONDS)
+    looked_up_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else patience * _LOOK_UP_SECONDS)
     found = {
         "estimate": estimate,
         "depth": refinement.parents()[1],
@@ -181,7 +184,7 @@ def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None
     }
     yield ResultReady("certification", _result(asked, refinement.assessor, end) | found)
     tree, order = stored_tree(refinement, asked.rows)
-    explained_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else _EXPLAIN_SECONDS)
+    explained_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else patience * _EXPLAIN_SECONDS)
     certificates = stored_certificates(refinement, tree, order, explained_by)
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
     n = end.standing.n_boxes
@@ -189,11 +192,10 @@ def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None
 
 
 def _drawn(
-    asked: _Question, refinement: Refinement, rule: ClassicRule | None
+    asked: _Question, refinement: Refinement, rule: ClassicRule | None, drawn_by: float
 ) -> tuple[dict[str, float | int] | None, Pairs]:
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
-    drawn_by = time.perf_counter() + _DRAW_SECONDS
     draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, drawn_by)
     rows = [falsified_rows(refinement, of_falsified), draws.rows[draws.is_unfair]]
     if rule is not None:

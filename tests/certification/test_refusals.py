@@ -378,6 +378,17 @@ def test_small_spaces_are_settled_exactly(family: str) -> None:
         assert result["falsified"] > 0
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_papers_mode_claims_no_more_than_is_true(family: str) -> None:
+    model = FAMILIES[family](SCHEMA)
+    domain = domain_of(model, ("race",))
+    result, _ = proved(model, domain, mode=Mode.CLASSIC, check_depth=7, max_depth=8)
+    share = exact_share(model, domain)
+    assert result["certified"] <= 1 - share + 1e-12
+    assert result["falsified"] <= share + 1e-12
+    assert result["certified"] + result["falsified"] > 0.1
+
+
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_fifty_layers(n_outputs: int) -> None:
     """Finite bounds, an answer within the time, and nothing claimed that samples contradict."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.components import certify_charts, certify_runs, layout, run_words, state, theme, wording
-from pages.components.certify_words import Shares, run_title
+from pages.components import certify_bar, certify_charts, certify_runs, layout, run_words, state, theme, wording
+from pages.components.certify_words import run_title
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 from pages.components.run_figures import what_is_left
@@ -35,7 +35,7 @@ def draw(run_id: str) -> None:
     if shares is None:
         st.caption("The first shares appear in a moment.")
         return
-    draw_shares(run, shares)
+    st.html(certify_bar.bar_html(shares))
     _tiles(run)
     draw_curve(run, results)
 
@@ -43,6 +43,8 @@ def draw(run_id: str) -> None:
 def _doing(run: RunRecord) -> str:
     text = run_words.activity(run)
     limit = run.config.budget.max_seconds
+    if limit and run.seconds >= limit:
+        return "Sampling what is undecided and storing the boxes"
     if limit and run.evaluations:
         text += f" · at most {wording.duration(max(0.0, limit - run.seconds))} to go"
     return text
@@ -54,16 +56,6 @@ def stop_button(store: RunStore, run: RunRecord, key: str) -> None:
     if st.button(label, key=key, icon=":material/stop_circle:", disabled=run.is_cancel_requested):
         store.request_cancel(run.id)
         rerun_fragment()
-
-
-def draw_shares(run: RunRecord, shares: Shares) -> None:
-    """The three shares as one bar while the run works."""
-    key = (run.id, shares, theme.is_dark())
-    figure = kept(
-        "certify_live_bar", key, lambda: certify_charts.shares_chart({"Individuals": shares}, "Proved so far")
-    )
-    table = certify_charts.shares_table({"Individuals": shares})
-    layout.chart_with_table(figure, table, "certify_live_shares")
 
 
 def _tiles(run: RunRecord) -> None:

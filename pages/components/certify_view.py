@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.components import (
     certify_alone,
+    certify_bar,
     certify_card,
     certify_charts,
     certify_explore,
@@ -42,8 +43,9 @@ STYLE = f"""
 .eh-claim b {{font-size:1.2rem}}
 .eh-level {{border-radius:0.9rem;padding:0.05rem 0.6rem;font-size:0.85rem;text-align:center;opacity:0.9}}
 @media (max-width: 900px) {{.eh-claim {{grid-template-columns:1.4rem 1fr}} .eh-claim > :last-child {{grid-column:1 / -1}}}}
-{certify_card.STYLE.replace("<style>", "").replace("</style>", "")}
 </style>
+{certify_bar.STYLE}
+{certify_card.STYLE}
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from pages.components import (
     certify_alone,
+    certify_bar,
     certify_boxes,
     certify_charts,
     certify_compare,
@@ -321,6 +323,16 @@ def test_the_shares_are_told_by_pattern_symbol_and_text() -> None:
     assert sum(bar.x[0] for bar in figure.data) == pytest.approx(100)
     table = certify_charts.shares_table({"All individuals": Shares(0.8231, 0.0312, 0.1457)})
     assert table.iloc[0].tolist() == ["All individuals", "82 %", "3.1 %", "15 %"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_live_bar_is_as_wide_as_its_parts_and_names_all_three(certified: float, rest: float) -> None:
+    shares = Shares.of({"certified": certified, "falsified": rest * (1 - certified)})
+    html = certify_bar.bar_html(shares)
+    widths = [float(width) for width in re.findall(r"width:([0-9.]+)%", html)]
+    assert sum(widths) == pytest.approx(100, abs=0.001)
+    for meaning, name, text in zip("✓▲?", ("certified", "falsified", "undecided"), shares.texts, strict=True):
+        assert f"{meaning} {name} <b>{text}</b>" in html
 
 
 def test_the_curve_begins_with_nothing_proved_and_keeps_its_end() -> None:

@@ -6,7 +6,7 @@ SYMBOLS[UNDECIDED] = "?";
 SYMBOLS[FALSIFIED] = "▲";
 
 /** Shortest side of a box, in pixels of the page, whose split is drawn as a line. */
-const MIN_LINE = 14;
+const MIN_LINE = 20;
 const MAX_CHIPS = 14;
 /** Only splits of boxes that take so much of the stage have their words on the map. */
 const MIN_CHIP_SHARE = 0.03;
@@ -80,11 +80,8 @@ function drawChips(context, tree, splits, theme, minArea) {
     if (hasOneVerdict(tree, split.i)) continue;
     const [wide, high] = [split.right - split.left, split.bottom - split.top];
     if (wide < MIN_CHIP_WIDTH || high < CHIP_HEIGHT + 16 || wide * high < minArea) continue;
-    const [before, behind] = split.isUpright ? ["◂", "▸"] : ["▴", "▾"];
-    const [left, right] = [split.i + 1, tree.right(split.i)].map((part) => shortened(tree.shortWords(part).replace(/^= /, "")));
-    const text = `${before} ${left} · ${shortened(tree.splitName(split.i))} · ${right} ${behind}`;
-    const width = context.measureText(text).width + 14;
-    if (width > wide - 12) continue;
+    const [text, width] = chipText(context, tree, split, wide - 12);
+    if (!text) continue;
     const chip = CHIP_PLACES.map((part) => chipAt(split, width, part)).find((place) => !taken.some((other) => overlaps(place, other)));
     if (!chip) continue;
     taken.push(chip);
@@ -99,6 +96,18 @@ function drawChips(context, tree, splits, theme, minArea) {
     context.fillText(text, (chip.x0 + chip.x1) / 2, (chip.y0 + chip.y1) / 2 + 0.5);
   }
   return taken;
+}
+
+/** The words of a split that fit, and their width: both parts, or the column alone; none where nothing fits. */
+function chipText(context, tree, split, room) {
+  const [before, behind] = split.isUpright ? ["◂", "▸"] : ["▴", "▾"];
+  const [left, right] = [split.i + 1, tree.right(split.i)].map((part) => shortened(tree.shortWords(part).replace(/^= /, "")));
+  const name = shortened(tree.splitName(split.i));
+  for (const text of [`${before} ${left} · ${name} · ${right} ${behind}`, `${before} ${name} ${behind}`]) {
+    const width = context.measureText(text).width + 14;
+    if (width <= room) return [text, width];
+  }
+  return ["", 0];
 }
 
 /** Where a chip lies on its line, `part` of the line's length from its start. */

@@ -14,7 +14,8 @@ from fairness_engine.events import FloatArray, IntArray
 
 _BLOCK_NUMBERS = 1 << 21
 """Coefficients that are copied out at once."""
-_FIRST_BATCH = 64
+_FIRST_BATCH = 4
+"""Boxes explained before it is known how long one takes."""
 
 
 def proved_by(certificates: LeafCertificates, which: IntArray, digits: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -66,7 +67,7 @@ def explain_in_order(
         each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (end - begin) + 8
         n_most, begin = int(min(n_most, max_bytes // each)), end
         left, took = deadline - time.perf_counter(), time.perf_counter() - started
-        size = max(_FIRST_BATCH, min(2 * size, int(0.5 * size * left / max(took, 1e-9))))
+        size = max(_FIRST_BATCH, min(4 * size, int(0.5 * size * left / max(took, 1e-9))))
     # without a box the number of places is not known
     parts = done[1:] or done
     n = min(n_most, sum(len(part.leaf) for part in parts))

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairness_engine.certification import partition_kernels
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.assessor import Assessed, Assessor
 from fairness_engine.certification.hands import Hands
@@ -232,20 +233,22 @@ class Refinement:
     def parents(self) -> tuple[Int32Array, int]:
         """The box that each was split from, -1 for the whole ``(n,)``, and the greatest depth."""
         parents = np.empty(self.n_boxes, np.int32)
-        depth = kernels.parents_of(self.nodes.child, parents)
+        depth = partition_kernels.parents_of(self.nodes.child, parents)
         return parents, int(depth)
 
     def boxes(self, wanted: IntArray, parents: Int32Array) -> tuple[IntArray, IntArray]:
         """Digits ``(m, D)`` each of wanted boxes."""
         nodes, (low, high) = self.nodes, self.assessor.space.whole()
         low, high = np.repeat(low, len(wanted), axis=0), np.repeat(high, len(wanted), axis=0)
-        kernels.boxes_of(np.asarray(wanted, np.int64), nodes.child, nodes.column, nodes.cut, parents, low, high)
+        partition_kernels.boxes_of(
+            np.asarray(wanted, np.int64), nodes.child, nodes.column, nodes.cut, parents, low, high
+        )
         return low, high
 
     def leaves_of(self, digits: IntArray) -> IntArray:
         """The box that was not split and holds each individual ``(n, D)``, ``(n,)``."""
         nodes, leaves = self.nodes, np.empty(len(digits), np.int64)
-        kernels.leaves_of(digits, nodes.child, nodes.column, nodes.cut, leaves)
+        partition_kernels.leaves_of(digits, nodes.child, nodes.column, nodes.cut, leaves)
         return leaves
 
 

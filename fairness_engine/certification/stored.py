@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.certification import refine_kernels as kernels
+from fairness_engine.certification import partition_kernels
 from fairness_engine.certification.certificates import explain_in_order
 from fairness_engine.certification.refine import Refinement
+from fairness_engine.certification.refine_kernels import EVALUATED
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import MAX_BOXES, LeafCertificates, PartitionTree
 from fairness_engine.events import FloatArray, IntArray
@@ -30,16 +31,16 @@ def stored_tree(refinement: Refinement, rows: FloatArray, max_boxes: int = MAX_B
     certified, falsified = nodes.certified.copy(), nodes.falsified.copy()
     undecided = np.maximum(nodes.weight - certified - falsified, 0.0)
     n_below = np.empty(len(certified), np.int32)
-    kernels.sum_up(nodes.child, certified, falsified, undecided, n_below)
+    partition_kernels.sum_up(nodes.child, certified, falsified, undecided, n_below)
     is_expanded = _expanded(nodes.child, nodes.weight / total + undecided / max(undecided[0], 1e-300), max_boxes)
     n = 2 * int(is_expanded.sum()) + 1
     order, right = np.empty(n, np.int64), np.empty(n, np.int64)
-    kernels.in_order(nodes.child, is_expanded, order, right)
+    partition_kernels.in_order(nodes.child, is_expanded, order, right)
     is_leaf = right < 0
     column = np.where(is_leaf, -1, nodes.column[order]).astype(np.int64)
     cut = np.where(is_leaf, 0, nodes.cut[order]).astype(np.int64)
     n_people = np.zeros(n, np.int64)
-    kernels.count_people(_digits_inside(refinement, rows), column, cut, right, n_people)
+    partition_kernels.count_people(_digits_inside(refinement, rows), column, cut, right, n_people)
     weight, certified, falsified = (weights[order] / total for weights in (nodes.weight, certified, falsified))
     n_merged = np.where(is_leaf, n_below[order], 0).astype(np.int64)
     return PartitionTree(column, cut, right, weight, certified, falsified, n_people, n_merged, space.n_digits), order
@@ -77,7 +78,7 @@ def stored_certificates(
 
     Boxes whose individuals were evaluated need none: evaluating them again is the check.
     """
-    is_told = tree.is_leaf & (tree.n_merged == 0) & (refinement.nodes.column[order] != kernels.EVALUATED)
+    is_told = tree.is_leaf & (tree.n_merged == 0) & (refinement.nodes.column[order] != EVALUATED)
     told = np.flatnonzero(is_told & (tree.certified + tree.falsified > 0))
     told = told[np.argsort(-tree.weight[told], kind="stable")]
     low, high = refinement.boxes(order[told], refinement.parents()[0])

@@ -26,7 +26,7 @@ _TRIES_A_BOX = 0.5
 _MAX_TRIES = 1024
 _DRAWS_A_SAMPLE = 6
 """Draws are given up after so many times the samples wanted: the certificates prove more than was counted from below."""
-_FIRST_DRAWS, _BLOCK_TRIES = 128, 1 << 17
+_FIRST_DRAWS, _BLOCK_TRIES = 16, 1 << 17
 _FALSIFIED_BOXES = 4000
 _FALSIFIED_TRIES = 32
 
@@ -69,7 +69,7 @@ def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, dea
         at = np.minimum(np.searchsorted(sums, rng.random(size) * sums[-1], side="right"), len(sums) - 1)
         rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, deadline)
         kept.append(rows)
-        n_kept, n_drawn, size = n_kept + len(rows), n_drawn + size, min(2 * size, 4 * n)
+        n_kept, n_drawn, size = n_kept + len(rows), n_drawn + size, min(4 * size, 4 * n)
     rows = np.concatenate(kept)[:n]
     return UndecidedDraws(rows, refinement.points.are_unfair(rows))
 
@@ -84,8 +84,7 @@ def _open_rows(
 ) -> FloatArray:
     """For each drawn box the first of its individuals that its certificate leaves open, if there was one."""
     space, nodes = refinement.assessor.space, refinement.nodes
-    wish = _TRIES_A_BOX * nodes.weight[boxes] / undecided
-    n_tries = np.minimum(np.floor(wish) + (rng.random(len(boxes)) < wish % 1), _MAX_TRIES).astype(np.int64)
+    n_tries = _tries(nodes.weight[boxes] / undecided, rng)
     different, which = np.unique(boxes[n_tries > 0], return_inverse=True)
     low, high = refinement.boxes(different, parents)
     is_proved_in = nodes.certified[different] + nodes.falsified[different] > 0  # elsewhere everybody is left open
@@ -107,6 +106,13 @@ def _open_rows(
         kept.append(digits[is_open])
     first = np.unique(np.concatenate(owners), return_index=True)[1]
     return rows_inside(refinement, np.concatenate(kept)[first], rng)
+
+
+def _tries(wholes: FloatArray, rng: np.random.Generator) -> IntArray:
+    """How many individuals to draw from boxes that weigh so many times what is undecided in them ``(n,)``."""
+    wish = _TRIES_A_BOX * wholes
+    n_tries = np.floor(wish) + (rng.random(len(wish)) < wish % 1)
+    return np.asarray(np.minimum(n_tries, _MAX_TRIES), np.int64)
 
 
 def rows_inside(refinement: Refinement, digits: IntArray, rng: np.random.Generator) -> FloatArray:

@@ -6,7 +6,7 @@ import importlib
 
 KERNELS = (
     *("box_kernels", "box_tree_kernels", "classes_kernels", "classic_kernels", "counting_kernels", "linear_kernels"),
-    *("network_kernels", "points_kernels", "refine_kernels"),
+    *("network_kernels", "partition_kernels", "points_kernels", "refine_kernels"),
 )
 """The modules of compiled loops that are called from outside; each has a ``warm_up`` of its own."""
 

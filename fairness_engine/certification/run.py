@@ -168,8 +168,9 @@ def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled."""
     is_hurried = end.reason is StopReason.CANCELLED
     patience = 1.0 if end.reason is StopReason.SECONDS else _PATIENCE
-    estimate, pairs = None, Pairs.empty(asked.domain.n_columns)
+    estimate, pairs, n = None, Pairs.empty(asked.domain.n_columns), end.standing.n_boxes
     if not is_hurried:
+        yield Progress(n, end.seconds, n, 0, "estimating what is undecided")
         estimate, pairs = _drawn(asked, refinement, rule, time.perf_counter() + patience * _DRAW_SECONDS)
     yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
@@ -187,7 +188,6 @@ def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None
     explained_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else patience * _EXPLAIN_SECONDS)
     certificates = stored_certificates(refinement, tree, order, explained_by)
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
-    n = end.standing.n_boxes
     yield Stopped(end.reason, n, end.seconds, n, len(pairs))
 
 

@@ -191,8 +191,6 @@ class Attack:
     def small_boxes(self, n_most: int) -> tuple[int, list[str]]:
         """Enumerates up to ``n_most`` leaves of at most ``SMALL`` people: how many, and those whose shares cannot be."""
         proof, wrong = self.proof, []
-        if self.people.is_continuous:
-            return 0, wrong
         small = proof.leaf[(proof.n_points(proof.leaf) <= SMALL) & (proof.n_merged[proof.leaf] == 0)]
         for box in small[:n_most]:
             weight, share = proof.weight[box], float(self.are_unfair(self.everybody(int(box))).mean())

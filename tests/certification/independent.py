@@ -88,6 +88,10 @@ def _outputs(layers: Layers, rows: np.ndarray) -> np.ndarray:
             values = values @ weights + biases
             if activation == "relu":
                 np.maximum(values, 0, out=values)
+            elif activation == "relu6":
+                np.clip(values, 0, 6, out=values)
+            elif activation.startswith("leaky"):
+                values = np.where(values > 0, values, float(activation[5:]) * values)
             elif activation not in ("sigmoid", "softmax", "linear"):
                 raise ValueError(activation)
         parts.append(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,13 @@ def random_layers(
 
 
 def network_of(layers: Layers) -> DenseNetwork:
-    return DenseNetwork(tuple(Layer(w, b, Activation(name)) for w, b, name in layers))
+    return DenseNetwork(tuple(_layer(*layer) for layer in layers))
+
+
+def _layer(weights: np.ndarray, biases: np.ndarray, name: str) -> Layer:
+    if name.startswith("leaky"):
+        return Layer(weights, biases, Activation.LEAKY_RELU, float(name[5:]))
+    return Layer(weights, biases, Activation(name))
 
 
 def one_hot(rows: np.ndarray, content: dict[str, Any]) -> np.ndarray:
@@ -122,13 +128,14 @@ def one_hot(rows: np.ndarray, content: dict[str, Any]) -> np.ndarray:
     return np.concatenate(parts, axis=1).astype(float)
 
 
-def random_small(seed: int, *, is_one_hot: bool = False, n_outputs: int = 1) -> Small:
+def random_small(seed: int, *, is_one_hot: bool = False, n_outputs: int = 1, hidden: str = "relu") -> Small:
     rng = np.random.default_rng(seed)
     scope = QUESTIONS[seed % len(QUESTIONS)]
     rows = sample_codes(PEOPLE, 500, rng)
     prepare = (lambda rows: one_hot(rows, PEOPLE)) if is_one_hot else (lambda rows: rows)
     inputs = prepare(rows)
     layers = random_layers(inputs.shape[1], inputs.std(axis=0) + 0.1, rng, n_outputs, inputs)
+    layers = [(w, b, hidden if name == "relu" else name) for w, b, name in layers]
     judged = judge_of_layers(layers)
 
     def model(schema: Schema) -> Model:
@@ -232,6 +239,30 @@ def test_random_networks_of_one_hot_columns(seed: int, tmp_path: Path) -> None:
     assert is_settled(results)
 
 
+@pytest.mark.parametrize("hidden", ["leaky0.2", "relu6", "linear"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_networks_of_other_activations(hidden: str, seed: int, tmp_path: Path) -> None:
+    results = compare(random_small(seed, hidden=hidden), tmp_path / "tree.npz", {"n_samples": 0})
+    assert is_settled(results)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.93])
+def test_random_networks_with_a_threshold(threshold: float, tmp_path: Path) -> None:
+    case = random_small(1)
+    shifted = replace(case.model, threshold=threshold)
+    logit = np.log(threshold / (1 - threshold))
+    layers = shifted.predictor.layers
+
+    def decide(rows: np.ndarray) -> np.ndarray:
+        values = rows
+        for layer in layers[:-1]:
+            values = np.maximum(values @ layer.weights + layer.biases, 0)
+        return ((values @ layers[-1].weights + layers[-1].biases)[:, 0] > logit).astype(int)
+
+    results = compare(replace(case, model=shifted, judge=Judge(decide)), tmp_path / "tree.npz", {"n_samples": 0})
+    assert is_settled(results)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_classic_mode(seed: int, tmp_path: Path) -> None:
     settings = {"mode": Mode.CLASSIC, "check_depth": 9, "max_depth": 12, "n_samples": 0}
@@ -305,7 +336,7 @@ def fitted(estimator: Any, seed: int, n_classes: int = 2) -> Small:
     return small(PEOPLE, scope, model, judge_of_estimator(estimator))
 
 
-LINEAR = (LogisticRegression(max_iter=300), RidgeClassifier(), LinearSVC(dual=False))
+LINEAR = (LogisticRegression(max_iter=300, tol=0.05), RidgeClassifier(), LinearSVC(dual=False))
 
 
 @pytest.mark.parametrize("estimator", LINEAR, ids=lambda estimator: type(estimator).__name__)
@@ -347,6 +378,14 @@ def test_forests_and_boosting(estimator: Any, seed: int, tmp_path: Path) -> None
 @pytest.mark.parametrize("seed", range(3))
 def test_networks_of_several_classes(seed: int, tmp_path: Path) -> None:
     results = compare(random_small(seed, n_outputs=3), tmp_path / "tree.npz", {"n_samples": 0})
+    assert is_settled(results)
+
+
+@pytest.mark.parametrize(
+    "estimator", [*LINEAR[:1], *FORESTS[:1], *FORESTS[2:3]], ids=lambda estimator: type(estimator).__name__
+)
+def test_other_models_of_several_classes(estimator: Any, tmp_path: Path) -> None:
+    results = compare(fitted(clone(estimator), 1, n_classes=3), tmp_path / "tree.npz", {"n_samples": 0})
     assert is_settled(results)
 
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import importlib
 
 KERNELS = (
-    *("box_kernels", "box_tree_kernels", "classes_kernels", "classic_kernels", "counting_kernels", "linear_kernels"),
-    *("network_kernels", "partition_kernels", "points_kernels", "refine_kernels"),
+    *(
+        "box_kernels",
+        "box_tree_kernels",
+        "class_form_kernels",
+        "classes_kernels",
+        "classic_kernels",
+        "counting_kernels",
+    ),
+    *("linear_kernels", "network_kernels", "partition_kernels", "points_kernels", "refine_kernels"),
 )
 """The modules of compiled loops that are called from outside; each has a ``warm_up`` of its own."""
 

@@ -41,6 +41,7 @@ from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.space import make_space
 from fairness_engine.certification.subject import make_assessor
+from fairness_engine.certification.warm import warm_up
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady, Stopped
 
@@ -370,6 +371,7 @@ def large_part(seconds: float) -> str:
 
 
 def _large_row(data: str, max_seconds: float) -> tuple[str, ...]:
+    warm_up()
     case = large_case(data)
     started = time.perf_counter()
     events = list(run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, max_seconds))
@@ -452,6 +454,7 @@ def main() -> None:
     unknown = sorted(set(chosen) - set(makers))
     if unknown:
         raise SystemExit(f"There is no part '{unknown[0]}'; there are: {', '.join(PARTS)}.")
+    warm_up()
     parts = [makers[name]() for name in chosen]
     if chosen == [*PARTS] and not (quick or networks):
         keep("certification", TITLE, parts)

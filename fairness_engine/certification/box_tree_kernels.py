@@ -16,9 +16,16 @@ BLIND, TOUCHED = 0, 1
 _COLUMN, _MAY_FIRST, _MAY_LAST, _SURE_FIRST, _SURE_LAST, _LEFT, _RIGHT = 0, 1, 2, 3, 4, 5, 6
 _LEAF = -1
 
-N_PROPOSALS = 8
-"""Nodes a tree that propose where to split."""
+N_LEVELS = 3
+"""Nodes with two sides that are measured one by one, in levels from the top; deeper ones only as far as they widen a range."""
+N_FEW_VERSIONS = 8
+"""Versions of a tree from which on everything is measured one by one, so that versions share it."""
+LEAST_GAIN = 0.01
+"""What a split counts for that takes nothing from a range, as a share of the range."""
+N_QUEUE = 128
+"""Nodes a tree that are looked at for proposals; those of cells too narrow to split propose nothing."""
 DEPTH_DISCOUNT = 0.5
+"""What a node's proposal counts for, against the node above it."""
 EXACT, ALIKE = 1, 2
 """Which leaves become one: those of equal values; those that decide alike."""
 
@@ -37,10 +44,10 @@ def specialise(roots, ends, splits, pieces, n_digits, variants, leaves, capacity
         n_digits: of each column.
         variants: inputs of each variant ``(K, n_inputs)``.
         leaves: their values ``(n_nodes, n_sums)``; below, above: see ``Ensemble``; and which become one.
-        capacity: how many nodes, and leaves, there is room for.
+        capacity: how many nodes there is room for.
 
     Returns:
-        nodes, leaf_low, leaf_high, roots ``(n_trees, K)``, guards ``(n_trees,)``; no nodes where there was not room enough.
+        nodes, least and greatest sums, roots ``(n_trees, K)``, guards ``(n_trees,)``; no nodes where there was not room enough.
     """
     feature, limit, left, right, owner = splits
     piece_starts, intervals = pieces
@@ -50,10 +57,10 @@ def specialise(roots, ends, splits, pieces, n_digits, variants, leaves, capacity
         np.zeros((capacity, 8), np.int32),
         np.zeros((capacity, n_sums)),
         np.zeros((capacity, n_sums)),
-        np.zeros(2, np.int64),
+        np.zeros(1, np.int64),
     )
     for number in (BLIND, TOUCHED):
-        _add_leaf(graph, np.full(n_sums, float(number)), np.full(n_sums, float(number)))
+        _add_leaf(graph, number + np.zeros(n_sums), number + np.zeros(n_sums))
     tree_roots, guards = np.empty((len(roots), k), np.int64), np.empty(len(roots), np.int64)
     for t in range(len(roots)):
         start = roots[t]
@@ -69,31 +76,38 @@ def specialise(roots, ends, splits, pieces, n_digits, variants, leaves, capacity
                 made[i, 0] = _add_leaf(graph, values[node], values[node])
                 is_same[i] = True
             elif owner[node] < 0:
-                _settle(i, a, b, variants[:, feature[node]] > limit[node], made, is_same, guard)
+                _settle(i, a, b, variants[:, feature[node]], limit[node], made, is_same, guard)
             else:
                 _split(i, a, b, graph, owner[node], own, n_digits, leaves, made, is_same, guard)
         guards[t] = guard[0]
         for v in range(k):
             tree_roots[t, v] = made[0, 0 if is_same[0] else v]
-    n_nodes = graph[3][0]
-    n_leaves = graph[3][1]
-    return graph[0][:n_nodes].copy(), graph[1][:n_leaves].copy(), graph[2][:n_leaves].copy(), tree_roots, guards
+    n = graph[3][0]
+    return graph[0][:n].copy(), graph[1][:n].copy(), graph[2][:n].copy(), tree_roots, guards
 
 
 @njit(cache=True)
-def _settle(i, left, right, goes_right, made, is_same, guard):  # type: ignore[no-untyped-def]
+def _settle(i, left, right, values, limit, made, is_same, guard):  # type: ignore[no-untyped-def]
     """A node whose side each variant settles: its versions are those of its children."""
-    k = len(goes_right)
-    n_right = goes_right.sum()
-    if n_right in (0, k):
-        child = right if n_right else left
-        made[i], is_same[i], guard[i] = made[child], is_same[child], guard[child]
-        return
+    k, n_right = len(values), 0
     for v in range(k):
-        child = right if goes_right[v] else left
+        child = right if values[v] > limit else left
+        n_right += values[v] > limit
         made[i, v] = made[child, 0 if is_same[child] else v]
-    is_same[i] = (made[i] == made[i, 0]).all()
-    guard[i] = BLIND if is_same[i] else TOUCHED
+    is_same[i] = _is_constant(made[i])
+    guard[i] = TOUCHED
+    if is_same[i]:
+        guard[i] = BLIND
+    elif n_right in (0, k):
+        guard[i] = guard[right if n_right else left]
+
+
+@njit(cache=True)
+def _is_constant(values):  # type: ignore[no-untyped-def]
+    differ = 0
+    for value in values:
+        differ += value != values[0]
+    return differ == 0
 
 
 @njit(cache=True)
@@ -112,26 +126,26 @@ def _split(i, left, right, graph, column, own, n_digits, leaves, made, is_same, 
                 break
         if made[i, v] < 0:
             made[i, v] = _add_split(graph, column, own, n_digits, a, b, leaves)
-    is_same[i] = (made[i] == made[i, 0]).all()
+    is_same[i] = _is_constant(made[i])
     if not is_same[i]:
         guard[i] = _add_split(graph, column, own, n_digits, guard[left], guard[right], leaves)
 
 
 @njit(cache=True)
 def _add_leaf(graph, low, high):  # type: ignore[no-untyped-def]
-    nodes, leaf_low, leaf_high, counts = graph
-    node, leaf = counts
-    nodes[node, _COLUMN], nodes[node, _LEFT], nodes[node, _RIGHT] = _LEAF, leaf, leaf
-    leaf_low[leaf], leaf_high[leaf] = low, high
-    counts += 1
+    nodes, span_low, span_high, count = graph
+    node = count[0]
+    nodes[node, _COLUMN] = _LEAF
+    for s in range(len(low)):
+        span_low[node, s], span_high[node, s] = low[s], high[s]
+    count[0] += 1
     return node
 
 
 @njit(cache=True)
 def _add_split(graph, column, own, n_digits, left, right, leaves):  # type: ignore[no-untyped-def]
     """The node that sends intervals of digits to the right: a chain of nodes, one an interval; less where sides are equal."""
-    nodes, leaf_low, leaf_high, counts = graph
-    _, below, above, merges = leaves
+    nodes, span_low, span_high, _ = graph
     node = left
     for j in range(len(own) - 1, -1, -1):
         if node == right or own[j, 1] < own[j, 0] or own[j, 0] >= n_digits[column]:
@@ -139,21 +153,18 @@ def _add_split(graph, column, own, n_digits, left, right, leaves):  # type: igno
         if own[j, 2] <= 0 and own[j, 3] >= n_digits[column] - 1:
             node = right
             continue
-        if node > TOUCHED and right > TOUCHED and nodes[node, _COLUMN] == _LEAF and nodes[right, _COLUMN] == _LEAF:
-            a, b = nodes[node, _LEFT], nodes[right, _LEFT]
-            if merges == EXACT and (leaf_low[a] == leaf_low[b]).all():
-                continue
-            is_negative, is_positive = (
-                max(leaf_high[a, 0], leaf_high[b, 0]) <= below[0],
-                min(leaf_low[a, 0], leaf_low[b, 0]) > above[0],
-            )
-            if merges == ALIKE and (is_negative or is_positive):
-                node = _add_leaf(graph, np.minimum(leaf_low[a], leaf_low[b]), np.maximum(leaf_high[a], leaf_high[b]))
-                continue
-        made = counts[0]
-        nodes[made, _COLUMN], nodes[made, _LEFT], nodes[made, _RIGHT] = column, node, right
-        nodes[made, _MAY_FIRST : _SURE_LAST + 1] = own[j]
-        counts[0] += 1
+        both = node > TOUCHED and right > TOUCHED and nodes[node, _COLUMN] == nodes[right, _COLUMN] == _LEAF
+        made = _add_leaf(graph, span_low[node], span_high[node])
+        n_apart = 0
+        for s in range(span_low.shape[1]):
+            n_apart += span_low[right, s] != span_high[made, s] or span_high[right, s] != span_low[made, s]
+            span_low[made, s] = min(span_low[made, s], span_low[right, s])
+            span_high[made, s] = max(span_high[made, s], span_high[right, s])
+        is_alike = leaves[3] == ALIKE and (span_high[made, 0] <= leaves[1][0] or span_low[made, 0] > leaves[2][0])
+        if not (both and (is_alike or (leaves[3] == EXACT and n_apart == 0))):
+            nodes[made, _COLUMN], nodes[made, _LEFT], nodes[made, _RIGHT] = column, node, right
+            for i in range(4):
+                nodes[made, _MAY_FIRST + i] = own[j, i]
         node = made
     return node
 
@@ -161,7 +172,7 @@ def _add_split(graph, column, own, n_digits, left, right, leaves):  # type: igno
 # --- deciding -----------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _descend(nodes, node, low, high):  # type: ignore[no-untyped-def]
     """The first node from ``node`` on with two sides in the box, or a leaf."""
     while True:
@@ -177,62 +188,102 @@ def _descend(nodes, node, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _measure(nodes, root, low, high, scratch, mark):  # type: ignore[no-untyped-def]
-    """Where a tree stands in a box: its first node with two sides, measured, or its leaf."""
+def _reach(nodes, spans, node, low, high, scratch, mark, depth):  # type: ignore[no-untyped-def]
+    """Set the range of a node with two sides: of the leaves that the box reaches; what cannot widen the range is not walked.
+
+    Args:
+        depth: how much of the stack is in use.
+    """
+    seen, kids, node_low, node_high, stack = scratch
+    span_low, span_high = spans
+    n_sums = span_low.shape[1]
+    for s in range(n_sums):
+        node_low[node, s], node_high[node, s] = np.inf, -np.inf
+    stack[depth], stack[depth + 1], top = nodes[node, _LEFT], nodes[node, _RIGHT], depth + 2
+    while top > depth:
+        top -= 1
+        at = _descend(nodes, stack[top], low, high)
+        is_inside = True
+        for s in range(n_sums):
+            is_inside &= span_low[at, s] >= node_low[node, s] and span_high[at, s] <= node_high[node, s]
+        if is_inside:
+            continue
+        if nodes[at, _COLUMN] < 0 or seen[at] == mark:
+            for s in range(n_sums):
+                node_low[node, s] = min(node_low[node, s], node_low[at, s])
+                node_high[node, s] = max(node_high[node, s], node_high[at, s])
+            continue
+        stack[top], stack[top + 1] = nodes[at, _LEFT], nodes[at, _RIGHT]
+        top += 2
+    kids[node, 0] = _LEAF
+    seen[node] = mark
+
+
+@njit(cache=True, nogil=True)
+def _measure(nodes, spans, root, low, high, scratch, mark, n_levels):  # type: ignore[no-untyped-def]
+    """Where a tree stands in a box: its first node with two sides, measured, or its leaf.
+
+    Args:
+        n_levels: nodes with two sides that are less than so many levels deep are measured too.
+    """
     seen, kids, node_low, node_high, stack = scratch
     top = _descend(nodes, root, low, high)
     if nodes[top, _COLUMN] < 0 or seen[top] == mark:
         return top
-    stack[0], depth = top, 1
+    stack[0], depth = top, np.int64(1)
     while depth:
         node = stack[depth - 1]
+        if depth > n_levels:
+            _reach(nodes, spans, node, low, high, scratch, mark, depth)
+            depth -= 1
+            continue
         if seen[node] != -mark:
             seen[node] = -mark
             kids[node, 0] = _descend(nodes, nodes[node, _LEFT], low, high)
             kids[node, 1] = _descend(nodes, nodes[node, _RIGHT], low, high)
-        one, other = kids[node, 0], kids[node, 1]
-        if nodes[one, _COLUMN] >= 0 and seen[one] != mark:
-            stack[depth] = one
-            depth += 1
-            continue
-        if nodes[other, _COLUMN] >= 0 and seen[other] != mark:
-            stack[depth] = other
+        waits = _LEAF
+        for side in range(2):
+            if nodes[kids[node, side], _COLUMN] >= 0 and seen[kids[node, side]] != mark:
+                waits = kids[node, side]
+        if waits >= 0:
+            stack[depth] = waits
             depth += 1
             continue
         for s in range(node_low.shape[1]):
-            node_low[node, s] = min(node_low[one, s], node_low[other, s])
-            node_high[node, s] = max(node_high[one, s], node_high[other, s])
+            node_low[node, s] = min(node_low[kids[node, 0], s], node_low[kids[node, 1], s])
+            node_high[node, s] = max(node_high[kids[node, 0], s], node_high[kids[node, 1], s])
         seen[node] = mark
         depth -= 1
     return top
 
 
 @njit(cache=True, nogil=True)
-def make_scratch(nodes, leaf_low, leaf_high):  # type: ignore[no-untyped-def]
-    """Memory of one thread: marks, children, ranges of every node, a stack; leaves have their ranges for good."""
-    n, n_sums = len(nodes), leaf_low.shape[1]
-    node_low, node_high = np.empty((n, n_sums)), np.empty((n, n_sums))
-    for i in range(n):
-        if nodes[i, _COLUMN] < 0:
-            node_low[i], node_high[i] = leaf_low[nodes[i, _LEFT]], leaf_high[nodes[i, _LEFT]]
-    return np.zeros(n, np.int64), np.empty((n, 2), np.int32), node_low, node_high, np.empty(n, np.int32)
+def make_scratch(nodes, spans):  # type: ignore[no-untyped-def]
+    """Memory of one thread: marks, children, ranges of every node (leaves have theirs for good), a stack."""
+    n = len(nodes)
+    stack = np.empty(2 * n + 2, np.int32)
+    return np.zeros(n, np.int64), np.empty((n, 2), np.int32), spans[0].copy(), spans[1].copy(), stack
 
 
 @njit(cache=True, nogil=True)
-def assess_boxes(low, high, trees, sums, scratch, mark, verdict, column, cut, bounds, blame, n_open):  # type: ignore[no-untyped-def]
+def assess_boxes(low, high, trees, spans, sums, scratch, mark, n_proposals, out, details):  # type: ignore[no-untyped-def]
     """Decide boxes, and say where to split those that stay undecided.
 
     Args:
         low, high: digits ``(n, D)``.
         trees: nodes, shared, versions, version_starts, version_of, guards; see ``TreeBoxes``.
+        spans: least and greatest sums of every node ``(n_nodes, n_sums)`` each.
         sums: start, below, above, first, second, number of classes; see ``Ensemble``.
         scratch: from ``make_scratch``; mark: greater than in any call before.
-        verdict, column, cut: out ``(n,)``; column -1 where no split helps.
-        bounds: out, of every sum of every variant ``(n, K, n_sums, 2)``, or no boxes where nobody asks: boxes are not walked further
-            than their verdict needs.
-        blame, n_open: out ``(n, D)`` and ``(n,)``: what splits of each column leave open; trees that are not in one leaf.
+        n_proposals: nodes a tree that propose where to split.
+        out: verdict, column, cut ``(n,)`` each; column -1 where no split helps.
+        details: out as well: bounds of every sum of every variant ``(n, K, n_sums, 2)``, or of no boxes where nobody asks (boxes are then
+            not walked further than their verdict needs); what splits of each column leave open ``(n, D)``; trees that are not in one
+            leaf ``(n,)``.
     """
     nodes, shared, versions, _, version_of, guards = trees
+    verdict, column, cut = out
+    bounds, blame, n_open = details
     k, n_touched, n_sums = version_of.shape[1], len(guards), len(sums[0])
     variant_low, variant_high = np.empty((k, n_sums)), np.empty((k, n_sums))
     tops, share = np.empty(len(shared) + len(versions), np.int32), np.empty(len(shared) + len(versions))
@@ -241,7 +292,7 @@ def assess_boxes(low, high, trees, sums, scratch, mark, verdict, column, cut, bo
         mark += 1
         any_touched = False
         for t in range(n_touched):
-            guard = _measure(nodes, guards[t], low[b], high[b], scratch, mark)
+            guard = _measure(nodes, spans, guards[t], low[b], high[b], scratch, mark, np.int64(0))
             is_touched[t] = scratch[3][guard, 0] > 0
             any_touched |= is_touched[t]
         column[b], cut[b] = -1, 0
@@ -249,20 +300,24 @@ def assess_boxes(low, high, trees, sums, scratch, mark, verdict, column, cut, bo
             verdict[b] = CERTIFIED
             if not len(bounds):
                 continue
-        n_tops, n_open[b] = _place(low[b], high[b], trees, is_touched, scratch, mark, tops, share, top_of)
+        n_tops, n_open[b] = _place(low[b], high[b], trees, spans, is_touched, scratch, mark, tops, share, top_of)
         _add_up(version_of, sums[0], is_touched, scratch, tops[:n_tops], share, top_of, variant_low, variant_high)
         if any_touched:
             verdict[b] = _decide(variant_low, variant_high, sums)
             if verdict[b] == UNDECIDED and n_open[b] == 0:
                 verdict[b] = SETTLED
         if verdict[b] == UNDECIDED or len(bounds):
-            column[b], cut[b] = _choose(nodes, low[b], high[b], scratch, tops[:n_tops], share, blame[b])
+            column[b], cut[b] = _choose(
+                nodes, low[b], high[b], scratch, mark, tops[:n_tops], share, n_proposals, blame[b]
+            )
         if len(bounds):
-            bounds[b, :, :, 0], bounds[b, :, :, 1] = variant_low, variant_high
+            for v in range(k):
+                for s in range(n_sums):
+                    bounds[b, v, s, 0], bounds[b, v, s, 1] = variant_low[v, s], variant_high[v, s]
 
 
 @njit(cache=True, nogil=True)
-def _place(low, high, trees, is_touched, scratch, mark, tops, share, top_of):  # type: ignore[no-untyped-def]
+def _place(low, high, trees, spans, is_touched, scratch, mark, tops, share, top_of):  # type: ignore[no-untyped-def]
     """Walk every tree, those that the box's protected splits do not reach in one version only.
 
     Returns:
@@ -272,16 +327,16 @@ def _place(low, high, trees, is_touched, scratch, mark, tops, share, top_of):  #
     nodes, shared, versions, version_starts = trees[:4]
     n_tops = n_open = 0
     for root in shared:
-        tops[n_tops], share[n_tops] = _measure(nodes, root, low, high, scratch, mark), 1.0
+        tops[n_tops], share[n_tops] = _measure(nodes, spans, root, low, high, scratch, mark, np.int64(N_LEVELS)), 1.0
         n_open += nodes[tops[n_tops], _COLUMN] >= 0
         n_tops += 1
     for t in range(len(is_touched)):
         first, last = version_starts[t], version_starts[t + 1]
         if not is_touched[t]:
             last = first + 1
-        is_open = False
+        is_open, n_levels = False, np.int64(N_LEVELS) if last - first <= N_FEW_VERSIONS else np.int64(len(nodes))
         for j in range(first, last):
-            top = _measure(nodes, versions[j], low, high, scratch, mark)
+            top = _measure(nodes, spans, versions[j], low, high, scratch, mark, n_levels)
             top_of[j] = tops[n_tops] = top
             share[n_tops] = 1.0 / (last - first)
             is_open |= nodes[top, _COLUMN] >= 0
@@ -313,10 +368,11 @@ def _add_up(version_of, start, is_touched, scratch, tops, share, top_of, variant
 def _decide(variant_low, variant_high, sums):  # type: ignore[no-untyped-def]
     """What bounds of the sums of every variant ``(K, n_sums)`` prove."""
     _, below, above, first, second, n_classes = sums
-    may_win, must_win = np.empty(n_classes, np.bool_), np.empty(n_classes, np.bool_)
+    may_win, must_win = np.ones(n_classes, np.bool_), np.ones(n_classes, np.bool_)
     any_wins, any_loses, all_decided, n_winners = np.zeros(n_classes, np.bool_), np.zeros(n_classes, np.bool_), True, 0
     for v in range(len(variant_low)):
-        may_win[:], must_win[:] = True, True
+        for c in range(n_classes):
+            may_win[c] = must_win[c] = True
         for s in range(len(below)):
             is_first, is_second = variant_low[v, s] > above[s], variant_high[v, s] <= below[s]
             may_win[second[s]] &= not is_first
@@ -340,7 +396,7 @@ def _decide(variant_low, variant_high, sums):  # type: ignore[no-untyped-def]
 # --- splitting ----------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _cut_of(nodes, node, begin, end):  # type: ignore[no-untyped-def]
     """The last digit of the left part that sets a node's two sides apart; ``end`` where a box is too narrow."""
     for j in range(4):
@@ -351,64 +407,83 @@ def _cut_of(nodes, node, begin, end):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _choose(nodes, low, high, scratch, tops, share, blame):  # type: ignore[no-untyped-def]
+def _saving(nodes, node, width, scratch, mark):  # type: ignore[no-untyped-def]
+    """How much narrower the range below a node is on one side of it, in the mean of both sides that were measured."""
+    seen, kids, node_low, node_high = scratch[:4]
+    saving = 0.0
+    for side in range(2):
+        kid = kids[node, side]
+        if nodes[kid, _COLUMN] < 0 or seen[kid] == mark:
+            saving += 0.5 * width
+            for s in range(node_low.shape[1]):
+                saving -= 0.5 * (node_high[kid, s] - node_low[kid, s])
+    return saving
+
+
+@njit(cache=True, nogil=True)
+def _choose(nodes, low, high, scratch, mark, tops, share, n_proposals, blame):  # type: ignore[no-untyped-def]
     """Where to split a box: column and last digit of the left part, -1 where no split helps.
 
-    Every node with two sides near the top of a tree proposes its own threshold, for the width that it takes from the tree's range. A
-    threshold also settles the proposals of its column on the part of the box that they do not cross.
+    The nodes with two sides at the top of every tree propose their thresholds, for the width that these take from the range below them.
 
     Args:
         blame: out ``(D,)``: widths proposed by column.
     """
-    kids, node_low, node_high = scratch[1], scratch[2], scratch[3]
-    n_most = len(tops) * N_PROPOSALS
-    keys, gains = np.empty(n_most, np.int64), np.empty(n_most)
-    queue, parts = np.empty(N_PROPOSALS + 2, np.int32), np.empty(N_PROPOSALS + 2)
+    seen, kids, node_low, node_high = scratch[:4]
+    keys, gains = np.empty(len(tops) * n_proposals, np.int64), np.empty(len(tops) * n_proposals)
+    queue, widths, parts = np.empty(N_QUEUE, np.int32), np.empty(N_QUEUE), np.empty(N_QUEUE)
     n = 0
-    blame[:] = 0.0
+    for i in range(len(blame)):
+        blame[i] = 0.0
     for i in range(len(tops)):
-        queue[0], parts[0] = tops[i], share[i]
-        at, n_queued = 0, 1
-        while at < n_queued and at < N_PROPOSALS:
-            node, part = queue[at], parts[at]
+        queue[0], widths[0], parts[0] = tops[i], 0.0, share[i]
+        at, n_queued, n_most = 0, 1, n + n_proposals
+        while at < n_queued and n < n_most:
+            node, width, part = queue[at], widths[at], parts[at]
             at += 1
             column = nodes[node, _COLUMN]
             if column < 0:
                 continue
-            gain = 0.0
-            for s in range(node_low.shape[1]):
-                gain += node_high[node, s] - node_low[node, s]
-                for side in range(2):
-                    gain -= 0.5 * (node_high[kids[node, side], s] - node_low[kids[node, side], s])
+            if seen[node] == mark:
+                width = 0.0
+                for s in range(node_low.shape[1]):
+                    width += node_high[node, s] - node_low[node, s]
+            if seen[node] != mark or kids[node, 0] < 0:
+                kids[node, 0] = _descend(nodes, nodes[node, _LEFT], low, high)
+                kids[node, 1] = _descend(nodes, nodes[node, _RIGHT], low, high)
+            gain = LEAST_GAIN * width + _saving(nodes, node, width, scratch, mark)
             cut = _cut_of(nodes, node, low[column], high[column])
             if cut < high[column]:
                 keys[n], gains[n] = (np.int64(column) << 32) + cut, part * gain
                 blame[column] += part * gain
                 n += 1
             for side in range(2):
-                if n_queued < len(queue):
-                    queue[n_queued], parts[n_queued] = kids[node, side], part * DEPTH_DISCOUNT
+                if n_queued < N_QUEUE:
+                    queue[n_queued], widths[n_queued], parts[n_queued] = kids[node, side], width, part * DEPTH_DISCOUNT
                     n_queued += 1
     return _best(keys[:n], gains[:n], low, high)
 
 
 @njit(cache=True, nogil=True)
 def _best(keys, gains, low, high):  # type: ignore[no-untyped-def]
-    """The proposal, column times 2**32 plus cut, that settles the most; -1 and 0 of none."""
-    order = np.argsort(keys)
+    """The proposal, column times 2**32 plus cut, that settles the most; -1 and 0 of none.
+
+    A threshold settles its own proposal on both parts, and another of its column on the part that the other one does not cross.
+    """
+    _sort(keys, gains)
     best_column, best_cut, best = -1, 0, -1.0
     i, n = 0, len(keys)
     while i < n:
-        column = keys[order[i]] >> 32
+        column = keys[i] >> 32
         j, total = i, 0.0
-        while j < n and keys[order[j]] >> 32 == column:
-            total += gains[order[j]]
+        while j < n and keys[j] >> 32 == column:
+            total += gains[j]
             j += 1
         before = 0.0
         while i < j:
-            key, own = keys[order[i]], 0.0
-            while i < j and keys[order[i]] == key:
-                own += gains[order[i]]
+            key, own = keys[i], 0.0
+            while i < j and keys[i] == key:
+                own += gains[i]
                 i += 1
             cut = key & 0xFFFFFFFF
             left = (cut - low[column] + 1) / (high[column] - low[column] + 1)
@@ -419,6 +494,22 @@ def _best(keys, gains, low, high):  # type: ignore[no-untyped-def]
     return best_column, best_cut
 
 
+@njit(cache=True, nogil=True)
+def _sort(keys, gains):  # type: ignore[no-untyped-def]
+    """Sort by key, in place (Shell's method: numba's own sort takes seconds to compile)."""
+    gap = 1
+    while gap < len(keys):
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap //= 3
+        for i in range(gap, len(keys)):
+            key, gain, j = keys[i], gains[i], i
+            while j >= gap and keys[j - gap] > key:
+                keys[j], gains[j] = keys[j - gap], gains[j - gap]
+                j -= gap
+            keys[j], gains[j] = key, gain
+
+
 # --- beforehand ---------------------------------------------------------------------------------
 
 
@@ -427,14 +518,14 @@ def warm_up() -> None:
     one, two = np.zeros(1, np.int64), np.zeros(3, np.int64)
     leaves = (np.array([[0.0], [-1.0], [1.0]]), np.zeros(1), np.zeros(1), ALIKE)
     pieces = np.array([[1, 1, 1, 1]], np.int32)
-    nodes, leaf_low, leaf_high, roots, guards = specialise(
+    nodes, span_low, span_high, roots, guards = specialise(
         one, one + 3, (two, np.zeros(3), np.array([1, 1, 2]), np.array([2, 1, 2]), two), (np.array([0, 1, 1, 1]), pieces),
         np.array([2]), np.zeros((2, 1)), leaves, 64,
     )  # fmt: skip
     trees = (nodes, roots[:, 0], roots[0, :0], one, np.empty((0, 2), np.int64), guards[:0])
     sums = (np.zeros(1), np.zeros(1), np.zeros(1), one + 1, one, 2)
-    scratch = make_scratch(nodes, leaf_low, leaf_high)
+    scratch = make_scratch(nodes, (span_low, span_high))
     low, high = np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)
     verdict, column, cut = np.zeros(1, np.int8), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    bounds, blame, n_open = np.empty((1, 2, 1, 2)), np.zeros((1, 1)), np.zeros(1, np.int64)
-    assess_boxes(low, high, trees, sums, scratch, 0, verdict, column, cut, bounds, blame, n_open)
+    details = np.empty((1, 2, 1, 2)), np.zeros((1, 1)), np.zeros(1, np.int64)
+    assess_boxes(low, high, trees, (span_low, span_high), sums, scratch, 0, 1, (verdict, column, cut), details)

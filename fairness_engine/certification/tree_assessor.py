@@ -20,6 +20,9 @@ from fairness_engine.certification.tree_ensemble import read_ensemble
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
 
+_N_PROPOSALS = 8
+"""Splits that each of several trees proposes."""
+
 
 class TreeAssessor:
     """Decides boxes of a model of trees.
@@ -45,6 +48,7 @@ class TreeAssessor:
             if is_single
             else "bounds of every tree on whole boxes, split at its thresholds"
         )
+        self._n_proposals = 1 if is_single else _N_PROPOSALS  # one tree is followed from its root
         self._of_thread = threading.local()
 
     def assess(self, low: IntArray, high: IntArray) -> Assessed:
@@ -94,7 +98,10 @@ class TreeAssessor:
         graph = (trees.nodes, trees.shared, trees.versions, trees.version_starts, trees.version_of, trees.guards)
         sums = (ensemble.start, ensemble.below, ensemble.above, ensemble.first, ensemble.second, ensemble.n_classes)
         scratch, mark = self._scratch(n)
-        kernels.assess_boxes(low, high, graph, sums, scratch, mark, verdict, column, cut, bounds, blame, n_open)
+        kernels.assess_boxes(
+            low, high, graph, (trees.low, trees.high), sums, scratch, mark, self._n_proposals,
+            (verdict, column, cut), (bounds, blame, n_open),
+        )  # fmt: skip
         settled = np.flatnonzero(verdict == kernels.SETTLED)
         if len(settled):
             verdict[settled] = self._evaluate(low[settled])
@@ -105,7 +112,7 @@ class TreeAssessor:
         local = self._of_thread
         if not hasattr(local, "scratch"):
             local.scratch, local.mark = (
-                kernels.make_scratch(self.boxes.nodes, self.boxes.leaf_low, self.boxes.leaf_high),
+                kernels.make_scratch(self.boxes.nodes, (self.boxes.low, self.boxes.high)),
                 0,
             )
         mark, local.mark = local.mark, local.mark + n

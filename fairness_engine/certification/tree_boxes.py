@@ -37,8 +37,9 @@ class TreeBoxes:
 
     Args:
         nodes: column (-1 of a leaf); first and last digit that may go right; first and last that surely do; left and right child
-            (of a leaf: its values) ``(n_nodes, 8)``, one place unused. Node 0 and 1 are the leaves of ``guards``.
-        leaf_low, leaf_high: what a leaf adds to each sum ``(n_leaves, n_sums)``; they differ where leaves decided alike became one.
+            ``(n_nodes, 8)``, one place unused. Node 0 and 1 are the leaves of ``guards``.
+        low, high: the least and the greatest that the leaves below a node add to each sum ``(n_nodes, n_sums)``; those of a leaf differ
+            where leaves decided alike became one.
         shared: roots of the trees that no protected column touches ``(n_shared,)``.
         versions: roots of the others, those of a tree together; begin of each tree in them ``(n_touched + 1,)``.
         version_starts: see ``versions``.
@@ -47,8 +48,8 @@ class TreeBoxes:
     """
 
     nodes: NodeArray
-    leaf_low: FloatArray
-    leaf_high: FloatArray
+    low: FloatArray
+    high: FloatArray
     shared: IntArray
     versions: IntArray
     version_starts: IntArray
@@ -92,9 +93,7 @@ def make_boxes(model: Model, space: Space, ensemble: Ensemble) -> TreeBoxes:
             )
 
 
-def _arranged(
-    nodes: NodeArray, leaf_low: FloatArray, leaf_high: FloatArray, roots: IntArray, guards: IntArray
-) -> TreeBoxes:
+def _arranged(nodes: NodeArray, low: FloatArray, high: FloatArray, roots: IntArray, guards: IntArray) -> TreeBoxes:
     """Shared and touched trees apart, each version once; ``roots (n_trees, K)``, guard 0 where nothing protected is reached."""
     is_touched = guards > 0
     versions, starts, version_of = [], [0], []
@@ -106,8 +105,8 @@ def _arranged(
     k = roots.shape[1]
     return TreeBoxes(
         nodes,
-        leaf_low,
-        leaf_high,
+        low,
+        high,
         roots[~is_touched, 0],
         np.concatenate([np.empty(0, np.int64), *versions]),
         np.array(starts),

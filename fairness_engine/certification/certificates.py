@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.pace import paced
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import LeafCertificates
 from fairness_engine.events import FloatArray, IntArray
 
 _BLOCK_NUMBERS = 1 << 21
 """Coefficients that are copied out at once."""
-_FIRST_BATCH = 4
-"""Boxes explained before it is known how long one takes."""
 
 
 def proved_by(certificates: LeafCertificates, which: IntArray, digits: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -59,21 +56,19 @@ def explain_in_order(
         deadline: no more are begun after it, in ``time.perf_counter`` seconds.
         max_bytes: of the certificates.
     """
-    done, begin, size, n_most = [_explained(assessor, hands, low[:0], high[:0])], 0, _FIRST_BATCH, len(low)
-    while begin < n_most and time.perf_counter() < deadline:
-        started = time.perf_counter()
-        end = min(begin + size, n_most)
-        done.append(_explained(assessor, hands, low[begin:end], high[begin:end]))
-        each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (end - begin) + 8
-        n_most, begin = int(min(n_most, max_bytes // each)), end
-        left, took = deadline - time.perf_counter(), time.perf_counter() - started
-        size = max(_FIRST_BATCH, min(4 * size, int(0.5 * size * left / max(took, 1e-9))))
+    done, n_most = [_explained(assessor, hands, low[:0], high[:0])], float(len(low))
+    for part in paced(len(low), deadline):
+        if part.start >= n_most:
+            break
+        done.append(_explained(assessor, hands, low[part], high[part]))
+        each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (part.stop - part.start) + 8
+        n_most = min(n_most, max_bytes // each)
     # without a box the number of places is not known
-    parts = done[1:] or done
-    n = min(n_most, sum(len(part.leaf) for part in parts))
-    coefficients = np.concatenate([part.coefficients for part in parts])[:n]
-    thresholds = np.concatenate([part.thresholds for part in parts])[:n]
-    return LeafCertificates(np.arange(n), coefficients, parts[-1].starts, thresholds)
+    found = done[1:] or done
+    n = int(min(n_most, sum(len(each.leaf) for each in found)))
+    coefficients = np.concatenate([each.coefficients for each in found])[:n]
+    thresholds = np.concatenate([each.thresholds for each in found])[:n]
+    return LeafCertificates(np.arange(n), coefficients, found[-1].starts, thresholds)
 
 
 def _explained(assessor: Assessor, hands: Hands, low: IntArray, high: IntArray) -> LeafCertificates:

@@ -45,8 +45,9 @@ from fairness_engine.events import (
 from fairness_engine.models.model import Model
 
 _REPORT_SECONDS = 0.25
-_DRAW_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.3, 0.5
-"""What drawing undecided individuals, looking up the data's rows, and explaining boxes for the stored tree may each take."""
+_DRAW_SECONDS, _PAIR_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.4, 0.3, 0.5
+"""What drawing undecided individuals, trying people for counterexamples, looking up the data's rows, and explaining boxes for the
+stored tree may each take."""
 _HURRIED_SECONDS = 0.1
 _PATIENCE = 50.0
 """So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
@@ -201,7 +202,7 @@ def _drawn(
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
     estimate = draws.to_json() if len(draws.rows) else None
-    return estimate, counterexamples(refinement, np.concatenate(rows))
+    return estimate, counterexamples(refinement, np.concatenate(rows), time.perf_counter() + _PAIR_SECONDS)
 
 
 def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:

@@ -5,7 +5,6 @@ Nothing here proves a share; it stands beside what is proved. Paper 004 samples 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.certificates import explain_in_order, proved_by
+from fairness_engine.certification.pace import paced
 from fairness_engine.certification.refine import Int32Array, Refinement
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import LeafCertificates
@@ -26,7 +26,7 @@ _TRIES_A_BOX = 0.5
 _MAX_TRIES = 1024
 _DRAWS_A_SAMPLE = 6
 """Draws are given up after so many times the samples wanted: the certificates prove more than was counted from below."""
-_FIRST_DRAWS, _BLOCK_TRIES = 16, 1 << 17
+_FIRST_DRAWS, _FIRST_TRIED, _BLOCK_TRIES = 16, 64, 1 << 17
 _FALSIFIED_BOXES = 4000
 _FALSIFIED_TRIES = 32
 
@@ -37,6 +37,11 @@ class UndecidedDraws:
 
     rows: FloatArray
     is_unfair: BoolArray
+
+    @classmethod
+    def none(cls, refinement: Refinement) -> UndecidedDraws:
+        """No draws."""
+        return cls(np.empty((0, refinement.assessor.space.domain.n_columns)), np.empty(0, np.bool_))
 
     def to_json(self) -> dict[str, float | int]:
         """The unfair share of the undecided with its 95 % interval: Wilson's, or one-sided where all draws agree."""
@@ -63,15 +68,20 @@ def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, dea
     leaves = np.flatnonzero(nodes.child < 0)
     undecided = np.maximum((nodes.weight - nodes.certified - nodes.falsified)[leaves], 0.0)
     leaves, undecided = leaves[undecided > 0], undecided[undecided > 0]
-    sums, kept = np.cumsum(undecided), [np.empty((0, refinement.assessor.space.domain.n_columns))]
-    n_kept, n_drawn, size = 0, 0, _FIRST_DRAWS
-    while len(leaves) and n_kept < n and n_drawn < _DRAWS_A_SAMPLE * n and time.perf_counter() < deadline:
-        at = np.minimum(np.searchsorted(sums, rng.random(size) * sums[-1], side="right"), len(sums) - 1)
-        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, deadline)
-        kept.append(rows)
-        n_kept, n_drawn, size = n_kept + len(rows), n_drawn + size, min(4 * size, 4 * n)
-    rows = np.concatenate(kept)[:n]
-    return UndecidedDraws(rows, refinement.points.are_unfair(rows))
+    if not len(leaves) or not n:
+        return UndecidedDraws.none(refinement)
+    sums, kept = np.cumsum(undecided), [UndecidedDraws.none(refinement)]
+    n_kept = 0
+    for part in paced(_DRAWS_A_SAMPLE * n, deadline, _FIRST_DRAWS):
+        at = np.searchsorted(sums, rng.random(part.stop - part.start) * sums[-1], side="right")
+        at = np.minimum(at, len(sums) - 1)
+        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, deadline)[: n - n_kept]
+        kept.append(UndecidedDraws(rows, refinement.points.are_unfair(rows)))
+        n_kept += len(rows)
+        if n_kept == n:
+            break
+    rows, is_unfair = (np.concatenate([getattr(each, name) for each in kept]) for name in ("rows", "is_unfair"))
+    return UndecidedDraws(rows, is_unfair)
 
 
 def _open_rows(
@@ -142,19 +152,27 @@ def falsified_rows(refinement: Refinement, rng: np.random.Generator) -> FloatArr
     return rows_inside(refinement, refinement.assessor.space.draw(low[draw], high[draw], rng), rng)
 
 
-def counterexamples(refinement: Refinement, rows: FloatArray) -> Pairs:
-    """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order."""
+def counterexamples(refinement: Refinement, rows: FloatArray, deadline: float) -> Pairs:
+    """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order.
+
+    No more rows are tried after the deadline, in ``time.perf_counter`` seconds.
+    """
     points = refinement.points
-    domain = points.domain
-    if not len(rows):
-        return Pairs.empty(domain.n_columns)
-    rows = rows[np.sort(np.unique(domain.keys(rows), return_index=True)[1])]
-    flags, lowest, highest = Judge(points.model, domain).decide(rows)
-    found = np.flatnonzero(flags)[:MAX_PAIRS]
-    replayer = Replayer(points.model, domain)
-    spent = np.full(len(found), refinement.n_boxes, np.int64)
-    replayer.add(Candidates(rows[found], lowest[found], highest[found], spent))
-    return replayer.replay()
+    model, domain = points.model, points.domain
+    rows = rows[np.sort(np.unique(domain.keys(rows), return_index=True)[1])] if len(rows) else rows
+    judge, replayer = Judge(model, domain), Replayer(model, domain)
+    found: list[Pairs] = []
+    n_left = MAX_PAIRS
+    for part in paced(len(rows), deadline, _FIRST_TRIED):
+        flags, lowest, highest = judge.decide(rows[part])
+        hits = np.flatnonzero(flags)[:n_left]
+        spent = np.full(len(hits), refinement.n_boxes, np.int64)
+        replayer.add(Candidates(rows[part][hits], lowest[hits], highest[hits], spent))
+        found.append(replayer.replay())
+        n_left -= len(found[-1])
+        if not n_left:
+            break
+    return Pairs.concatenate(found, domain.n_columns)
 
 
 # --- the data -----------------------------------------------------------------------------------

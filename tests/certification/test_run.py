@@ -58,7 +58,7 @@ def exact_share(model: Model, domain: Domain) -> float:
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine what follows refinement may not be done in its time; here it takes what it takes."""
-    for name in ("_DRAW_SECONDS", "_LOOK_UP_SECONDS", "_EXPLAIN_SECONDS"):
+    for name in ("_DRAW_SECONDS", "_PAIR_SECONDS", "_LOOK_UP_SECONDS", "_EXPLAIN_SECONDS"):
         monkeypatch.setattr(run, name, 60.0)
 
 

@@ -129,7 +129,7 @@ def test_counterexamples_hold_and_nobody_appears_twice(weights: Weights) -> None
     for _ in range(4):
         refinement.step()
     rows = falsified_rows(refinement, np.random.default_rng(0))
-    pairs = counterexamples(refinement, np.concatenate([rows, rows]))
+    pairs = counterexamples(refinement, np.concatenate([rows, rows]), in_a_minute())
     domain = space.domain
     assert len(pairs) > 20
     assert len(np.unique(domain.keys(pairs.first))) == len(pairs)
@@ -142,12 +142,13 @@ def test_counterexamples_hold_and_nobody_appears_twice(weights: Weights) -> None
 def test_at_most_so_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     refinement = network_refined(0)
     rows = falsified_rows(refinement, np.random.default_rng(0))
-    every = counterexamples(refinement, rows)
+    every = counterexamples(refinement, rows, in_a_minute())
     monkeypatch.setattr(undecided, "MAX_PAIRS", 3)
-    few = counterexamples(refinement, rows)
+    few = counterexamples(refinement, rows, in_a_minute())
     assert len(every) > 3
     assert np.array_equal(few.first, every.first[:3])
-    assert not len(counterexamples(refinement, rows[:0]))
+    assert not len(counterexamples(refinement, rows[:0], in_a_minute()))
+    assert not len(counterexamples(refinement, rows, perf_counter() - 1))
 
 
 @pytest.mark.parametrize("n_boxes", [1, 3, 21, 0])

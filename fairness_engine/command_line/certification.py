@@ -90,10 +90,10 @@ def certified_text(result: Mapping[str, Any]) -> str:
     """The result in words."""
     whom = "of all individuals"
     if result["n_individuals"] is not None:
-        whom = f"of {result['n_individuals']:,.0f} individuals"
+        whom = f"of {_counted(result['n_individuals'], 'individual', 'individuals')}"
     shares = ", ".join(f"{name} {share_text(result[name])}" for name in ("certified", "falsified", "undecided"))
     end = _ENDS.get(result["stop_reason"], result["stop_reason"] or result["state"])
-    text = f"{shares} {whom}; {result['boxes']:,} boxes in {result['seconds']:.1f} s; {end}. Run {result['run_id']}."
+    text = f"{shares} {whom}; {_counted(result['boxes'], 'box', 'boxes')} in {result['seconds']:.1f} s; {end}. Run {result['run_id']}."
     estimate = result["estimate"]
     if result["is_by_construction"]:
         text += f"\n{result['method']}"
@@ -104,7 +104,7 @@ def certified_text(result: Mapping[str, Any]) -> str:
         share = share_text(estimate["unfair_share_of_undecided"])
         text += f"\nundecided: estimated {share} unfair (95 % interval {interval})."
     if result["n_found"]:
-        text += f"\n{result['n_found']:,} pairs show individuals that are treated unfairly."
+        text += f"\n{_counted(result['n_found'], 'pair', 'pairs')} stored as counterexamples."
     return text[0].upper() + text[1:]
 
 
@@ -115,6 +115,10 @@ def share_text(share: float) -> str:
         return f"{100 * share:.0f} %"
     n_digits = max(0, 1 - math.floor(math.log10(100 * least)))
     return f"{100 * share:.{min(n_digits, 15)}f} %"
+
+
+def _counted(n: float, one: str, several: str) -> str:
+    return f"{n:,.0f} {one if n == 1 else several}"
 
 
 def _counts(store: RunStore, run: RunRecord) -> str:

@@ -246,6 +246,29 @@ def test_random_networks_of_other_activations(hidden: str, seed: int, tmp_path: 
     assert is_settled(results)
 
 
+@pytest.mark.parametrize("n_hidden", [0, 1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_networks_of_small_whole_numbers_with_many_people_on_the_threshold(
+    n_hidden: int, seed: int, tmp_path: Path
+) -> None:
+    """Sums are exact and often exactly 0, which is class 0: slack for rounding must not decide them the other way."""
+    rng = np.random.default_rng(seed)
+    widths = [6, *rng.integers(3, 7, n_hidden).tolist(), 1]
+    rows = sample_codes(PEOPLE, 2000, rng)
+    values, layers = rows, []
+    for place, shape in enumerate(pairwise(widths)):
+        weights = rng.integers(-2, 3, shape).astype(float)
+        middle = np.round(np.median(values @ weights, axis=0))
+        layers.append((weights, -middle, "relu" if place < n_hidden else "sigmoid"))
+        values = np.maximum(values @ weights - middle, 0)
+    judge = judge_of_layers(layers)
+    assert judge.margins is not None
+    assert (judge.margins(rows) == 0).mean() > 0.001
+    model = lambda schema: bind(network_of(layers), CodesEncoder(schema), schema)  # noqa: E731
+    results = compare(small(PEOPLE, QUESTIONS[seed], model, judge), tmp_path / "tree.npz", {"n_samples": 0})
+    assert is_settled(results)
+
+
 @pytest.mark.parametrize("threshold", [0.2, 0.93])
 def test_random_networks_with_a_threshold(threshold: float, tmp_path: Path) -> None:
     case = random_small(1)

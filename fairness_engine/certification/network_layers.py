@@ -35,7 +35,7 @@ def why_not(network: DenseNetwork) -> str | None:
     if last not in (_ONE_OUTPUT if n_outputs == 1 else _SEVERAL_OUTPUTS):
         outputs, known = ("output", _ONE_OUTPUT) if n_outputs == 1 else (f"{n_outputs} outputs", _SEVERAL_OUTPUTS)
         uses = "uses" if n_outputs == 1 else "use"
-        return f"The {outputs} {uses} {last}, and proofs are made for {' and '.join(known)} there. {_REMEDY}"
+        return f"The {outputs} {uses} {last}, and proofs are made for {', '.join(known[:-1])} and {known[-1]} there. {_REMEDY}"
     return None
 
 

@@ -9,6 +9,7 @@ from fairness_engine.certification.classes_assessor import ClassesAssessor
 from fairness_engine.certification.linear_assessor import LinearAssessor
 from fairness_engine.certification.network import read_network
 from fairness_engine.certification.network_assessor import NetworkAssessor
+from fairness_engine.certification.network_layers import why_not
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
 from fairness_engine.certification.tree_assessor import TreeAssessor
@@ -88,6 +89,8 @@ def _why_not(predictor: Predictor) -> str:
     """Why no proof is made for a model, and what to do."""
     if isinstance(predictor, Rearranged):
         return _why_not(predictor.inner)
+    if isinstance(predictor, DenseNetwork) and (reason := why_not(predictor)) is not None:
+        return f"This network cannot be certified. {reason}"
     if isinstance(predictor, Transformed):
         reason = "its transformations do not take every column by itself, or depend on a number in steps or curves"
         remedy = "Scale numbers and one-hot encode categories, each column by itself, or search for pairs instead."

@@ -504,7 +504,7 @@ def test_steep_and_falling_slopes_are_refused(slope: float) -> None:
 
 
 def test_outputs_that_no_proof_is_made_for_are_refused() -> None:
-    assert "The output uses relu, and proofs are made for sigmoid and tanh and linear there." in refused(
+    assert "The output uses relu, and proofs are made for sigmoid, tanh and linear there." in refused(
         layers_of(6, 5, 1, last=Activation.RELU)
     )
     assert "The 3 outputs use sigmoid, and proofs are made for softmax and linear there." in refused(layers_of(6, 5, 3))

@@ -187,6 +187,14 @@ def test_a_model_whose_classes_were_put_in_order_is_refused_as_what_it_is() -> N
     assert "This model ('GaussianNB') cannot be certified: proofs are made for" in refused(turned)
 
 
+def test_a_network_that_no_layer_turns_round_is_refused_by_its_output() -> None:
+    layers = network_of(4).predictor.layers
+    network = DenseNetwork([layers[0], Layer(layers[1].weights, layers[1].biases, Activation.SOFTPLUS)])
+    turned = bind(network, CodesEncoder(SCHEMA), SCHEMA, classes=("1", "0"), own_classes=("0", "1"))
+    assert isinstance(turned.predictor, Rearranged)
+    assert "The output uses softplus, and proofs are made for sigmoid, tanh and linear there." in refused(turned)
+
+
 class Runtime:
     """Stands for a model that another program evaluates; what it does does not matter."""
 

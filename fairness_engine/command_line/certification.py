@@ -30,6 +30,8 @@ _ENDS = {
     StopReason.EXHAUSTED.value: "nothing left to refine, or the target reached",
     StopReason.EVALUATIONS.value: "the limit of boxes reached",
 }
+_ROUNDING = 1e-12
+"""What one less two shares may be off."""
 _NOTHING_LEFT = {**_NOT_DRAWN, "unfair_share_of_undecided": 0.0, "high": 0.0}
 
 
@@ -126,6 +128,7 @@ def _counts(store: RunStore, run: RunRecord) -> str:
     proved = store.results(run.id).get("proved")
     if proved is None:
         return f"{run.seconds:.1f} s"
-    undecided = max(0.0, 1 - proved["certified"] - proved["falsified"])
+    undecided = 1 - proved["certified"] - proved["falsified"]
+    undecided = undecided if undecided > _ROUNDING else 0.0
     shares = f"{share_text(undecided)} undecided, {share_text(proved['certified'])} certified, {share_text(proved['falsified'])} falsified"
     return f"{shares}, {proved['n_boxes']:,} boxes, {run.seconds:.1f} s"

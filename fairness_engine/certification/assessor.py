@@ -39,7 +39,7 @@ class Certificates:
     individual ``x`` of box ``b`` (digits) is: decided as class 1 for all variants where ``s_0 > thresholds[b, 0]``; as class 0 for all
     where ``s_1 < thresholds[b, 1]``; decided differently for two variants where ``thresholds[b, 2] < s_2 < thresholds[b, 3]``. A
     threshold that nothing reaches is infinite. Whole boxes (several classes, trees) have no coefficients and thresholds of minus or
-    plus infinity where they hold.
+    plus infinity where they hold; both of the first two where all variants are decided alike, whatever the class.
 
     Args:
         coefficients: ``(n, 3, n_places)``; n_places 0 where boxes are decided whole.

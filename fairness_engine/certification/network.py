@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairness_engine.certification.network_layers import plain_layers, why_not
+from fairness_engine.certification.network_layers import plain_layers
 from fairness_engine.certification.space import Space
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
@@ -137,11 +137,6 @@ def read_network(model: Model, space: Space) -> ReluNetwork:
         lines,
         float(magnitudes.max()),
     )
-
-
-def check_activations(network: DenseNetwork) -> str | None:
-    """Why a network cannot be certified, or ``None``."""
-    return why_not(network)
 
 
 def encoded(model: Model, rows: FloatArray) -> FloatArray:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 MAX_THREADS = 8
+_ITEMS_A_PART, _PARTS_A_THREAD = 64, 4
+"""Fewer items are parted among the threads evenly: every part costs a call."""
 
 
 def n_threads_here() -> int:
@@ -29,19 +31,25 @@ class Hands:
     def share(self, work: Callable[[int, int], None], n_items: int) -> None:
         """Call ``work(begin, end)`` for parts that make up ``range(n_items)``; returns when all are done.
 
+        Whoever is done takes the next part, so that a thread that is held up by other programs holds up a part and not a share.
+
         Raises:
-            Exception: what the first part that failed raised.
+            Exception: what a part raised; parts that were not begun by then may be left out.
         """
-        n_parts = min(self.n, n_items)
-        ends = [n_items * i // n_parts for i in range(n_parts + 1)] if n_parts else [0]
-        pending = []
-        if self._others is not None:
-            pending = [self._others.submit(work, ends[i], ends[i + 1]) for i in range(1, n_parts)]
+        n_parts = min(n_items, self.n if n_items < _ITEMS_A_PART * self.n else _PARTS_A_THREAD * self.n)
+        numbers = iter(range(n_parts))  # its next() is one step under Python's lock
+
+        def take_parts() -> None:
+            for i in numbers:
+                work(n_items * i // n_parts, n_items * (i + 1) // n_parts)
+
+        others = (
+            [] if self._others is None else [self._others.submit(take_parts) for _ in range(min(self.n, n_parts) - 1)]
+        )
         try:
-            if n_parts:
-                work(ends[0], ends[1])
+            take_parts()
         finally:
-            failures = [part.exception() for part in pending]
+            failures = [other.exception() for other in others]
         for failure in failures:
             if failure is not None:
                 raise failure

@@ -76,11 +76,12 @@ def make_boxes(model: Model, space: Space, ensemble: Ensemble) -> TreeBoxes:
     right = np.where(is_swapped, nodes.left, nodes.right)
     variants = _variant_inputs(model, space, nodes.dtype)
     ends = np.append(nodes.roots[1:], len(nodes.feature))
+    feature, limit = np.ascontiguousarray(nodes.feature), np.ascontiguousarray(nodes.limit)  # as the loop is compiled for
     leaves = (ensemble.values, ensemble.below, ensemble.above, ensemble.merges)
     capacity = 2 * len(nodes.feature) + 1024
     while True:
         made = box_tree_kernels.specialise(
-            nodes.roots, ends, (nodes.feature, nodes.limit, left, right, owner), (starts, pieces), space.n_digits,
+            nodes.roots, ends, (feature, limit, left, right, owner), (starts, pieces), space.n_digits,
             variants, leaves, capacity,
         )  # fmt: skip
         if len(made[0]):

@@ -190,10 +190,11 @@ def _warm_up(loops: Loops) -> None:
     """Compile what runs of this kind need."""
     from fairness_engine import kernels, plausibility_kernels
     from fairness_engine.certification import warm
+    from fairness_engine.models import tree_kernels
     from fairness_engine.search import registry
 
-    kernels.warm_up()
-    plausibility_kernels.warm_up()
+    for module in (kernels, plausibility_kernels, tree_kernels):
+        module.warm_up()
     if loops is Loops.CERTIFICATIONS:
         warm.warm_up()
     else:

@@ -5,6 +5,7 @@ The judge is enumeration by the model's own decisions; the loop that splits boxe
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.space import Space, Weights, make_space
 from fairness_engine.certification.subject import make_assessor
@@ -27,8 +29,8 @@ from fairness_engine.certification.tree_assessor import TreeAssessor
 from fairness_engine.certification.tree_ensemble import read_ensemble
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError
-from fairness_engine.events import FloatArray
-from fairness_engine.exact import decide_all
+from fairness_engine.events import FloatArray, ResultReady
+from fairness_engine.exact import decide_all, run_exact
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import choose_encoder
 from fairness_engine.models.estimator_binding import bind_estimator
@@ -380,3 +382,32 @@ def test_the_same_box_has_the_same_answer_whatever_is_asked_with_it() -> None:
         assert alone.cut is not None
         assert together.cut is not None
         assert (alone.column[0], alone.cut[0]) == (together.column[b], together.cut[b])
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    schema = small_schema()
+    model = fitted(ESTIMATORS["extra trees"](9), schema, 9)
+    space = space_of(model, schema, "sex")
+    ends = np.random.default_rng(1).integers(0, space.n_digits, (2, 4000, 4))
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    assessor, parts = TreeAssessor(model, space), [slice(begin, begin + 500) for begin in range(0, 4000, 500)]
+    expected = assessor.assess(low, high)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda part: assessor.assess(low[part], high[part]), parts))
+    assert (np.concatenate([f.certified for f in found]) == expected.certified).all()
+    assert (np.concatenate([f.falsified for f in found]) == expected.falsified).all()
+    assert (np.concatenate([f.column for f in found]) == expected.column).all()
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "boosting"])
+def test_a_whole_certification_is_the_exact_count(name: str) -> None:
+    schema = small_schema()
+    model = fitted(ESTIMATORS[name](1), schema, 1)
+    domain = space_of(model, schema, "wage").domain
+    rows = domain.sample(50, np.random.default_rng(0))
+    results = [e for e in run_certification(model, domain, rows, CertifySettings(), 0) if isinstance(e, ResultReady)]
+    counts = [e for e in run_exact(model, domain) if isinstance(e, ResultReady)]
+    proved = next(e.content for e in results if e.name == "certification")
+    assert proved["falsified"] == pytest.approx(counts[0].content["share"])
+    assert proved["certified"] + proved["falsified"] == pytest.approx(1)
+    assert proved["estimate"] is None

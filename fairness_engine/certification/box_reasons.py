@@ -57,7 +57,7 @@ def reasons_of(box: BoxDetails, context: Context) -> tuple[str, ...]:
 def _evaluated(box: BoxDetails) -> str:
     if box.n_drawn == 1:
         return "It is one individual, who was evaluated: " + (
-            "discriminated against." if box.n_unfair else "treated fairly."
+            "discriminated against." if box.n_unfair else "decided alike whatever the protected values."
         )
     unfair = {0: "nobody is", 1: "one is", box.n_drawn: "all are"}.get(box.n_unfair, f"{box.n_unfair} are")
     return f"Its {box.n_drawn} individuals were evaluated one by one: {unfair} discriminated against."

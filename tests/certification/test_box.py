@@ -263,7 +263,7 @@ def test_reasons_of_decided_boxes_in_words() -> None:
     assert "one is discriminated" in words(replace(small, n_unfair=1))
     assert "nobody is discriminated" in words(replace(small, n_unfair=0))
     assert "all are discriminated" in words(replace(small, n_unfair=24))
-    assert "one individual, who was evaluated: treated fairly" in words(replace(small, n_drawn=1, n_unfair=0))
+    assert "one individual, who was evaluated: decided alike" in words(replace(small, n_drawn=1, n_unfair=0))
 
 
 def test_scores_in_words_are_told_from_the_threshold() -> None:

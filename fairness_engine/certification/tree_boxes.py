@@ -76,7 +76,8 @@ def make_boxes(model: Model, space: Space, ensemble: Ensemble) -> TreeBoxes:
     right = np.where(is_swapped, nodes.left, nodes.right)
     variants = _variant_inputs(model, space, nodes.dtype)
     ends = np.append(nodes.roots[1:], len(nodes.feature))
-    feature, limit = np.ascontiguousarray(nodes.feature), np.ascontiguousarray(nodes.limit)  # as the loop is compiled for
+    # as the loop is compiled for
+    feature, limit = np.ascontiguousarray(nodes.feature), np.ascontiguousarray(nodes.limit)
     leaves = (ensemble.values, ensemble.below, ensemble.above, ensemble.merges)
     capacity = 2 * len(nodes.feature) + 1024
     while True:

@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.certification.words import describe_box
 from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError
-from pages.components import certify_alone, certify_charts, layout, questions, state, steps, theme, wording
+from pages.components import certify_alone, certify_box_charts, layout, questions, state, steps, theme, wording
 from pages.components.certify_tree import ReadTree, shares_in
 from pages.components.certify_words import Shares
 from pages.components.decisions import decisions_of
@@ -108,8 +108,8 @@ def _blame(read: ReadTree, details: BoxDetails) -> None:
     if not any(value > 0 for value in blame.values()):
         return
     key = (read.run_id, tuple(blame.items()), theme.is_dark())
-    figure = kept("box_blame", key, lambda: certify_charts.blame_chart(blame))
-    layout.chart_with_table(figure, certify_charts.blame_table(blame, len(blame)), "box_blame_chart")
+    figure = kept("box_blame", key, lambda: certify_box_charts.blame_chart(blame))
+    layout.chart_with_table(figure, certify_box_charts.blame_table(blame, len(blame)), "box_blame_chart")
 
 
 def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
@@ -129,14 +129,14 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     bounds = scores if chosen == _SCORE else margins
     threshold = 0.0 if chosen == _MARGIN else _threshold(review, run)
     above, below = names.name(1), names.name(0)
-    one, other = ("Right of", "left of") if domain.n_variants <= certify_charts.MAX_BARS else ("Above", "below")
+    one, other = ("Right of", "left of") if domain.n_variants <= certify_box_charts.MAX_BARS else ("Above", "below")
     sides = wording.markdown(f"{one} the line “{above}”, {other} it “{below}”.")
     labels = domain.variant_labels()
     key = (run.id, bounds.tobytes(), threshold, theme.is_dark())
-    figure = kept("box_bounds", key, lambda: certify_charts.bounds_chart(bounds, labels, threshold, str(chosen)))
+    figure = kept("box_bounds", key, lambda: certify_box_charts.bounds_chart(bounds, labels, threshold, str(chosen)))
     layout.chart_with_table(
         figure,
-        certify_charts.bounds_table(bounds, labels, threshold),
+        certify_box_charts.bounds_table(bounds, labels, threshold),
         "box_bounds_chart",
         f"{sides} Solid: decided in the whole box. Dotted: the bounds lie on both sides of the line.",
     )

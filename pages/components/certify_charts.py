@@ -1,4 +1,4 @@
-"""The charts of a certification: the three shares, how they came about, the bounds of one box, what keeps it undecided.
+"""The charts of a certification: the three shares, and what was proved by when.
 
 Each function returns a Plotly figure and has a twin that returns the same numbers as a table. Certified is solid, falsified
 hatched, undecided dotted, each with its symbol: no meaning hangs on colour.
@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 
 PARTS = ((theme.CERTIFIED, "certified"), (theme.UNDECIDED, "undecided"), (theme.DISCRIMINATORY, "falsified"))
 """From left to right, and from below: what is open lies between what is proved, and shrinks from both sides."""
-MAX_BARS = 16
-"""Variants with a bar and a name each; more stand as thin bars side by side."""
 _MAX_POINTS = 400
 _MIN_SECONDS = 0.01
 _TICKS = [0, 20, 40, 60, 80, 100]
-_HARDLY = 0.005
 _WIDE = 0.11
 """Parts narrower than this share have no room for a text inside."""
 
@@ -44,7 +41,7 @@ def shares_chart(rows: Mapping[str, Shares], title: str) -> Figure:
     layout["xaxis"] |= {"range": [0, 100], "fixedrange": True, "tickvals": _TICKS}
     layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
     _legend_on_top(layout)
-    return _figure([_part_bars(rows, *part) for part in PARTS], layout)
+    return figure_of([_part_bars(rows, *part) for part in PARTS], layout)
 
 
 def _legend_on_top(layout: dict[str, Any]) -> None:
@@ -77,7 +74,7 @@ def _part_bars(rows: Mapping[str, Shares], meaning: theme.Meaning, name: str) ->
         "marker": {
             "color": meaning.colour,
             "line": {"color": theme.paper(), "width": 1},
-            "pattern": _pattern(meaning),
+            "pattern": pattern_of(meaning),
         },
     }
 
@@ -87,7 +84,7 @@ def _text_of(shares: Shares, name: str) -> str:
     return {"certified": certified, "falsified": falsified, "undecided": undecided}[name]
 
 
-def _pattern(meaning: theme.Meaning) -> dict[str, Any]:
+def pattern_of(meaning: theme.Meaning) -> dict[str, Any]:
     """The meaning's hatch over its colour, faint enough for a text on it."""
     return {
         "shape": meaning.pattern,
@@ -125,7 +122,7 @@ def anytime_chart(trace: Sequence[Sequence[float]], *, is_log: bool) -> Figure:
     layout["separators"] = ".\u202f"
     _legend_on_top(layout)
     places = {"certified": 1, "undecided": 3, "falsified": 2}
-    return _figure([_area(seconds, 100 * points[:, places[name]], meaning, name) for meaning, name in PARTS], layout)
+    return figure_of([_area(seconds, 100 * points[:, places[name]], meaning, name) for meaning, name in PARTS], layout)
 
 
 def _area(seconds: FloatArray, values: FloatArray, meaning: theme.Meaning, name: str) -> dict[str, Any]:
@@ -138,7 +135,7 @@ def _area(seconds: FloatArray, values: FloatArray, meaning: theme.Meaning, name:
         "y": values.tolist(),
         "line": {"color": meaning.colour, "width": 1.5, "shape": "hv"},
         "fillcolor": theme.tint(meaning, 0.75),
-        "fillpattern": {**_pattern(meaning), "bgcolor": meaning.colour, "fillmode": "replace", "fgopacity": 0.3},
+        "fillpattern": {**pattern_of(meaning), "bgcolor": meaning.colour, "fillmode": "replace", "fgopacity": 0.3},
         "hovertemplate": "%{y:.4g} %<extra>%{fullData.name}</extra>",
     }
 
@@ -188,7 +185,7 @@ def overlay_chart(traces: Mapping[str, Sequence[Sequence[float]]], *, is_log: bo
                 "hovertemplate": "%{y:.4g} %<extra>%{fullData.name}</extra>",
             }
         )
-    return _figure(lines, layout)
+    return figure_of(lines, layout)
 
 
 def overlay_table(traces: Mapping[str, Sequence[Sequence[float]]]) -> pd.DataFrame:
@@ -198,99 +195,8 @@ def overlay_table(traces: Mapping[str, Sequence[Sequence[float]]]) -> pd.DataFra
     return table[["Certification", *[name for name in table.columns if name != "Certification"]]]
 
 
-# --- one box ------------------------------------------------------------------------------------
-
-
-def bounds_chart(bounds: FloatArray, labels: Sequence[str], threshold: float, axis: str) -> Figure:
-    """A bar from the lower to the upper bound of every protected value, against the threshold.
-
-    Args:
-        bounds: ``(n_variants, 2)``.
-        labels: of the variants.
-        threshold: where the decision changes.
-        axis: what is bounded, in words.
-    """
-    is_flat = len(labels) <= MAX_BARS
-    height = 132 + 30 * len(labels) if is_flat else 360
-    layout = theme.chart_layout("Bounds for every protected value", *((axis, "") if is_flat else ("", axis)), height)
-    layout |= {"showlegend": False, "bargap": 0.35, "hovermode": "closest"}
-    named, measured = ("yaxis", "xaxis") if is_flat else ("xaxis", "yaxis")
-    layout[named] |= {"type": "category", "showgrid": False, **({"autorange": "reversed"} if is_flat else {})}
-    layout[measured] |= {"zeroline": False}
-    line = {"color": theme.ink(), "width": 2, "dash": "dash"}
-    place = {"x0": threshold, "x1": threshold, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
-    if not is_flat:
-        place = {"y0": threshold, "y1": threshold, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
-    layout["shapes"] = [{"type": "line", "line": line, **place}]
-    return _figure([_bound_bars(bounds, labels, threshold, is_flat=is_flat)], layout)
-
-
-def _bound_bars(bounds: FloatArray, labels: Sequence[str], threshold: float, *, is_flat: bool) -> dict[str, Any]:
-    sides = [side_of(low, high, threshold) for low, high in bounds.tolist()]
-    widths, names = (bounds[:, 1] - bounds[:, 0]).tolist(), [shortened(label) for label in labels]
-    measured = {"x": widths, "y": names, "orientation": "h"} if is_flat else {"x": names, "y": widths}
-    return {
-        "type": "bar",
-        **measured,
-        "base": bounds[:, 0].tolist(),
-        "customdata": [[low, high, SIDES[side]] for (low, high), side in zip(bounds.tolist(), sides, strict=True)],
-        "hovertemplate": "%{customdata[0]:.4g} to %{customdata[1]:.4g}<br>%{customdata[2]}<extra>%{label}</extra>",
-        "marker": {
-            "color": [(theme.UNDECIDED if side == 0 else theme.PLAIN).colour for side in sides],
-            "pattern": {
-                **_pattern(theme.UNDECIDED),
-                "shape": [theme.UNDECIDED.pattern if side == 0 else "" for side in sides],
-            },
-        },
-    }
-
-
-SIDES = {1: "always above the threshold", -1: "never above the threshold", 0: "may lie on both sides"}
-
-
-def side_of(low: float, high: float, threshold: float) -> int:
-    """1: always above the threshold; -1: never; 0: bounds on both sides of it."""
-    return 1 if low > threshold else -1 if high <= threshold else 0
-
-
-def bounds_table(bounds: FloatArray, labels: Sequence[str], threshold: float) -> pd.DataFrame:
-    """The bounds as a table, one line a protected value."""
-    sides = [SIDES[side_of(low, high, threshold)] for low, high in bounds.tolist()]
-    return pd.DataFrame(
-        {"Protected value": labels, "At least": bounds[:, 0], "At most": bounds[:, 1], "So it is": sides}
-    )
-
-
-def blame_chart(blame: Mapping[str, float]) -> Figure:
-    """How much each attribute contributes to what keeps a box undecided, in percent, largest first."""
-    table = blame_table(blame)
-    values = table["Part, %"].tolist()
-    layout = theme.chart_layout("What keeps it undecided", "Part, %", "", height=118 + 28 * len(table))
-    layout["yaxis"] |= {"autorange": "reversed", "type": "category", "showgrid": False}
-    layout["xaxis"] |= {"rangemode": "tozero"}
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": values,
-        "y": [shortened(name) for name in table["Attribute"]],
-        "text": [f"{value:.2g} %" for value in values],
-        "textposition": "auto",
-        "insidetextfont": {"color": theme.on_bar()},
-        "marker": {"color": theme.UNDECIDED.colour, "pattern": _pattern(theme.UNDECIDED)},
-        "hovertemplate": "%{y}: %{x:.3g} %<extra></extra>",
-    }
-    return _figure([bars], layout)
-
-
-def blame_table(blame: Mapping[str, float], most: int = 8) -> pd.DataFrame:
-    """The attributes that contribute, largest first, in percent of the whole; hardly any part is left out."""
-    total = sum(blame.values()) or 1.0
-    parts = [(name, value) for name, value in blame.items() if value > _HARDLY * total]
-    ordered = sorted(parts, key=lambda item: -item[1])[:most]
-    return pd.DataFrame({"Attribute": [n for n, _ in ordered], "Part, %": [100 * v / total for _, v in ordered]})
-
-
-def _figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
+def figure_of(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
+    """A figure of plain dictionaries."""
     from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
 
     return Figure(data=traces, layout=layout)

@@ -22,6 +22,7 @@ from fairness_engine.runs.store import RunStore
 from pages.components import (
     certify_alone,
     certify_bar,
+    certify_box_charts,
     certify_boxes,
     certify_charts,
     certify_compare,
@@ -349,21 +350,21 @@ def test_the_curve_begins_with_nothing_proved_and_keeps_its_end() -> None:
 def test_bounds_say_on_which_side_every_value_lies() -> None:
     bounds = np.array([[0.5, 2.0], [-3.0, -1.0], [-1.0, 0.25], [-1.0, 0.0]])
     labels = ["Female", "Male", "Other", "None"]
-    table = certify_charts.bounds_table(bounds, labels, 0.0)
+    table = certify_box_charts.bounds_table(bounds, labels, 0.0)
     assert table["So it is"].tolist() == [
         "always above the threshold",
         "never above the threshold",
         "may lie on both sides",
         "never above the threshold",
     ]
-    (bars,) = certify_charts.bounds_chart(bounds, labels, 0.0, "Margin").data
+    (bars,) = certify_box_charts.bounds_chart(bounds, labels, 0.0, "Margin").data
     assert list(bars.base) == bounds[:, 0].tolist()
     assert list(bars.marker.pattern.shape) == ["", "", ".", ""]
-    many = certify_charts.bounds_chart(np.tile(bounds, (20, 1)), [str(i) for i in range(80)], 0.0, "Margin")
+    many = certify_box_charts.bounds_chart(np.tile(bounds, (20, 1)), [str(i) for i in range(80)], 0.0, "Margin")
     assert many.data[0].orientation is None, "many values stand side by side"
 
 
 def test_blame_is_largest_first_and_makes_the_whole() -> None:
-    table = certify_charts.blame_table({"age": 1.0, "job": 3.0, "sex": 0.0})
+    table = certify_box_charts.blame_table({"age": 1.0, "job": 3.0, "sex": 0.0})
     assert table["Attribute"].tolist() == ["job", "age"]
     assert table["Part, %"].tolist() == [75, 25]

@@ -54,8 +54,12 @@ class NetworkAssessor:
         s, forms = make_scratch(flat), np.empty((3, len(flat.first)))
         coefficients, thresholds = np.zeros((n, 3, len(flat.first))), np.empty((n, 4))
         bounds, blame, n_unstable = np.empty((n, flat.shifts.shape[0], 2)), np.empty((n, d)), np.empty(n, np.int64)
-        for b in range(n):
-            n_columns, n_unstable[b], _ = bound_box(low[b], high[b], flat, s)
+        for b in range(len(low)):
+            n_columns, _, _ = bound_box(low[b], high[b], flat, s)
+            n_unstable[b] = sum(
+                int(((s.least[layer, :n] < 0) & (s.most[layer, :n] > 0)).sum())
+                for layer, n in enumerate(flat.widths[:-1])
+            )
             find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds[b])
             bounds[b], blame[b] = s.bounds, s.blame
             places = [(int(s.columns[c]), forms[:, s.begins[c] : s.begins[c + 1]]) for c in range(n_columns)]

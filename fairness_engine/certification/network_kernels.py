@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from fairness_engine.certification.room_kernels import FAST, SLACK, flatten, make_scratch, small_network
+from fairness_engine.certification.room_kernels import FAST, MAX_ERRORS, SLACK, flatten, make_scratch, small_network
 from fairness_engine.certification.side_kernels import advance_sides, begin_sides, choose_below, tighten
 
 _WIDE = 1 << 12
@@ -32,12 +32,11 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
     is_blind = last == 0 and not flat.is_touched[0]
     for layer in range(last):
         n, n_next = flat.widths[layer], flat.widths[layer + 1]
-        before = n_errors
-        _reach(n_columns, before, n, layer, s)
+        _reach(n_columns, n_errors, n, layer, s)
         if layer > 0:
             tighten(n_columns, n, layer, s)
         _join(n, layer, s)
-        n_live, n_errors = _relax(n, before, layer, flat.slopes[layer], s)
+        n_live, before, n_errors = _relax(n, n_errors, layer, flat.slopes[layer], s)
         if layer == 0:
             is_blind = not flat.is_touched[s.live[:n_live]].any()
         weights = flat.weights[at : at + n * n_next].reshape(n, n_next)
@@ -45,7 +44,7 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
         if n_next == 1:
             _sum_up(n, n_rows, before, layer, weights[:, 0], s)
         else:
-            _advance(n, n_rows, before, n_live, n_next, layer, weights, s)
+            _advance(n_rows, before, n_live, n_next, layer, weights, s)
             if layer == 0:
                 begin_sides(n, n_rows, s)
             choose_below(n, layer, flat.slopes[layer], s)
@@ -150,16 +149,17 @@ def _reach(n_columns, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
                 most = max(most, abs(rows[a, j]))
             radius[j] += most
     for v in range(len(s.limits)):
-        low, high, constants = s.low[layer, v], s.high[layer, v], s.constants[layer, v]
+        low, high, constants, spread = s.low[layer, v], s.high[layer, v], s.constants[layer, v], s.spread[v]
         for j in range(n):
-            high[j] = radius[j] + SLACK * s.magnitude[j]
+            spread[j] = SLACK * s.magnitude[j]
         for e in range(n_errors):
             limit, line = s.limits[v, e], s.errors[e]
             if limit > 0.0:
                 for j in range(n):
-                    high[j] += limit * abs(line[j])
+                    spread[j] += limit * abs(line[j])
         for j in range(n):
-            low[j], high[j] = constants[j] - high[j], constants[j] + high[j]
+            wide = radius[j] + spread[j]
+            low[j], high[j] = constants[j] - wide, constants[j] + wide
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -179,14 +179,19 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
     """``relu(z) = rising * z + shift_v + e``, ``|e| <= limit_v``: fills ``rising``, ``passed``, ``live``, and the new errors.
 
     Returns:
-        How many neurons are not inactive, and how many errors there are now.
+        How many neurons are not inactive, how many errors go on as they came, and how many there are now.
     """
-    k, n_live, before = len(s.limits), 0, n_errors
+    k, n_live, n_crossing = len(s.limits), 0, 0
+    for j in range(n):
+        n_crossing += s.least[layer, j] < 0.0 < s.most[layer, j]
+    is_folded = n_errors > 0 and n_errors + n_crossing > MAX_ERRORS
+    before = n_errors = 0 if is_folded else n_errors
     for j in range(n):
         least, most = s.least[layer, j], s.most[layer, j]
         s.rising[j] = 1.0 if least >= 0.0 else slope
         if least < 0.0 < most:
             s.rising[j] = (most - slope * least) / (most - least)
+        if least < 0.0 < most or (is_folded and s.rising[j] != 0.0):
             s.owner[n_errors], s.layer[n_errors] = j, layer
             n_errors += 1
         if s.rising[j] != 0.0:
@@ -200,10 +205,11 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
             passed[j] = s.rising[j] * constants[j]
         for e in range(before, n_errors):
             j = s.owner[e]
-            shift, s.limits[v, e] = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope)
+            shift, limit = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope)
+            s.limits[v, e] = limit + (s.rising[j] * s.spread[v, j] if is_folded else 0.0)
             passed[j] += shift
             s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.limits[v, e])
-    return n_live, n_errors
+    return n_live, before, n_errors
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -242,7 +248,7 @@ def _dot(left, right, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _advance(n, n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: ignore[no-untyped-def]
+def _advance(n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of many next sums: one product, inactive neurons left out."""
     k, live = len(s.limits), s.live
     n_lines = n_rows + n_errors + k
@@ -314,46 +320,51 @@ def _begin_layer(n, n_columns, before, n_errors, n_next, layer, weights, biases,
                 sizes[j] += size * abs(line[j])
     for j in range(n_next):
         s.magnitude[j] = sizes[j]
+    _centre_tables(n_columns, n_next, layer, s)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _centre_tables(n_columns, n, layer, s):  # type: ignore[no-untyped-def]
+    middles = s.spare
     for c in range(n_columns):
         if s.begins[c + 1] - s.begins[c] > 1:
-            for j in range(n_next):
-                sizes[j] = 0.0
-            _centre(s.begins[c], s.begins[c + 1], n_next, s.rows[layer], sizes)
+            for j in range(n):
+                middles[j] = 0.0
+            _centre(s.begins[c], s.begins[c + 1], n, s.rows[layer], middles)
             for v in range(len(s.limits)):
-                for j in range(n_next):
-                    s.constants[layer, v, j] += sizes[j]
+                for j in range(n):
+                    s.constants[layer, v, j] += middles[j]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _finish(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
-    """Bounds of the output, and what each column adds to the gap between its sides.
-
-    That is the gap of every unstable neuron, in proportion to what moves the neuron; where none is unstable, what moves the output.
-    """
+    """Bounds of the output, and the blame."""
     for e in range(n_errors):
         s.product[e] = abs(s.errors[e, 0])
     radius = 0.0
     for c in range(n_columns):
-        i = s.columns[c]
         radius += _largest(s.rows[last], s.begins[c], s.begins[c + 1])
     s.radii[last, 0] = radius
     for v in range(len(s.limits)):
         wide = radius + SLACK * s.magnitude[0] + _dot(s.limits[v], s.product, n_errors)
         s.bounds[v, 0], s.bounds[v, 1] = s.constants[last, v, 0] - wide, s.constants[last, v, 0] + wide
+    _blame(n_columns, n_errors, last, s)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _blame(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
+    """What each column adds to the gap between the sides of the output.
+
+    That is the gap of every unstable neuron, in proportion to what moves the neuron; where none is unstable, what moves the output.
+    """
     for i in range(len(s.blame)):
         s.blame[i] = 0.0
     e = 0
     for layer in range(last):
-        n_owned = 0
+        begin = e
         while e < n_errors and s.layer[e] == layer:
-            j, size = s.owner[e], 0.0
-            for v in range(len(s.limits)):
-                size = max(size, s.limits[v, e])
-            if s.radii[layer, j] > 0.0:
-                s.live[n_owned] = j
-                s.left[n_owned] = size * s.product[e] / s.radii[layer, j]
-                n_owned += 1
             e += 1
+        n_owned = _weigh_neurons(begin, e, layer, s)
         for c in range(n_columns):
             total = 0.0
             for q in range(n_owned):
@@ -365,6 +376,21 @@ def _finish(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
     if n_errors == 0:
         for c in range(n_columns):
             s.blame[s.columns[c]] = _largest(s.rows[last], s.begins[c], s.begins[c + 1])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _weigh_neurons(begin, end, layer, s):  # type: ignore[no-untyped-def]
+    """Gap for what moves a neuron, of the neurons of some errors; fills ``live`` and ``left``, returns how many there are."""
+    n_owned = 0
+    for e in range(begin, end):
+        j, size = s.owner[e], 0.0
+        for v in range(len(s.limits)):
+            size = max(size, s.limits[v, e])
+        if s.radii[layer, j] > 0.0:
+            s.live[n_owned] = j
+            s.left[n_owned] = size * s.product[e] / s.radii[layer, j]
+            n_owned += 1
+    return n_owned
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

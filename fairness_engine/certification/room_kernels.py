@@ -17,6 +17,8 @@ FAST = {"reassoc", "contract"}
 """Sums may be reordered and fused: the slack covers it."""
 _WIDE = 1 << 12
 """Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
+MAX_ERRORS = 1024
+"""Errors that are carried on by themselves; where there would be more, each neuron takes what has come to it as one error of its own."""
 
 
 class Flat(NamedTuple):
@@ -55,6 +57,7 @@ class Scratch(NamedTuple):
     rising: FloatArray  # (n,) slope of what a neuron passes on
     below: FloatArray  # (n,) slope of the line below it
     passed: FloatArray  # (K, n) its constants
+    spread: FloatArray  # (K, n) how far the sums go from their constants by the errors alone
     magnitude: FloatArray  # (n,) what rounding is relative to
     live: IntArray  # (n,) neurons that are not inactive
     owner: IntArray  # (n_errors,) neuron of each error
@@ -91,7 +94,8 @@ def flatten(network: ReluNetwork) -> Flat:
 def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the types
     """Room for one box of a network."""
     d, k, n_rows, n_layers = len(flat.reach), len(flat.shifts), len(flat.first), len(flat.widths)
-    n, n_errors = flat.widths.max(), flat.widths[:-1].sum()
+    n = flat.widths.max()
+    n_errors = min(flat.widths[:-1].sum(), MAX_ERRORS + n)
     return Scratch(
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),
@@ -109,6 +113,7 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
         np.empty(n),
         np.empty(n),
         np.empty(n),
+        np.empty((k, n)),
         np.empty((k, n)),
         np.empty(n),
         np.empty(n, np.int64),

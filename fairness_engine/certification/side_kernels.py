@@ -123,8 +123,7 @@ def advance_sides(n, n_rows, n_next, layer, slope, weights, ups, downs, biases, 
     for i in range(n_lines * n_next):
         total[i] = lower[i] = upper[i] = 0.0
     for j in range(n):
-        rising, below = s.rising[j], s.below[j]
-        if rising == 0.0:
+        if s.rising[j] == 0.0:
             continue
         is_crossing = s.least[layer, j] < 0.0 < s.most[layer, j]
         is_settled = layer == 0 and not is_crossing
@@ -134,15 +133,7 @@ def advance_sides(n, n_rows, n_next, layer, slope, weights, ups, downs, biases, 
             downs[j * n_next : (j + 1) * n_next],
         )
         for i in range(n_lines):
-            if i < n_rows:
-                above, under = rising * s.side_rows[1, i, j], below * s.side_rows[0, i, j]
-            else:
-                v = i - n_rows
-                above, under = rising * s.side_constants[1, v, j], below * s.side_constants[0, v, j]
-                if is_crossing:
-                    low, high = s.low[layer, v, j], s.high[layer, v, j]
-                    above += _left_over(low, high, rising, slope, True)
-                    under += _left_over(low, high, below, slope, False)
+            above, under = _line(i, n_rows, j, layer, slope, is_crossing, s)
             out = total[i * n_next : (i + 1) * n_next]
             for t in range(n_next):
                 out[t] += above * line[t]
@@ -162,6 +153,21 @@ def advance_sides(n, n_rows, n_next, layer, slope, weights, ups, downs, biases, 
                     one + biases[t],
                     two + biases[t],
                 )
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _line(i, n_rows, j, layer, slope, is_crossing, s):  # type: ignore[no-untyped-def]
+    """What the lines above and below neuron ``j`` pass on of one row, or (from ``n_rows`` on) of one variant's constant."""
+    rising, below = s.rising[j], s.below[j]
+    if i < n_rows:
+        return rising * s.side_rows[1, i, j], below * s.side_rows[0, i, j]
+    v = i - n_rows
+    above, under = rising * s.side_constants[1, v, j], below * s.side_constants[0, v, j]
+    if is_crossing:
+        low, high = s.low[layer, v, j], s.high[layer, v, j]
+        above += _left_over(low, high, rising, slope, True)
+        under += _left_over(low, high, below, slope, False)
+    return above, under
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

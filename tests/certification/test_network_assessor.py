@@ -11,6 +11,7 @@ from certification.networks import Shape, everybody, margins, random_boxes, rand
 from certification.plain_assessor import PlainAssessor
 from fairness_engine.certification.assessor import Certificates
 from fairness_engine.certification.network_assessor import NetworkAssessor
+from fairness_engine.certification.room_kernels import MAX_ERRORS
 from fairness_engine.certification.settings import Mode
 
 SHAPES = {
@@ -81,6 +82,19 @@ def test_nothing_is_claimed_that_is_not_so(name: str, mode: Mode) -> None:
             assert (certificates.bounds[b, :, 1] >= sums.max(axis=(0, 1))).all()
             n_decided += found.certified[b] + found.falsified[b]
     assert n_decided > 0
+
+
+def test_wide_networks_fold_their_errors_and_stay_sound() -> None:
+    shape = Shape(digits=(6, 5), widths=(900, 900, 40), blend=0.1)
+    rng = np.random.default_rng(0)
+    assessor = NetworkAssessor(random_network(shape, rng), space_of(shape.digits), Mode.COUNTING)
+    low, high = random_boxes(shape.digits, 6, rng)
+    certificates = assessor.explain(low, high)
+    assert certificates.n_unstable[0] > MAX_ERRORS
+    for b in range(6):
+        sums = margins(assessor.network, everybody(low[b], high[b]))
+        assert (certificates.bounds[b, :, 0] <= sums.min(axis=0)).all()
+        assert (certificates.bounds[b, :, 1] >= sums.max(axis=0)).all()
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -44,7 +44,7 @@ class Certified:
     Args:
         review: of a network with a planted rule, sex protected.
         counting, classic: two certifications of it.
-        blind: of another review, whose model does not take the protected attribute.
+        blind: of another review, whose model makes nothing of the protected attributes.
         refused: of another review, whose model cannot be certified.
     """
 

@@ -111,7 +111,8 @@ def test_two_certifications_side_by_side(
 ) -> None:
     store = RunStore(app_server.workspace)
     runs = [run for run in store.runs(review.id) if not run.config.scope.limits]
-    whole = next(run for run in runs if run.config.settings["mode"] == "counting")
+    whole = next((run for run in runs if run.config.settings["mode"] == "counting"), None)
+    whole = whole or certify_cases.run_of(store, review)
     other = next((run for run in runs if run.config.settings["mode"] == "classic"), None)
     other = other or certify_cases.run_of(store, review, mode="classic", max_depth=8)
     app = open_page(app_server, theme=theme)

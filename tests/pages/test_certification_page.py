@@ -182,13 +182,13 @@ def test_without_a_run_in_the_address_the_newest_is_shown(open_app: OpenApp, cer
     assert listed[" "].tolist() == ["◆ shown", ""]
 
 
-def test_a_model_that_does_not_take_the_attribute_is_certified_by_construction(
-    open_app: OpenApp, certified: Certified
-) -> None:
+def test_a_model_that_ignores_the_attribute_is_proved_for_everybody(open_app: OpenApp, certified: Certified) -> None:
     app = open_app(CERTIFY, run=certified.blind.id)
     assert said.errors_of(app) == []
-    assert "by construction: the model does not take" in headline_of(app)
+    assert "get the same decision whatever their sex and race" in headline_of(app)
+    assert ">All " in headline_of(app)
     assert "Open" not in headline_of(app)
+    assert "The boxes behind it" not in [element.value for element in app.subheader]
 
 
 def test_a_refused_run_says_why_and_what_to_do(open_app: OpenApp, certified: Certified) -> None:

@@ -13,7 +13,7 @@ from fairness_engine.certification.network_layers import why_not
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
 from fairness_engine.certification.tree_assessor import TreeAssessor
-from fairness_engine.certification.tree_ensemble import is_tree_model
+from fairness_engine.certification.tree_families import is_tree_model
 from fairness_engine.domain import Domain
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.composite import Rearranged, Transformed

@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.certification.tree_families import ClassSums, read_sums
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.composite import Rearranged, SoftVote, Transformed
-from fairness_engine.models.model import Model, Output, Predictor
-from fairness_engine.models.sklearn_model import EstimatorPredictor
+from fairness_engine.models.composite import Rearranged, Transformed
+from fairness_engine.models.model import Model, Output
 from fairness_engine.models.ties import positive_score, settle
-from fairness_engine.models.trees import BoostedTrees, Forest, TreeNodes
+from fairness_engine.models.trees import TreeNodes
 
 _SLACK = 1e-9
 """Share of the largest sum by which rounding, in any order of adding, is safely exceeded."""
 _GUARD = 16
 """Rounding steps of a score around the threshold that decide nothing."""
 _MAX_NUMBERS = 200_000_000
-_HISTOGRAM = "HistGradientBoostingClassifier"
 
 Score = Callable[[FloatArray], FloatArray]
 
@@ -66,30 +65,6 @@ class Ensemble:
         return int(bool((self.below == self.above).all()))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Sums a class, or the one of class 1, before they are compared."""
-
-    nodes: TreeNodes
-    values: FloatArray  # (n_nodes, n_classes), or (n_nodes, 1)
-    start: FloatArray
-    divisor: float  # the sums are divided by it
-    is_share: bool  # class shares, not sums before a link function
-    n_classes: int
-
-
-def is_tree_model(model: Model) -> bool:
-    """Whether a model is made of trees, be they such that proofs are made for them or not."""
-    predictor = model.predictor.inner if isinstance(model.predictor, Rearranged) else model.predictor
-    return _is_made_of_trees(predictor.final if isinstance(predictor, Transformed) else predictor)
-
-
-def _is_made_of_trees(predictor: Predictor) -> bool:
-    if isinstance(predictor, SoftVote):
-        return all(isinstance(member, Forest) for member in predictor.members)
-    return isinstance(predictor, Forest | BoostedTrees) or _is_histogram(predictor)
-
-
 def read_ensemble(model: Model) -> Ensemble:
     """The sums of a model of trees.
 
@@ -104,7 +79,7 @@ def read_ensemble(model: Model) -> Ensemble:
             "This model cannot be certified: the steps before its trees must turn each column into inputs of its own, but an input "
             "here depends on several columns. Train it without the step that mixes columns, or estimate the share instead."
         )
-    sums = _read_sums(predictor)
+    sums = read_sums(predictor)
     if predictor.n_scores > 1:
         return _several_classes(sums, list(range(sums.n_classes)) if order is None else order, predictor.kind)
     return _two_classes(sums, order is not None, model.threshold, predictor.kind)
@@ -113,7 +88,7 @@ def read_ensemble(model: Model) -> Ensemble:
 # --- two classes --------------------------------------------------------------------------------
 
 
-def _two_classes(sums: _Sums, is_mirrored: bool, threshold: float, kind: str) -> Ensemble:
+def _two_classes(sums: ClassSums, is_mirrored: bool, threshold: float, kind: str) -> Ensemble:
     def scores_of(shares: FloatArray) -> FloatArray:
         return _mirrored(settle(shares))[:, 0] if is_mirrored else settle(shares)[:, 0]
 
@@ -167,7 +142,7 @@ class _Given:
         return np.asarray(inputs) - threshold
 
 
-def _is_pure(sums: _Sums) -> bool:
+def _is_pure(sums: ClassSums) -> bool:
     """Every leaf is one class: sums are numbers of votes, which rounding leaves alone."""
     leaves = sums.values[_leaves(sums.nodes)]
     is_whole = ((leaves == 0) | (leaves == 1)).all() and (leaves.sum(axis=1) == 1).all()
@@ -204,7 +179,7 @@ def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
 # --- several classes ----------------------------------------------------------------------------
 
 
-def _several_classes(sums: _Sums, order: list[int], kind: str) -> Ensemble:
+def _several_classes(sums: ClassSums, order: list[int], kind: str) -> Ensemble:
     pairs = np.array(list(itertools.combinations(range(sums.n_classes), 2)))
     n_numbers = len(pairs) * len(sums.values)
     if n_numbers > _MAX_NUMBERS:
@@ -225,78 +200,6 @@ def _several_classes(sums: _Sums, order: list[int], kind: str) -> Ensemble:
         size = (_largest(sums.nodes, sums.values) / sums.divisor + np.abs(sums.start)).sum()
         limit, slack = np.zeros(len(pairs)), np.full(len(pairs), _SLACK * (1 + size))
     return Ensemble(sums.nodes, values, start, limit - slack, limit + slack, first, second, sums.n_classes, None, kind)
-
-
-# --- families -----------------------------------------------------------------------------------
-
-
-def _read_sums(predictor: Predictor) -> _Sums:
-    if isinstance(predictor, Forest):
-        nodes = predictor.sums.nodes
-        n_classes = nodes.values.shape[1]
-        return _Sums(nodes, nodes.values, np.zeros(n_classes), float(predictor.n_trees), True, n_classes)
-    if isinstance(predictor, BoostedTrees):
-        nodes = predictor.sums.nodes
-        return _Sums(nodes, nodes.values, predictor.start[0], 1.0, False, max(2, predictor.n_scores))
-    if isinstance(predictor, SoftVote):
-        return _read_vote(predictor)
-    assert isinstance(predictor, EstimatorPredictor)
-    return _read_histogram(predictor)
-
-
-def _read_vote(vote: SoftVote) -> _Sums:
-    members = [member for member in vote.members if isinstance(member, Forest)]
-    weights = np.ones(len(members)) if vote.weights is None else np.asarray(vote.weights, dtype=np.float64)
-    parts = [member.sums.nodes for member in members]
-    shares = [p.values * w / m.n_trees for p, w, m in zip(parts, weights / weights.sum(), members, strict=True)]
-    nodes = _joined(parts, np.concatenate(shares))
-    n_classes = nodes.values.shape[1]
-    return _Sums(nodes, nodes.values, np.zeros(n_classes), 1.0, True, n_classes)
-
-
-def _joined(parts: list[TreeNodes], values: FloatArray) -> TreeNodes:
-    offsets = np.cumsum([0, *(len(part.feature) for part in parts[:-1])])
-
-    def moved(name: str) -> IntArray:
-        return np.concatenate([getattr(part, name) + offset for part, offset in zip(parts, offsets, strict=True)])
-
-    feature = np.concatenate([part.feature for part in parts])
-    limit = np.concatenate([part.limit for part in parts])
-    return TreeNodes(moved("roots"), feature, limit, moved("left"), moved("right"), values)
-
-
-def _is_histogram(predictor: Predictor) -> bool:
-    return isinstance(predictor, EstimatorPredictor) and type(predictor.estimator).__name__ == _HISTOGRAM
-
-
-def _read_histogram(predictor: EstimatorPredictor) -> _Sums:
-    """Boosting on histograms, by its nodes; its thresholds are float64."""
-    estimator = predictor.estimator
-    if estimator.is_categorical_ is not None or predictor.method != "predict_proba":
-        raise ModelError(
-            f"This model cannot be certified: {_HISTOGRAM} must take numbers only, but it splits sets of categories. Train it with one-hot "
-            "or ordinal columns, or estimate the share instead."
-        )
-    trees = [(tree.nodes, k) for stage in estimator._predictors for k, tree in enumerate(stage)]
-    sizes = [len(nodes) for nodes, _ in trees]
-    starts = np.cumsum([0, *sizes[:-1]])
-    all_nodes = np.concatenate([nodes for nodes, _ in trees])
-    own, offset = np.arange(len(all_nodes)), np.repeat(starts, sizes)
-    is_leaf = all_nodes["is_leaf"].astype(bool)
-    left, right = (np.where(is_leaf, own, all_nodes[side].astype(np.int64) + offset) for side in ("left", "right"))
-    feature = np.where(is_leaf, 0, all_nodes["feature_idx"]).astype(np.int64)
-    ends = offset + np.repeat(sizes, sizes)
-    is_sound = all(((child > own) & (child < ends))[~is_leaf].all() for child in (left, right))
-    if not is_sound or feature.min() < 0 or feature.max() >= int(predictor.n_inputs or 0):
-        raise ModelError(
-            "A tree of the model points outside itself: the file is damaged and is refused. Save it again."
-        )
-    start = np.asarray(estimator._baseline_prediction, dtype=np.float64).ravel()
-    values = np.zeros((len(own), len(start)))
-    values[own, np.repeat([k for _, k in trees], sizes)] = all_nodes["value"]
-    limit = np.where(is_leaf, np.inf, all_nodes["num_threshold"])
-    nodes = TreeNodes(starts, feature, limit, left, right, values, np.float64)
-    return _Sums(nodes, values, start, 1.0, False, max(2, len(start)))
 
 
 def _leaves(nodes: TreeNodes) -> IntArray:

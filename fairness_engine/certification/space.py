@@ -116,7 +116,8 @@ class Space:
         steps = np.where(self.steps > 0, self.steps, 1.0)
         offsets = (rows[:, self.columns] - self.domain.low[self.columns]) / steps
         nearest = np.where(self.is_cell, np.floor(offsets), np.rint(offsets))
-        digits: IntArray = np.clip(nearest, 0, self.n_digits - 1).astype(np.int64, order="C")  # as compiled loops take them
+        # in the order of memory that compiled loops take
+        digits: IntArray = np.clip(nearest, 0, self.n_digits - 1).astype(np.int64, order="C")
         return digits
 
     def limits(self, low: IntArray, high: IntArray) -> dict[str, tuple[float, float]]:

@@ -15,6 +15,8 @@ from fairness_engine.runs import sandbox
 CHILD_PROGRAM = "fairness_engine.runs.child"
 _MAX_SECONDS = 900.0
 """A machine that does much else takes several times as long."""
+_MAX_OTHERS = 3
+"""Versions beside the present one whose loops stay; each is some ten megabytes."""
 
 
 class Loops(StrEnum):
@@ -69,11 +71,18 @@ def _compile(folder: Path, part: Loops, log: Path | None) -> None:
 
 
 def _forget_others(folder: Path) -> None:
-    """Loops of other versions for the same Python are of no use any more; a model's process has its own copy."""
+    """Keep the loops of the newest versions for the same Python: other copies of this program may use theirs by turns."""
     kind = folder.name.split("-")[0]
-    for other in folder.parent.iterdir():
-        if other != folder and other.name.startswith(f"{kind}-"):
-            shutil.rmtree(other, ignore_errors=True)
+    others = [each for each in folder.parent.iterdir() if each != folder and each.name.startswith(f"{kind}-")]
+    for other in sorted(others, key=_compiled_at, reverse=True)[_MAX_OTHERS:]:
+        shutil.rmtree(other, ignore_errors=True)
+
+
+def _compiled_at(folder: Path) -> float:
+    """When its loops were last compiled, in seconds since 1970; 0 where another program has just deleted it."""
+    with contextlib.suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
 
 
 def copy_compiled(source: Path, target: Path) -> None:

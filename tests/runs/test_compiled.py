@@ -1,7 +1,8 @@
-"""Compiled loops: one place for all workspaces, and only of the version in use."""
+"""Compiled loops: one place for all workspaces, of the version in use and a few before it."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -26,26 +27,27 @@ def test_an_installation_that_cannot_be_written_leaves_them_in_the_workspace(
     assert compiled.compiled_folder(tmp_path).is_relative_to(tmp_path)
 
 
-def test_loops_are_compiled_once_and_those_of_other_versions_go(
+def test_loops_are_compiled_once_and_those_of_the_oldest_versions_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tag = sys.implementation.cache_tag
-    folder = tmp_path / f"{tag}-2"
+    folder = tmp_path / f"{tag}-new"
     monkeypatch.setattr(compiled, "compiled_folder", lambda _: folder)
     monkeypatch.setattr(
         compiled, "CHILD_PROGRAM", "platform"
     )  # a program that ends well: the loops are not the subject
-    old, foreign = tmp_path / f"{tag}-1", tmp_path / "pypy-1"
-    old.mkdir()
-    foreign.mkdir()
+    *others, foreign = (tmp_path / name for name in (f"{tag}-d", f"{tag}-a", f"{tag}-c", f"{tag}-b", "pypy-1"))
+    for age, other in enumerate((*others, foreign)):
+        other.mkdir()
+        os.utime(other, (1e9 - age, 1e9 - age))
     compiled.prepare_compiled(tmp_path, None, Loops.SEARCHES)
     assert (folder / "done-searches").exists()
     assert not (folder / "done-certifications").exists()
-    assert not old.exists()
+    assert [other.exists() for other in others] == [True, True, True, False]
     assert foreign.exists()
-    old.mkdir()
+    others[3].mkdir()
     compiled.prepare_compiled(tmp_path, None, Loops.SEARCHES)
-    assert old.exists()  # nothing was done again
+    assert others[3].exists()  # nothing was done again
 
 
 def test_every_module_of_compiled_loops_is_warmed_up() -> None:

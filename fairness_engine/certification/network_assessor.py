@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
-from fairness_engine.certification.box_kernels import assess_boxes, find_forms
+from fairness_engine.certification.box_kernels import assess_boxes
 from fairness_engine.certification.counting import make_masses
+from fairness_engine.certification.explain_kernels import explain_boxes
 from fairness_engine.certification.network import ReluNetwork
-from fairness_engine.certification.network_kernels import bound_box
-from fairness_engine.certification.room_kernels import flatten, make_scratch
+from fairness_engine.certification.room_kernels import flatten
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.events import IntArray
 
 
 class NetworkAssessor:
@@ -51,32 +51,7 @@ class NetworkAssessor:
         """The form of each box, for digits: coefficients of what varies, thresholds that hold for whole cells."""
         n, d, flat = len(low), low.shape[1], self._flat
         low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
-        s, forms = make_scratch(flat), np.empty((3, len(flat.first)))
         coefficients, thresholds = np.zeros((n, 3, len(flat.first))), np.empty((n, 4))
         bounds, blame, n_unstable = np.empty((n, flat.shifts.shape[0], 2)), np.empty((n, d)), np.empty(n, np.int64)
-        for b in range(len(low)):
-            n_columns, _, _ = bound_box(low[b], high[b], flat, s)
-            n_unstable[b] = sum(
-                int(((s.least[layer, :n] < 0) & (s.most[layer, :n] > 0)).sum())
-                for layer, n in enumerate(flat.widths[:-1])
-            )
-            find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds[b])
-            bounds[b], blame[b] = s.bounds, s.blame
-            places = [(int(s.columns[c]), forms[:, s.begins[c] : s.begins[c + 1]]) for c in range(n_columns)]
-            thresholds[b] += self._spread_out(low[b], high[b], places, coefficients[b])
+        explain_boxes(low, high, flat, coefficients, thresholds, bounds, blame, n_unstable)
         return Certificates(coefficients, flat.starts, thresholds, bounds[:, self.network.variants], blame, n_unstable)
-
-    def _spread_out(
-        self, low: IntArray, high: IntArray, places: list[tuple[int, FloatArray]], coefficients: FloatArray
-    ) -> FloatArray:
-        """Fill the coefficients of one box ``(3, n_places)``; returns how far the thresholds move ``(4,)``."""
-        moved, starts, reach = np.zeros(4), self.network.starts, self.network.reach
-        for i, lines in places:
-            if starts[i + 1] - starts[i] > 1:
-                coefficients[:, starts[i] + low[i] : starts[i] + high[i] + 1] = lines
-                continue
-            steps = lines[:, 0] / ((high[i] - low[i]) / 2 + reach[i])
-            coefficients[:, starts[i]] = steps
-            sides = steps[[0, 1, 2, 2]]
-            moved += sides * (high[i] + low[i]) / 2 + np.abs(sides) * reach[i] * np.array([1, -1, 1, -1])
-        return moved

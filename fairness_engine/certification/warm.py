@@ -13,7 +13,7 @@ KERNELS = (
         "classic_kernels",
         "counting_kernels",
     ),
-    *("linear_kernels", "network_kernels", "partition_kernels", "points_kernels", "refine_kernels"),
+    *("explain_kernels", "linear_kernels", "network_kernels", "partition_kernels", "points_kernels", "refine_kernels"),
 )
 """The modules of compiled loops that are called from outside; each has a ``warm_up`` of its own."""
 

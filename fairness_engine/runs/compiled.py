@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -53,20 +54,29 @@ def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
 
 
 def _compile(folder: Path, part: Loops, log: Path | None) -> None:
+    """Compile; where another program is at it already, wait for what it makes instead of doing the same beside it."""
     folder.mkdir(parents=True, exist_ok=True)
+    done = folder / f"done-{part}"
     command = [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm", part.value]
-    with (log or Path(os.devnull)).open("ab") as errors, contextlib.suppress(subprocess.SubprocessError, OSError):
-        environment = sandbox.child_environment(folder, folder)
+    with (
+        (log or Path(os.devnull)).open("ab") as errors,
+        (folder / f"lock-{part}").open("w") as lock,
+        contextlib.suppress(subprocess.SubprocessError, OSError),
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if done.exists():
+            return
         subprocess.run(  # noqa: S603 - our own program
             command,
-            env=environment,
+            env=sandbox.child_environment(folder, folder),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stderr=errors,
             check=True,
             timeout=_MAX_SECONDS,
+            pass_fds=[lock.fileno()],  # it holds the lock to its own end, whatever becomes of this program
         )
-        (folder / f"done-{part}").touch()
+        done.touch()
         _forget_others(folder)
 
 

@@ -130,7 +130,7 @@ class Worker:
         compiling.start()
         compiling.join(_CANCEL_POLL_SECONDS)
         if compiling.is_alive():
-            self._store.set_phase(self._run.id, "compiling, once a version: a minute or so")
+            self._store.set_phase(self._run.id, "getting ready, once after an installation: a minute or two")
         while compiling.is_alive():
             compiling.join(_CANCEL_POLL_SECONDS)
             if self._is_cancel_wanted(time.monotonic()):

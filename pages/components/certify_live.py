@@ -33,7 +33,7 @@ def draw(run_id: str) -> None:
     results = certify_runs.results_of(store, run)
     shares = certify_runs.shares_of(store, run)
     if shares is None:
-        st.caption("The first shares appear in a moment.")
+        st.caption("The first shares appear as soon as proving begins; the time you gave it starts only then.")
         return
     st.html(certify_bar.bar_html(shares))
     _tiles(run)

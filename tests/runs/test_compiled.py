@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,27 @@ def test_loops_are_compiled_once_and_those_of_the_oldest_versions_go(
     others[3].mkdir()
     compiled.prepare_compiled(tmp_path, None, Loops.SEARCHES)
     assert others[3].exists()  # nothing was done again
+
+
+def test_two_programs_that_need_the_same_loops_compile_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, started = tmp_path / "loops", []
+    monkeypatch.setattr(compiled, "compiled_folder", lambda _: folder)
+
+    def compile_slowly(*_: object, **__: object) -> None:
+        started.append(len(started))
+        time.sleep(0.5)  # so that the other one comes meanwhile
+
+    monkeypatch.setattr(compiled.subprocess, "run", compile_slowly)
+    arguments = (tmp_path, None, Loops.CERTIFICATIONS)
+    programs = [threading.Thread(target=compiled.prepare_compiled, args=arguments) for _ in range(3)]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join(60)
+    assert (folder / "done-certifications").exists()
+    assert started == [0]
 
 
 def test_every_module_of_compiled_loops_is_warmed_up() -> None:

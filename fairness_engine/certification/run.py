@@ -48,6 +48,8 @@ _REPORT_SECONDS = 0.25
 _DRAW_SECONDS, _PAIR_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.4, 0.3, 0.5
 """What drawing undecided individuals, trying people for counterexamples, looking up the data's rows, and explaining boxes for the
 stored tree may each take."""
+_SECONDS_A_PATIENCE, _MAX_PATIENCE = 12.0, 5.0
+"""A run that was ended by the clock after so many seconds takes these times once, after twice as many twice, up to five times."""
 _HURRIED_SECONDS = 0.1
 _PATIENCE = 50.0
 """So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
@@ -168,7 +170,9 @@ def _report(standing: Standing, total: float, seconds: float, n_found: int) -> I
 def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None, end: _End) -> Iterator[Event]:
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled."""
     is_hurried = end.reason is StopReason.CANCELLED
-    patience = 1.0 if end.reason is StopReason.SECONDS else _PATIENCE
+    patience = _PATIENCE
+    if end.reason is StopReason.SECONDS:  # a longer run may think longer about what it left open
+        patience = min(max(1.0, end.seconds / _SECONDS_A_PATIENCE), _MAX_PATIENCE)
     estimate, pairs, n = None, Pairs.empty(asked.domain.n_columns), end.standing.n_boxes
     if not is_hurried:
         yield Progress(n, end.seconds, n, 0, "estimating what is undecided")

@@ -47,10 +47,16 @@ def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
 
     A failure is left to the run, which would compile for itself.
     """
-    folder = compiled_folder(workspace)
+    folder, ready = compiled_folder(workspace), ready_loops(workspace)
     for part in parts:
-        if not (folder / f"done-{part}").exists():
+        if part not in ready:
             _compile(folder, part, log)
+
+
+def ready_loops(workspace: Path) -> frozenset[Loops]:
+    """Which loops of this version need no compiling any more."""
+    folder = compiled_folder(workspace)
+    return frozenset(part for part in Loops if (folder / f"done-{part}").exists())
 
 
 def _compile(folder: Path, part: Loops, log: Path | None) -> None:

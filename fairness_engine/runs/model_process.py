@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from fairness_engine.errors import ProcessError
 from fairness_engine.runs import sandbox
-from fairness_engine.runs.compiled import CHILD_PROGRAM, compiled_folder, copy_compiled
+from fairness_engine.runs.compiled import CHILD_PROGRAM, compiled_folder, copy_compiled, ready_loops
 from fairness_engine.runs.protocol import MAX_LINE_BYTES, raise_failure, read_object
 
 PROGRAM = CHILD_PROGRAM
@@ -63,6 +63,7 @@ class ModelProcess:
         self._searched = 0
         self._last_id = 0
         numba_cache = self._scratch / "numba"
+        self.loops = ready_loops(workspace)
         copy_compiled(compiled_folder(workspace), numba_cache)
         command = [sys.executable, "-P", "-m", PROGRAM, "--scratch", str(self._scratch)]
         command += [text for path in readable for text in ("--readable", str(path))]

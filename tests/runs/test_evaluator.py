@@ -23,6 +23,7 @@ from fairness_engine.events import Pairs, pack_array
 from fairness_engine.runs.alive import birth
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.runs.model_process import ModelProcess
 from fairness_engine.runs.questions import _read_decisions, _read_scores
 from fairness_engine.runs.sandbox import PROTECTIONS
 from fairness_engine.runs.store import FileRole, RunStore
@@ -253,6 +254,27 @@ def test_a_box_is_told_from_the_models_process(evaluator: Evaluator, config: Run
     with pytest.raises(SettingError, match="inside the space"):
         evaluator.box(*key, CertifySettings(), low, high + 1)
     assert evaluator.n_open == 1
+
+
+def test_a_box_is_asked_of_a_process_that_has_the_compiled_loops(evaluator: Evaluator, config: RunConfig) -> None:
+    space = census_space(config)
+    asked = (config.data_id, config.model_id, config.schema, config.scope, CertifySettings())
+
+    def process() -> ModelProcess:
+        (opened,) = evaluator._opened.values()
+        assert opened.process is not None
+        return opened.process
+
+    ask(evaluator, config)
+    first = process()
+    first.loops = frozenset()  # as if it had been started before they were compiled
+    ask(evaluator, config)
+    assert process() is first, "scores need none of them"
+    evaluator.box(*asked, np.zeros_like(space.n_digits), space.n_digits - 1)
+    second = process()
+    assert second is not first
+    evaluator.box(*asked, np.zeros_like(space.n_digits), space.n_digits - 1)
+    assert process() is second
 
 
 def test_whether_a_model_can_be_certified(evaluator: Evaluator, config: RunConfig, store: RunStore) -> None:

@@ -68,10 +68,7 @@ def find_forms(n_columns, low, high, flat, s, forms, thresholds):  # type: ignor
         threshold = -np.inf
         for v in range(k):
             threshold = max(threshold, side * -constants[v] + slack)
-            if place == 0:
-                s.bounds[v, 0] = max(s.bounds[v, 0], constants[v] + begin - slack)
-            else:
-                s.bounds[v, 1] = min(s.bounds[v, 1], constants[v] + end + slack)
+        _narrow(place, side, slack + (-begin if place == 0 else end), constants, s)
         if (threshold - side * own_mean) * deviation < (side * (thresholds[place] - mean)) * own_deviation:
             own += 1 + place
             thresholds[place] = side * threshold
@@ -79,6 +76,17 @@ def find_forms(n_columns, low, high, flat, s, forms, thresholds):  # type: ignor
                 forms[place, a] = row[a]
     _settle_whole(s.bounds, thresholds)
     return own
+
+
+@njit(cache=True, nogil=True)
+def _narrow(place, side, far, constants, s):  # type: ignore[no-untyped-def]
+    """Bounds of the output on one side, no looser than by a form of that side; the ends of a line take both from one form."""
+    for v in range(s.n_alone):
+        s.bounds[v, place] = -side * min(-side * s.bounds[v, place], far - side * constants[v])
+    for v in range(s.n_alone, len(s.bounds), 2):
+        first, second = far - side * constants[v], far - side * constants[v + 1]
+        if first + second < -side * (s.bounds[v, place] + s.bounds[v + 1, place]):
+            s.bounds[v, place], s.bounds[v + 1, place] = -side * first, -side * second
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ from fairness_engine.certification.network import ReluNetwork
 from fairness_engine.certification.room_kernels import flatten
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
+from fairness_engine.certification.variant_lines import find_lines
 from fairness_engine.events import IntArray
 
 
@@ -34,7 +35,8 @@ class NetworkAssessor:
         self.kind = f"ReLU network of {layers} hidden {'layer' if layers == 1 else 'layers'}"
         is_counting = mode is Mode.COUNTING
         self.method = "symbolic bounds, individuals counted" if is_counting else "symbolic bounds on whole boxes"
-        self._flat = flatten(network)
+        self._lines = find_lines(network.shifts)
+        self._flat = flatten(network, self._lines)
         self._masses = make_masses(space.masses)
 
     def assess(self, low: IntArray, high: IntArray) -> Assessed:
@@ -54,4 +56,5 @@ class NetworkAssessor:
         coefficients, thresholds = np.zeros((n, 3, len(flat.first))), np.empty((n, 4))
         bounds, blame, n_unstable = np.empty((n, flat.shifts.shape[0], 2)), np.empty((n, d)), np.empty(n, np.int64)
         explain_boxes(low, high, flat, coefficients, thresholds, bounds, blame, n_unstable)
-        return Certificates(coefficients, flat.starts, thresholds, bounds[:, self.network.variants], blame, n_unstable)
+        of_variants = (self._lines.mixtures @ bounds)[:, self.network.variants]
+        return Certificates(coefficients, flat.starts, thresholds, of_variants, blame, n_unstable)

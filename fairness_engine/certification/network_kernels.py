@@ -205,7 +205,7 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
             passed[j] = s.rising[j] * constants[j]
         for e in range(before, n_errors):
             j = s.owner[e]
-            shift, limit = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope)
+            shift, limit = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope, v >= s.n_alone)
             s.limits[v, e] = limit + (s.rising[j] * s.spread[v, j] if is_folded else 0.0)
             passed[j] += shift
             s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.limits[v, e])
@@ -213,12 +213,15 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _residual(lower, upper, rising, slope):  # type: ignore[no-untyped-def]
-    """Middle and half of the range of ``relu(z) - rising * z`` on ``[lower, upper]``: convex, its corner at 0."""
+def _residual(lower, upper, rising, slope, is_end):  # type: ignore[no-untyped-def]
+    """Middle and half of the range of ``relu(z) - rising * z`` on ``[lower, upper]``: convex, its corner at 0.
+
+    Between the ends of a line the highest is at most what the ends mix to; the lowest may be less, but never below 0.
+    """
     first = (1.0 - rising) * lower if lower >= 0.0 else (slope - rising) * lower
     second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
     highest, lowest = max(first, second), min(first, second)
-    if lower < 0.0 < upper:
+    if is_end or lower < 0.0 < upper:
         lowest = min(lowest, 0.0)
     return 0.5 * (highest + lowest), 0.5 * (highest - lowest)
 

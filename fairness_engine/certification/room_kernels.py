@@ -9,6 +9,7 @@ from numba import njit
 
 from fairness_engine.certification.network import ReluNetwork
 from fairness_engine.certification.space import BoolArray
+from fairness_engine.certification.variant_lines import Lines
 from fairness_engine.events import FloatArray, IntArray
 
 SLACK = 1e-9
@@ -27,7 +28,8 @@ class Flat(NamedTuple):
     first: FloatArray  # (n_places, n_1)
     starts: IntArray  # (D + 1,)
     reach: FloatArray  # (D,)
-    shifts: FloatArray  # (K, n_1)
+    shifts: FloatArray  # (K, n_1) of variants by themselves, then pairs: the ends of lines of variants
+    n_alone: int  # how many are by themselves
     widths: IntArray  # (n_layers,) of every sum, the output's 1 at the end
     weights: FloatArray  # of layer 2, 3, ... end to end
     ups: FloatArray  # those above 0, 0 for the others
@@ -40,6 +42,7 @@ class Flat(NamedTuple):
 class Scratch(NamedTuple):
     """What a thread needs to bound a box; the form of the last box stays in it."""
 
+    n_alone: int  # variants by themselves; after them come pairs whose bounds, mixed, hold for everything between them
     columns: IntArray  # (D,) columns that vary
     begins: IntArray  # (D + 1,) where their rows begin
     rows: FloatArray  # (n_layers, n_rows, n) of every layer's sums, a linear column's scaled by its radius
@@ -69,8 +72,13 @@ class Scratch(NamedTuple):
     blame: FloatArray  # (D,)
 
 
-def flatten(network: ReluNetwork) -> Flat:
-    """A network as the loops take it; it has one output."""
+def flatten(network: ReluNetwork, lines: Lines | None = None) -> Flat:
+    """A network as the loops take it; it has one output.
+
+    Args:
+        lines: which variants are bounded; ``None`` for each by itself.
+    """
+    shifts = network.shifts if lines is None else network.shifts[lines.rows]
     widths = [network.first.shape[1], *(w.shape[1] for w in network.weights)]
     empty = [np.empty(0)]
     goes_on = network.weights[0].any(axis=1) if network.weights else np.ones(widths[0], dtype=bool)
@@ -79,7 +87,8 @@ def flatten(network: ReluNetwork) -> Flat:
         network.first,
         network.starts,
         network.reach,
-        network.shifts,
+        np.ascontiguousarray(shifts),
+        len(shifts) if lines is None else lines.n_alone,
         np.array(widths, dtype=np.int64),
         weights,
         np.maximum(weights, 0.0),
@@ -97,6 +106,7 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
     n = flat.widths.max()
     n_errors = min(flat.widths[:-1].sum(), MAX_ERRORS + n)
     return Scratch(
+        flat.n_alone,
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),
         np.empty((n_layers, n_rows, n)),

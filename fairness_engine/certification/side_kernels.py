@@ -80,7 +80,7 @@ def _pass_relu(n, layer, slope, side, weights, constants, s):  # type: ignore[no
             second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
             if is_below:
                 left = min(first, second)
-                if lower < 0.0 < upper:
+                if v >= s.n_alone or lower < 0.0 < upper:
                     left = min(left, 0.0)
             else:
                 left = max(first, second)
@@ -165,20 +165,20 @@ def _line(i, n_rows, j, layer, slope, is_crossing, s):  # type: ignore[no-untype
     above, under = rising * s.side_constants[1, v, j], below * s.side_constants[0, v, j]
     if is_crossing:
         low, high = s.low[layer, v, j], s.high[layer, v, j]
-        above += _left_over(low, high, rising, slope, True)
-        under += _left_over(low, high, below, slope, False)
+        above += _left_over(low, high, rising, slope, True, False)
+        under += _left_over(low, high, below, slope, False, v >= s.n_alone)
     return above, under
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _left_over(lower, upper, rising, slope, is_above):  # type: ignore[no-untyped-def]
+def _left_over(lower, upper, rising, slope, is_above, is_end):  # type: ignore[no-untyped-def]
     """The most (or least) that ``relu(z) - rising * z`` can be on ``[lower, upper]``."""
     first = (1.0 - rising) * lower if lower >= 0.0 else (slope - rising) * lower
     second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
     if is_above:
         return max(first, second)
     least = min(first, second)
-    return min(least, 0.0) if lower < 0.0 < upper else least
+    return min(least, 0.0) if is_end or lower < 0.0 < upper else least
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -202,10 +202,19 @@ def tighten(n_columns, n, layer, s):  # type: ignore[no-untyped-def]
                 for a in range(begin + 1, end):
                     most = max(most, sign * rows[a, j])
                 far[j] += most
-        for v in range(k):
-            constants, low, high = s.side_constants[side, v], s.low[layer, v], s.high[layer, v]
+        bounds = s.low[layer] if side == 0 else s.high[layer]
+        for v in range(s.n_alone):
+            constants, ends = s.side_constants[side, v], bounds[v]
             for j in range(n):
-                if side == 0:
-                    low[j] = max(low[j], constants[j] - far[j])
-                else:
-                    high[j] = min(high[j], constants[j] + far[j])
+                ends[j] = sign * min(sign * ends[j], sign * constants[j] + far[j])
+        for v in range(s.n_alone, k, 2):
+            _tighten_pair(n, sign, far, s.side_constants[side, v : v + 2], bounds[v : v + 2])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _tighten_pair(n, sign, far, constants, ends):  # type: ignore[no-untyped-def]
+    """Both ends of a line take their bounds from one form, the better on the whole: bounds of two forms do not mix."""
+    for j in range(n):
+        first, second = sign * constants[0, j] + far[j], sign * constants[1, j] + far[j]
+        if first + second < sign * (ends[0, j] + ends[1, j]):
+            ends[0, j], ends[1, j] = sign * first, sign * second

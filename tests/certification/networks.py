@@ -21,6 +21,7 @@ class Shape:
         digits: of every free column.
         tables: which columns have a place a digit.
         n_variants, widths, slope: of the network.
+        n_lines: on how many lines the variants lie evenly, as those of a number and a category do; 0 for anywhere.
         reach: of the first column, in digits: half for cells.
         bias: how far the output is moved.
         blend: how strongly the protected values act.
@@ -29,6 +30,7 @@ class Shape:
     digits: tuple[int, ...] = (7, 5, 4)
     tables: tuple[int, ...] = ()
     n_variants: int = 2
+    n_lines: int = 0
     widths: tuple[int, ...] = (6,)
     slope: float = 0.0
     reach: float = 0.0
@@ -48,11 +50,19 @@ def random_network(shape: Shape, rng: np.random.Generator) -> ReluNetwork:
         np.concatenate(first),
         np.concatenate([[0], np.cumsum(places)]).astype(np.int64),
         np.array([shape.reach, *[0.0] * (len(places) - 1)]),
-        rng.normal(size=(shape.n_variants, sizes[0])) * shape.blend + rng.normal(size=sizes[0]),
+        _shifts(shape, rng) * shape.blend + rng.normal(size=sizes[0]),
         tuple(_between(a, b, len(sizes), rng) for a, b in itertools.pairwise(sizes)),
         tuple(rng.normal(size=b) * 0.3 + (shape.bias if b == 1 else 0.0) for b in sizes[1:]),
         (shape.slope,) * len(shape.widths),
     )
+
+
+def _shifts(shape: Shape, rng: np.random.Generator) -> np.ndarray:
+    if not shape.n_lines:
+        return rng.normal(size=(shape.n_variants, shape.widths[0]))
+    begins, steps = rng.normal(size=(2, shape.n_lines, 1, shape.widths[0]))
+    places = np.linspace(-1, 1, shape.n_variants // shape.n_lines)[:, None]
+    return np.concatenate(begins + steps * places)
 
 
 def _between(n_in: int, n_out: int, n_layers: int, rng: np.random.Generator) -> np.ndarray:

@@ -22,6 +22,9 @@ SHAPES = {
     "tables": Shape(digits=(5, 4, 6), tables=(0, 2), widths=(7, 5)),
     "nothing but tables": Shape(digits=(5, 4), tables=(0, 1)),
     "thirty variants": Shape(n_variants=30, widths=(9, 7)),
+    "variants on a line": Shape(n_variants=30, n_lines=1, widths=(9, 7, 5)),
+    "variants on lines": Shape(n_variants=36, n_lines=3, widths=(8, 6), slope=0.1, blend=0.5),
+    "a line and tables": Shape(digits=(5, 4, 6), tables=(1,), n_variants=9, n_lines=1, widths=(7, 5), blend=0.3),
     "cells": Shape(reach=0.5, widths=(6, 4)),
     "one column": Shape(digits=(40,), widths=(8,)),
     "nearly fair": Shape(widths=(10, 6), blend=0.05),
@@ -99,12 +102,15 @@ def test_wide_networks_fold_their_errors_and_stay_sound() -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_bounds_are_narrower_than_plain_ones(name: str) -> None:
-    """With one hidden layer no bound is looser; with more, slopes differ, and what counts is the whole."""
+    """With one hidden layer no bound is looser; with more, slopes differ, and what counts is the whole.
+
+    Bounds of variants on a line are mixed of its ends', and may be a little looser.
+    """
     assessor, low, high = _case(name, 5)
     bounds = assessor.explain(low, high).bounds
     plain = PlainAssessor(assessor.network, assessor.space, Mode.COUNTING).explain(low, high).bounds
     widths, plain_widths = np.diff(bounds, axis=2), np.diff(plain, axis=2)
-    assert widths.sum() <= plain_widths.sum() * (1 + 1e-6)
+    assert widths.sum() <= plain_widths.sum() * (1.05 if SHAPES[name].n_lines else 1 + 1e-6)
     if len(assessor.network.widths) == 1:
         assert (widths <= plain_widths + 1e-6 * (1 + plain_widths)).all()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 MARKS, BOX, PEOPLE, OF_ALL = "Verdict", "Box", "People", "Whole box, %"
 _HEIGHT = 612
-_ROW_PIXELS = 84
-"""Above 64, long texts go on in further lines."""
+_MIN_ROW_PIXELS, _MAX_ROW_PIXELS, _LINE_PIXELS = 84, 150, 20
+"""Rows above 64 pixels have texts that go on in further lines."""
+_LETTERS_A_LINE = 29
+"""So many fit into a line of the boxes' column."""
 _ASKED = {"undecided": "Undecided", "falsified": "Falsified", "certified": "Certified"}
 
 
@@ -83,11 +86,12 @@ def draw(read: ReadTree, listed: Listed, verdict: str) -> None:
         if rows and rows[0] < len(listed.boxes):
             st.session_state[slot] = (int(listed.boxes[rows[0]]), generation)
 
+    table, row_pixels = kept("certify_boxes", asked, lambda: _arrow(read, listed))
     st.dataframe(
-        kept("certify_boxes", asked, lambda: _arrow(read, listed)),
+        table,
         hide_index=True,
-        height=min(_HEIGHT, 37 + _ROW_PIXELS * max(1, len(listed.boxes))),
-        row_height=_ROW_PIXELS,
+        height=min(_HEIGHT, 37 + row_pixels * max(1, len(listed.boxes))),
+        row_height=row_pixels,
         key=name,
         column_order=[MARKS, BOX, f"{_ASKED[verdict]}, %", PEOPLE],
         on_select=take,
@@ -95,6 +99,11 @@ def draw(read: ReadTree, listed: Listed, verdict: str) -> None:
         selection_default={"selection": {"rows": np.flatnonzero(listed.boxes == box).tolist()}},
         column_config=_columns(),
     )
+    _draw_note(read, listed, verdict)
+
+
+def _draw_note(read: ReadTree, listed: Listed, verdict: str) -> None:
+    """What is listed, and the listed boxes as a file."""
     with st.container(horizontal=True, vertical_alignment="center", key="box_note"):
         st.caption(wording.markdown(note(listed, verdict)))
         st.download_button(
@@ -108,11 +117,18 @@ def draw(read: ReadTree, listed: Listed, verdict: str) -> None:
         )
 
 
-def _arrow(read: ReadTree, listed: Listed) -> pa.Table:
-    """The table in the form that travels: made once, not at every rerun."""
+def _arrow(read: ReadTree, listed: Listed) -> tuple[pa.Table, int]:
+    """The table in the form that travels, made once and not at every rerun, and the height of its rows in pixels."""
     import pyarrow as pa
 
-    return pa.Table.from_pandas(box_table(read, listed), preserve_index=False)
+    table = box_table(read, listed)
+    return pa.Table.from_pandas(table, preserve_index=False), row_pixels(table[BOX].tolist())
+
+
+def row_pixels(texts: Sequence[str]) -> int:
+    """Height of a row in which the longest of these texts is seen whole."""
+    n_lines = math.ceil(max(map(len, texts), default=0) / _LETTERS_A_LINE)
+    return min(_MAX_ROW_PIXELS, max(_MIN_ROW_PIXELS, 12 + _LINE_PIXELS * n_lines))
 
 
 def box_table(read: ReadTree, listed: Listed) -> pd.DataFrame:

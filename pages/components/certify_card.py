@@ -81,9 +81,17 @@ def _standing(read: ReadTree, box: int) -> str:
 
 def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
     """What the model's process says of the box; ``None``, and a sentence, when it cannot."""
+    from fairness_engine.runs.compiled import Loops, ready_loops
+
     low, high = read.box(box)
+    is_ready = Loops.CERTIFICATIONS in ready_loops(state.workspace())
+    text = (
+        "Asking the model about this box …"
+        if is_ready
+        else "Getting ready, once after an installation: a minute or two …"
+    )
     try:
-        with st.spinner("Asking the model about this box …"):
+        with st.spinner(text):
             return questions.box(run, low, high)
     except EvenhandError as error:
         layout.say(error)

@@ -31,17 +31,7 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     """
     store = state.store()
     st.subheader("Compare with another certification", anchor=False)
-    others = [each for each in runs if _is_comparable(each, run)]
-    if st.toggle(
-        "From other reviews too",
-        key="certify_foreign",
-        help="For another model, or other data.",
-        persist_state="session",
-    ):
-        others += _foreign(store, review, run)
-    asked = st.query_params.get(_PARAMETER)
-    if asked and asked not in {each.id for each in others}:
-        others += _asked(store, run, asked)
+    others = _offered(store, review, run, runs)
     if not others:
         st.caption(
             "There is no other one yet. Certify again with other settings, or certify the same data with another model."
@@ -54,6 +44,22 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     if st.toggle("Swap before and after", key=f"swap_{run.id}_{other.id}"):
         first, second = second, first
     _draw_pair(store, review, first, second)
+
+
+def _offered(store: RunStore, review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """The certifications to choose from: of this review, where wanted of others, and the one that the address names."""
+    others = [each for each in runs if _is_comparable(each, run)]
+    if st.toggle(
+        "From other reviews too",
+        key="certify_foreign",
+        help="For another model, or other data.",
+        persist_state="session",
+    ):
+        others += _foreign(store, review, run)
+    asked = st.query_params.get(_PARAMETER)
+    if asked and asked not in {each.id for each in others}:
+        others += _asked(store, run, asked)
+    return others
 
 
 def _is_comparable(other: RunRecord, run: RunRecord) -> bool:

@@ -69,7 +69,8 @@ class ReadTree:
     def marks(self, index: int) -> str:
         """The symbols of what a box holds, the largest part first."""
         weight = float(self.tree.weight[index]) or 1.0
-        parts = {name: float(getattr(self.tree, name)[index]) for name in VERDICTS}
+        certified, falsified = float(self.tree.certified[index]), float(self.tree.falsified[index])
+        parts = {"undecided": weight - certified - falsified, "falsified": falsified, "certified": certified}
         present = [name for name, part in parts.items() if part > _NOISE * weight]
         return "".join(VERDICTS[name].symbol for name in sorted(present, key=lambda name: -parts[name]))
 

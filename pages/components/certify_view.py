@@ -42,6 +42,7 @@ STYLE = f"""
 .eh-claim {{display:grid;grid-template-columns:1.4rem 6.4rem 1fr;gap:0.6rem;align-items:baseline}}
 .eh-claim b {{font-size:1.2rem}}
 .eh-level {{border-radius:0.9rem;padding:0.05rem 0.6rem;font-size:0.85rem;text-align:center;opacity:0.9}}
+.st-key-certify_summary {{min-height: 27rem}}
 @media (max-width: 900px) {{.eh-claim {{grid-template-columns:1.4rem 1fr}} .eh-claim > :last-child {{grid-column:1 / -1}}}}
 </style>
 {certify_bar.STYLE}
@@ -61,7 +62,9 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         st.html(claims_html(certify_words.claims(result, wording.listed(list(run.config.scope.protected), most=4))))
         if result.get("data_rows"):
             st.markdown(wording.markdown(certify_words.people_claims(result["data_rows"])))
-    _charts(run, shares, results)
+    charts = st.container(
+        key="certify_summary"
+    )  # filled last: their library takes the browser longer than the map does
     if result:
         st.caption(wording.markdown(certify_words.method_note(result, run.seconds)))
     _files(run, results)
@@ -73,6 +76,8 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         if alone:
             follow = st.fragment(layout.guarded(certify_alone.draw), run_every=1.0 if is_working else None)
             follow(review, run, read, alone, is_followed=is_working)
+    with charts:
+        _charts(run, shares, results)
 
 
 def _standing(run: RunRecord) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from fairness_engine.certification.assessor import Assessor, Certificates
 from fairness_engine.certification.box import MAX_DRAWN, BoxDetails
 from fairness_engine.certification.box_reasons import Context, reasons_of
-from fairness_engine.certification.points import MAX_POINTS
+from fairness_engine.certification.points import most_points
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.certification.space import BoolArray, Space, Weights, make_space
 from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
@@ -75,7 +75,7 @@ class BoxInspector:
         self._check(low, high)
         space, n_points = self.space, float(self.space.n_points(low[None], high[None])[0])
         weight = float(space.weigh(low[None], high[None])[0])
-        is_evaluated = n_points <= MAX_POINTS
+        is_evaluated = n_points <= most_points(self.model)
         digits = self._everybody(low, high) if is_evaluated else self._drawn(low, high, weight)
         rows = self._rows_of(digits, is_evaluated)
         unfair, first = self._decide(rows)

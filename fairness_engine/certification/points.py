@@ -9,12 +9,22 @@ from fairness_engine.certification.space import BoolArray, Space
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.exact import decide_variants
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.model import Model
 
 MAX_POINTS = 64
 """Individuals of a box that is evaluated rather than split."""
+_NEURONS_A_POINT = 4
+"""To bound a box of a large network takes the work of up to a thousand individuals, and that of each of its parts as much again."""
 _BLOCK_ROWS = 1 << 16
 """Variants that are evaluated at once; with many protected values a box of 64 individuals is thousands of rows."""
+
+
+def most_points(model: Model) -> int:
+    """Individuals of a box that is evaluated rather than split: the more, the larger the network whose bounds it saves."""
+    if not isinstance(model.predictor, DenseNetwork):
+        return MAX_POINTS
+    return max(MAX_POINTS, sum(model.predictor.widths[1:-1]) // _NEURONS_A_POINT)
 
 
 class Points:
@@ -27,6 +37,7 @@ class Points:
 
     def __init__(self, model: Model, domain: Domain, space: Space) -> None:
         self.model, self.domain, self.space = model, domain, space
+        self.most = most_points(model)
 
     def are_unfair(self, rows: FloatArray) -> BoolArray:
         """Whether two variants of a row ``(n, n_columns)`` are decided differently ``(n,)``."""

@@ -17,7 +17,7 @@ from fairness_engine.certification import partition_kernels
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.assessor import Assessed, Assessor
 from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.points import MAX_POINTS, Points
+from fairness_engine.certification.points import Points
 from fairness_engine.certification.refine_kernels import Nodes
 from fairness_engine.certification.storage import Storage, make_lattice
 from fairness_engine.events import IntArray
@@ -82,7 +82,7 @@ class Refinement:
         self.assessor, self.points = assessor, points
         self._rule, self.hands = rule, hands or Hands()
         self._storage = Storage(len(assessor.space.columns))
-        self._lattice = make_lattice(assessor.space, MAX_POINTS if rule is None else rule.n_points_to_evaluate)
+        self._lattice = make_lattice(assessor.space, points.most if rule is None else rule.n_points_to_evaluate)
         self._seconds_a_box = self._seconds_a_point_box = 1e-3
         self._round: _Round | None = None
         self._enter_whole()

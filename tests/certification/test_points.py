@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from certification.refinement_cases import boxes_as_slices, mass_table, unfair_table, weighted_space
 from fairness_engine.certification import points
+from fairness_engine.certification.hands import Hands
 from fairness_engine.certification.points import Points
 from fairness_engine.certification.points_kernels import drawn_inside
+from fairness_engine.certification.refine import Refinement
+from fairness_engine.certification.refine_kernels import EVALUATED
+from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space, make_space
+from fairness_engine.certification.subject import make_assessor
+from fairness_engine.models.activations import Activation
+from fairness_engine.models.dense import DenseNetwork, Layer
 from handmade import network_model, small_domain, small_network
 
 
@@ -61,6 +70,27 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "_BLOCK_ROWS", 6)
     assert np.array_equal(Points(model, domain, space).are_unfair(rows), at_once)
     assert not len(Points(model, domain, space).are_unfair(rows[:0]))
+
+
+@pytest.mark.parametrize(("width", "most"), [(8, 64), (400, 200)])
+def test_larger_boxes_are_evaluated_where_bounds_are_dear(width: int, most: int) -> None:
+    domain, rng = small_domain(), np.random.default_rng(0)
+    sizes = [domain.n_columns, width, width, 1]
+    layers = [
+        Layer(rng.normal(size=(a, b)), np.zeros(b), Activation.RELU if b > 1 else Activation.SIGMOID)
+        for a, b in itertools.pairwise(sizes)
+    ]
+    model, space = network_model(domain, DenseNetwork(layers)), make_space(domain)
+    assert points.most_points(model) == most
+    refinement = Refinement(make_assessor(model, space, Mode.COUNTING), Points(model, domain, space), hands=Hands(1))
+    while refinement.step():
+        pass
+    is_evaluated = refinement.nodes.column == EVALUATED
+    assert is_evaluated.any()
+    low, high = refinement.boxes(np.arange(refinement.n_boxes), refinement.parents()[0])
+    assert (space.n_points(low, high)[is_evaluated] <= most).all()
+    assert (space.n_points(low, high)[refinement.nodes.child >= 0] > most).all()
+    assert refinement.standing.falsified == unfair_table(model, space).sum()
 
 
 def test_individuals_drawn_from_a_box_lie_in_it_and_depend_on_it_and_the_seed_alone() -> None:

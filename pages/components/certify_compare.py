@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.store import RunStore
 
 _PARAMETER = "with"
+_LEAST_POINTS, _ROUNDING = 1e-4, 1e-6
 _SHARES = ("certified", "falsified", "undecided")
 
 
@@ -137,7 +139,12 @@ def _draw_pair(store: RunStore, review: Review, first: RunRecord, second: RunRec
     st.dataframe(difference_table(shares[0], shares[1]), hide_index=True, key="certify_difference")
     _draw_curves(store, pair, names)
     with st.expander("Settings side by side", expanded=bool(differing)):
-        st.dataframe(settings_table(first, second), hide_index=True, key="certify_settings")
+        st.dataframe(
+            settings_table(first, second),
+            hide_index=True,
+            key="certify_settings",
+            column_config={"": st.column_config.TextColumn(width=36)},
+        )
 
 
 def _heads(store: RunStore, review: Review, pair: tuple[RunRecord, RunRecord]) -> str:
@@ -209,12 +216,15 @@ def difference_table(first: Shares, second: Shares) -> pd.DataFrame:
 
 
 def points_text(gap: float) -> str:
-    """A difference in percentage points with its sign: ``+3.1``, ``−12``, ``0``."""
+    """A difference in percentage points with its sign, cut to two digits as proved shares are: ``+3.1``, ``−12``, ``0``."""
     if gap == 0:
         return "0"
-    if abs(gap) < 1e-4:
-        return "less than 0.0001"
-    return f"{gap:+.2g}".replace("-", "−") if abs(gap) < 99.5 else f"{gap:+.0f}".replace("-", "−")
+    size = abs(gap)
+    if size < _LEAST_POINTS:
+        return f"less than {_LEAST_POINTS:.4f}"
+    decimals = max(0, 1 - math.floor(math.log10(size)))
+    cut = math.floor(size * 10.0**decimals + _ROUNDING) / 10.0**decimals
+    return f"{'+' if gap > 0 else '−'}{cut:.{decimals}f}"
 
 
 def settings_table(first: RunRecord, second: RunRecord) -> pd.DataFrame:

@@ -26,7 +26,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[certify
         alone: boxes that were certified on their own, as they stood when the page was drawn.
     """
     st.subheader("The boxes behind it", anchor=False)
-    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="box_controls"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="box_controls"):
         area = _area_field(read)
         verdict, within = certify_boxes.filter_form(read)
     listed = certify_boxes.ranked(read, verdict, within, by_people=area is AreaOf.PEOPLE)

@@ -205,7 +205,7 @@ def settings_lines(config: RunConfig) -> dict[str, str]:
     if settings.get("target"):
         lines["Ends when undecided is at most"] = wording.share(float(settings["target"]))
     if settings.get("mode") == "classic":
-        lines["Depth limits"] = f"samples from {settings.get('check_depth')} on, at most {settings.get('max_depth')}"
+        lines["Depth limits"] = f"sampled from {settings.get('check_depth')}, at most {settings.get('max_depth')}"
     return lines
 
 

@@ -303,7 +303,7 @@ def test_differences_are_points_with_their_sign() -> None:
     first, second = Shares(0.5, 0.1, 0.4), Shares(0.75, 0.1, 0.15)
     table = certify_compare.difference_table(first, second)
     assert table["Difference, points"].tolist() == ["+25", "0", "−25"]
-    assert [certify_compare.points_text(x) for x in (1e-6, 0.0123, -99.99)] == ["less than 0.0001", "+0.012", "−100"]
+    assert [certify_compare.points_text(x) for x in (1e-6, 0.0123, -99.99)] == ["less than 0.0001", "+0.012", "−99"]
 
 
 def test_a_title_says_mode_weights_and_limits(run: RunRecord) -> None:

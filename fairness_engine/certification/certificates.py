@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.pace import paced
+from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import LeafCertificates
 from fairness_engine.events import FloatArray, IntArray
@@ -45,7 +47,13 @@ def _proved_block(certificates: LeafCertificates, which: IntArray, digits: IntAr
 
 
 def explain_in_order(
-    assessor: Assessor, hands: Hands, low: IntArray, high: IntArray, deadline: float, max_bytes: float = np.inf
+    assessor: Assessor,
+    hands: Hands,
+    low: IntArray,
+    high: IntArray,
+    deadline: float,
+    is_cancelled: Callable[[], bool] = never,
+    max_bytes: float = np.inf,
 ) -> LeafCertificates:
     """Certificates of boxes ``(n, D)``, of as many of the first ones as there is time and room for.
 
@@ -54,10 +62,11 @@ def explain_in_order(
         hands: the threads that work.
         low, high: the boxes.
         deadline: no more are begun after it, in ``time.perf_counter`` seconds.
+        is_cancelled: no more are begun once it is true.
         max_bytes: of the certificates.
     """
     done, n_most = [_explained(assessor, hands, low[:0], high[:0])], float(len(low))
-    for part in paced(len(low), deadline):
+    for part in paced(len(low), deadline, is_cancelled=is_cancelled, max_seconds=HEARD_SECONDS):
         if part.start >= n_most:
             break
         done.append(_explained(assessor, hands, low[part], high[part]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.classic import ClassicRule
 from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.pace import Rest, never
 from fairness_engine.certification.points import Points
 from fairness_engine.certification.refine import Refinement, Standing
 from fairness_engine.certification.settings import CertifySettings, Mode
@@ -50,7 +51,6 @@ _DRAW_SECONDS, _PAIR_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.4, 0.3
 stored tree may each take."""
 _SECONDS_A_PATIENCE, _MAX_PATIENCE = 12.0, 5.0
 """A run that was ended by the clock after so many seconds takes these times once, after twice as many twice, up to five times."""
-_HURRIED_SECONDS = 0.1
 _PATIENCE = 50.0
 """So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
 
@@ -82,7 +82,7 @@ def run_certification(
     settings: CertifySettings,
     seed: int,
     max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    is_cancelled: Callable[[], bool] = never,
 ) -> Iterator[Event]:
     """Prove what can be proved of a model over a domain.
 
@@ -115,7 +115,7 @@ def run_certification(
     try:
         refinement = Refinement(assessor, points, rule, hands)
         end = yield from _refine(refinement, settings, started, max_seconds, is_cancelled)
-        yield from _conclude(asked, refinement, rule, end)
+        yield from _conclude(asked, refinement, rule, end, is_cancelled)
     finally:
         hands.rest()
 
@@ -167,46 +167,57 @@ def _report(standing: Standing, total: float, seconds: float, n_found: int) -> I
 # --- the end ------------------------------------------------------------------------------------
 
 
-def _conclude(asked: _Question, refinement: Refinement, rule: ClassicRule | None, end: _End) -> Iterator[Event]:
-    """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled."""
-    is_hurried = end.reason is StopReason.CANCELLED
-    patience = _PATIENCE
-    if end.reason is StopReason.SECONDS:  # a longer run may think longer about what it left open
-        patience = min(max(1.0, end.seconds / _SECONDS_A_PATIENCE), _MAX_PATIENCE)
+def _patience(end: _End) -> float:
+    if end.reason is not StopReason.SECONDS:
+        return _PATIENCE
+    # a longer run may think longer about what it left open
+    return min(max(1.0, end.seconds / _SECONDS_A_PATIENCE), _MAX_PATIENCE)
+
+
+def _conclude(
+    asked: _Question,
+    refinement: Refinement,
+    rule: ClassicRule | None,
+    end: _End,
+    is_cancelled: Callable[[], bool],
+) -> Iterator[Event]:
+    """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled, or is meanwhile."""
+    was_cancelled = end.reason is StopReason.CANCELLED
+    rest = Rest(_patience(end), (lambda: True) if was_cancelled else is_cancelled)
     estimate, pairs, n = None, Pairs.empty(asked.domain.n_columns), end.standing.n_boxes
-    if not is_hurried:
+    if not was_cancelled:
         yield Progress(n, end.seconds, n, 0, "estimating what is undecided")
-        estimate, pairs = _drawn(asked, refinement, rule, time.perf_counter() + patience * _DRAW_SECONDS)
+        estimate, pairs = _drawn(asked, refinement, rule, rest)
     yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
         yield PairsFound(pairs)
-    looked_up_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else patience * _LOOK_UP_SECONDS)
     found = {
         "estimate": estimate,
         "depth": refinement.parents()[1],
         "n_counterexamples": len(pairs),
-        "data_rows": data_rows_proved(refinement, asked.rows, looked_up_by),
+        "data_rows": data_rows_proved(refinement, asked.rows, *rest.time_for(_LOOK_UP_SECONDS)),
         "one_sided": bool(getattr(refinement.assessor, "is_one_sided", False)),
     }
     yield ResultReady("certification", _result(asked, refinement.assessor, end) | found)
     tree, order = stored_tree(refinement, asked.rows)
-    explained_by = time.perf_counter() + (_HURRIED_SECONDS if is_hurried else patience * _EXPLAIN_SECONDS)
-    certificates = stored_certificates(refinement, tree, order, explained_by)
+    certificates = stored_certificates(refinement, tree, order, *rest.time_for(_EXPLAIN_SECONDS))
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
     yield Stopped(end.reason, n, end.seconds, n, len(pairs))
 
 
 def _drawn(
-    asked: _Question, refinement: Refinement, rule: ClassicRule | None, drawn_by: float
+    asked: _Question, refinement: Refinement, rule: ClassicRule | None, rest: Rest
 ) -> tuple[dict[str, float | int] | None, Pairs]:
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
-    draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, drawn_by)
+    draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, *rest.time_for(_DRAW_SECONDS))
     rows = [falsified_rows(refinement, of_falsified), draws.rows[draws.is_unfair]]
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
     estimate = draws.to_json() if len(draws.rows) else None
-    return estimate, counterexamples(refinement, np.concatenate(rows), time.perf_counter() + _PAIR_SECONDS)
+    return estimate, counterexamples(
+        refinement, np.concatenate(rows), *replace(rest, patience=1.0).time_for(_PAIR_SECONDS)
+    )
 
 
 def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairness_engine.certification import partition_kernels
 from fairness_engine.certification.certificates import explain_in_order
+from fairness_engine.certification.pace import never
 from fairness_engine.certification.refine import Refinement
 from fairness_engine.certification.refine_kernels import EVALUATED
 from fairness_engine.certification.space import BoolArray
@@ -72,6 +75,7 @@ def stored_certificates(
     tree: PartitionTree,
     order: IntArray,
     deadline: float,
+    is_cancelled: Callable[[], bool] = never,
     max_bytes: float = MAX_CERTIFICATE_BYTES,
 ) -> LeafCertificates:
     """Certificates of the tree's boxes in which something is proved by bounds; the largest where there is no room or time for all.
@@ -82,5 +86,5 @@ def stored_certificates(
     told = np.flatnonzero(is_told & (tree.certified + tree.falsified > 0))
     told = told[np.argsort(-tree.weight[told], kind="stable")]
     low, high = refinement.boxes(order[told], refinement.parents()[0])
-    found = explain_in_order(refinement.assessor, refinement.hands, low, high, deadline, max_bytes)
+    found = explain_in_order(refinement.assessor, refinement.hands, low, high, deadline, is_cancelled, max_bytes)
     return LeafCertificates(told[: len(found.leaf)], found.coefficients, found.starts, found.thresholds)

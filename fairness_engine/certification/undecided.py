@@ -5,6 +5,8 @@ Nothing here proves a share; it stands beside what is proved. Paper 004 samples 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.certificates import explain_in_order, proved_by
-from fairness_engine.certification.pace import paced
+from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.refine import Int32Array, Refinement
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import LeafCertificates
@@ -51,7 +53,13 @@ class UndecidedDraws:
         return {"unfair_share_of_undecided": share, "low": low, "high": high, "n": n, "n_unfair": n_unfair}
 
 
-def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, deadline: float) -> UndecidedDraws:
+def draw_undecided(
+    refinement: Refinement,
+    n: int,
+    rng: np.random.Generator,
+    deadline: float,
+    is_cancelled: Callable[[], bool] = never,
+) -> UndecidedDraws:
     """Draw up to ``n`` individuals that no certificate decides, by weight, and evaluate them.
 
     A box is drawn in proportion to its undecided weight ``u``, then so many individuals of its whole weight ``w`` that ``w / (2 u)`` of
@@ -63,6 +71,7 @@ def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, dea
         n: how many are wanted; fewer where time ends, or nobody is left open.
         rng: the only source of chance.
         deadline: no more are drawn after it, in ``time.perf_counter`` seconds.
+        is_cancelled: no more are drawn once it is true.
     """
     nodes, parents = refinement.nodes, refinement.parents()[0]
     leaves = np.flatnonzero(nodes.child < 0)
@@ -72,16 +81,24 @@ def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, dea
         return UndecidedDraws.none(refinement)
     sums, kept = np.cumsum(undecided), [UndecidedDraws.none(refinement)]
     n_kept = 0
-    for part in paced(_DRAWS_A_SAMPLE * n, deadline, _FIRST_DRAWS):
+    for part in paced(_DRAWS_A_SAMPLE * n, deadline, _FIRST_DRAWS, is_cancelled):
         at = np.searchsorted(sums, rng.random(part.stop - part.start) * sums[-1], side="right")
         at = np.minimum(at, len(sums) - 1)
-        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, deadline)[: n - n_kept]
-        kept.append(UndecidedDraws(rows, refinement.points.are_unfair(rows)))
+        until = deadline, is_cancelled
+        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, *until)[: n - n_kept]
+        kept.append(_evaluated(refinement, rows, is_cancelled))
         n_kept += len(rows)
         if n_kept == n:
             break
     rows, is_unfair = (np.concatenate([getattr(each, name) for each in kept]) for name in ("rows", "is_unfair"))
     return UndecidedDraws(rows, is_unfair)
+
+
+def _evaluated(refinement: Refinement, rows: FloatArray, is_cancelled: Callable[[], bool]) -> UndecidedDraws:
+    """Whether each draw is unfair; where a cancel comes meanwhile, the first ones that were evaluated before it."""
+    parts = paced(len(rows), math.inf, _FIRST_TRIED, is_cancelled, HEARD_SECONDS)
+    is_unfair = np.concatenate([np.empty(0, np.bool_), *(refinement.points.are_unfair(rows[part]) for part in parts)])
+    return UndecidedDraws(rows[: len(is_unfair)], is_unfair)
 
 
 def _open_rows(
@@ -91,6 +108,7 @@ def _open_rows(
     parents: Int32Array,
     rng: np.random.Generator,
     deadline: float,
+    is_cancelled: Callable[[], bool],
 ) -> FloatArray:
     """For each drawn box the first of its individuals that its certificate leaves open, if there was one."""
     space, nodes = refinement.assessor.space, refinement.nodes
@@ -99,7 +117,8 @@ def _open_rows(
     low, high = refinement.boxes(different, parents)
     is_proved_in = nodes.certified[different] + nodes.falsified[different] > 0  # elsewhere everybody is left open
     told = np.flatnonzero(is_proved_in)
-    certificates = explain_in_order(refinement.assessor, refinement.hands, low[told], high[told], deadline)
+    until = deadline, is_cancelled
+    certificates = explain_in_order(refinement.assessor, refinement.hands, low[told], high[told], *until)
     if len(certificates.leaf) < len(told):  # what is missing for lack of time would bend the sample
         return np.empty((0, space.domain.n_columns))
     place = np.cumsum(is_proved_in) - 1
@@ -152,10 +171,12 @@ def falsified_rows(refinement: Refinement, rng: np.random.Generator) -> FloatArr
     return rows_inside(refinement, refinement.assessor.space.draw(low[draw], high[draw], rng), rng)
 
 
-def counterexamples(refinement: Refinement, rows: FloatArray, deadline: float) -> Pairs:
+def counterexamples(
+    refinement: Refinement, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool] = never
+) -> Pairs:
     """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order.
 
-    No more rows are tried after the deadline, in ``time.perf_counter`` seconds.
+    No more rows are tried after the deadline, in ``time.perf_counter`` seconds, or once it is cancelled.
     """
     points = refinement.points
     model, domain = points.model, points.domain
@@ -163,7 +184,7 @@ def counterexamples(refinement: Refinement, rows: FloatArray, deadline: float) -
     judge, replayer = Judge(model, domain), Replayer(model, domain)
     found: list[Pairs] = []
     n_left = MAX_PAIRS
-    for part in paced(len(rows), deadline, _FIRST_TRIED):
+    for part in paced(len(rows), deadline, _FIRST_TRIED, is_cancelled, HEARD_SECONDS):
         flags, lowest, highest = judge.decide(rows[part])
         hits = np.flatnonzero(flags)[:n_left]
         spent = np.full(len(hits), refinement.n_boxes, np.int64)
@@ -178,13 +199,16 @@ def counterexamples(refinement: Refinement, rows: FloatArray, deadline: float) -
 # --- the data -----------------------------------------------------------------------------------
 
 
-def data_rows_proved(refinement: Refinement, rows: FloatArray, deadline: float) -> dict[str, Any] | None:
+def data_rows_proved(
+    refinement: Refinement, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool] = never
+) -> dict[str, Any] | None:
     """How many rows of the data are people of whom something is proved; ``None`` where no row lies in the domain.
 
     Args:
         refinement: at its end.
         rows: ``(n_rows, n_columns)``; those outside the domain do not count.
         deadline: what was not looked up by then counts as undecided.
+        is_cancelled: nothing more is looked up once it is true.
     """
     space, nodes = refinement.assessor.space, refinement.nodes
     rows = rows[space.domain.contains(rows)] if len(rows) else rows
@@ -200,7 +224,7 @@ def data_rows_proved(refinement: Refinement, rows: FloatArray, deadline: float) 
     falsified[evaluated] = refinement.points.are_unfair(rows[evaluated])
     certified[evaluated] = ~falsified[evaluated]
     bounded = np.flatnonzero(is_mixed & (nodes.column[leaves] != kernels.EVALUATED))
-    certificates, which = _of_leaves(refinement, leaves[bounded], deadline)
+    certificates, which = _of_leaves(refinement, leaves[bounded], deadline, is_cancelled)
     is_known = which < len(certificates.leaf)
     bounded, which = bounded[is_known], which[is_known]
     certified[bounded], falsified[bounded] = proved_by(certificates, which, digits[bounded])
@@ -208,11 +232,14 @@ def data_rows_proved(refinement: Refinement, rows: FloatArray, deadline: float) 
     return {"n": n, "certified": n_certified, "falsified": n_falsified, "undecided": n - n_certified - n_falsified}
 
 
-def _of_leaves(refinement: Refinement, leaves: IntArray, deadline: float) -> tuple[LeafCertificates, IntArray]:
+def _of_leaves(
+    refinement: Refinement, leaves: IntArray, deadline: float, is_cancelled: Callable[[], bool]
+) -> tuple[LeafCertificates, IntArray]:
     """Certificates of the boxes of individuals ``(n,)``, the most crowded first, and the place of each one's among them."""
     different, which, counts = np.unique(leaves, return_inverse=True, return_counts=True)
     crowded = np.argsort(-counts, kind="stable")
     place = np.empty(len(different), np.int64)
     place[crowded] = np.arange(len(different))
     low, high = refinement.boxes(different[crowded], refinement.parents()[0])
-    return explain_in_order(refinement.assessor, refinement.hands, low, high, deadline), place[which]
+    until = deadline, is_cancelled
+    return explain_in_order(refinement.assessor, refinement.hands, low, high, *until), place[which]

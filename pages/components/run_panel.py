@@ -9,7 +9,18 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.estimate import interval
-from pages.components import charts, compare_choice, layout, run_words, state, steps, theme, wording
+from pages.components import (
+    certify_bar,
+    certify_runs,
+    charts,
+    compare_choice,
+    layout,
+    run_words,
+    state,
+    steps,
+    theme,
+    wording,
+)
 from pages.components.charts import Curve
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
@@ -103,7 +114,7 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
         elif record.config.kind == "count":
             _draw_count(store, record)
         elif record.config.kind == "certify":
-            _draw_certification(record)
+            _draw_certification(store, record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -266,9 +277,12 @@ def _draw_count(store: RunStore, record: RunRecord) -> None:
     tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
 
 
-def _draw_certification(record: RunRecord) -> None:
-    """Where it stands; the Certification page has the rest."""
+def _draw_certification(store: RunStore, record: RunRecord) -> None:
+    """Where it stands and what is proved so far; the Certification page has the rest."""
     _standing(record)
+    shares = certify_runs.shares_of(store, record)
+    if shares is not None:
+        st.html(f"{certify_bar.STYLE}{certify_bar.bar_html(shares)}")
     state.link_to(steps.CERTIFY, "Follow it on the Certification page" if record.is_active else "See what is proved")
 
 

@@ -169,6 +169,29 @@ def test_it_ends_when_it_is_cancelled_or_its_time_is_up(monkeypatch: pytest.Monk
     assert events[-1].seconds >= 0.2
 
 
+@pytest.mark.usefixtures("unhurried")
+@pytest.mark.parametrize("n_more", [0, 12])
+def test_a_cancel_is_heard_while_the_undecided_are_estimated(n_more: int) -> None:
+    domain = small_domain()
+    settings = CertifySettings(max_boxes=9, n_samples=100_000)
+    n_asked: int | None = None  # since the estimate began
+
+    def is_cancelled() -> bool:
+        nonlocal n_asked
+        n_asked = None if n_asked is None else n_asked + 1
+        return n_asked is not None and n_asked > n_more
+
+    events, rows = [], domain.sample(300, np.random.default_rng(9))
+    for event in run_certification(network_model(domain), domain, rows, settings, 0, is_cancelled=is_cancelled):
+        events.append(event)
+        if isinstance(event, Progress) and event.phase == "estimating what is undecided":
+            n_asked = 0
+    estimate = result_of(events)["estimate"]
+    assert (estimate is not None and 0 < estimate["n"] < settings.n_samples) or not n_more
+    assert [type(event) for event in events[-3:]] == [ResultReady, TreeReady, Stopped]
+    assert events[-1].reason is StopReason.EVALUATIONS, "refinement had ended by itself"
+
+
 def test_work_of_fifty_milliseconds_a_box_is_ended_between_a_few_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
     n_asked = 0
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from fairness_engine.certification.product_kernels import multiply
 from fairness_engine.certification.room_kernels import FAST, MAX_ERRORS, SLACK, flatten, make_scratch, small_network
 from fairness_engine.certification.side_kernels import advance_sides, begin_sides, choose_below, tighten
 
@@ -48,18 +49,9 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
             if layer == 0:
                 begin_sides(n, n_rows, s)
             choose_below(n, layer, flat.slopes[layer], s)
-            advance_sides(
-                n,
-                n_rows,
-                n_next,
-                layer,
-                flat.slopes[layer],
-                flat.weights[at : at + n * n_next],
-                flat.ups[at : at + n * n_next],
-                flat.downs[at : at + n * n_next],
-                biases,
-                s,
-            )
+            ups, downs = flat.ups[at : at + n * n_next], flat.downs[at : at + n * n_next]
+            parts = weights, ups.reshape(n, n_next), downs.reshape(n, n_next)
+            advance_sides(n_rows, n_live, n_next, layer, flat.slopes[layer], parts, biases, s)
         _begin_layer(n, n_columns, before, n_errors, n_next, layer + 1, weights, biases, s)
         at += n * n_next
         bias_at += n_next
@@ -267,7 +259,7 @@ def _advance(n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: igno
         for v in range(k):
             left[n_rows + n_errors + v, q] = s.passed[v, j]
     if n_live * n_next < _WIDE:
-        _multiply(left, live, weights, product)
+        multiply(left, live, weights, product)
     elif n_live > 0:
         right = s.right[: n_live * n_next].reshape(n_live, n_next)
         for q in range(n_live):
@@ -278,29 +270,6 @@ def _advance(n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: igno
     s.rows[layer + 1, :n_rows, :n_next] = product[:n_rows]
     s.errors[:n_errors, :n_next] = product[n_rows : n_rows + n_errors]
     s.constants[layer + 1, :, :n_next] = product[n_rows + n_errors :]
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _multiply(left, index, right, out):  # type: ignore[no-untyped-def]
-    """``out[i, j] = sum_q left[i, q] * right[index[q], j]``, four ``q`` at a time."""
-    n_left, n_inner = left.shape
-    n_right = out.shape[1]
-    for i in range(n_left):
-        line = out[i]
-        for j in range(n_right):
-            line[j] = 0.0
-        q = 0
-        while q + 4 <= n_inner:
-            a0, a1, a2, a3 = left[i, q], left[i, q + 1], left[i, q + 2], left[i, q + 3]
-            r0, r1, r2, r3 = right[index[q]], right[index[q + 1]], right[index[q + 2]], right[index[q + 3]]
-            for j in range(n_right):
-                line[j] += a0 * r0[j] + a1 * r1[j] + a2 * r2[j] + a3 * r3[j]
-            q += 4
-        while q < n_inner:
-            a0, r0 = left[i, q], right[index[q]]
-            for j in range(n_right):
-                line[j] += a0 * r0[j]
-            q += 1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -63,6 +63,7 @@ class Scratch(NamedTuple):
     spread: FloatArray  # (K, n) how far the sums go from their constants by the errors alone
     magnitude: FloatArray  # (n,) what rounding is relative to
     live: IntArray  # (n,) neurons that are not inactive
+    apart: IntArray  # (n,) those of them whose lines below and above differ
     owner: IntArray  # (n_errors,) neuron of each error
     layer: IntArray  # (n_errors,) its layer
     left: FloatArray  # ((2 * n_rows + n_errors + 2 * K) * n,) factors of a product
@@ -126,6 +127,7 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
         np.empty((k, n)),
         np.empty((k, n)),
         np.empty(n),
+        np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n_errors, np.int64),
         np.empty(n_errors, np.int64),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from fairness_engine.certification.product_kernels import multiply
 from fairness_engine.certification.room_kernels import FAST, SLACK
 
 
@@ -108,66 +109,69 @@ def choose_below(n, layer, slope, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def advance_sides(n, n_rows, n_next, layer, slope, weights, ups, downs, biases, s):  # type: ignore[no-untyped-def]
+def advance_sides(n_rows, n_live, n_next, layer, slope, parts, biases, s):  # type: ignore[no-untyped-def]
     """Forms below and above the next sums, from those of this layer's and the lines below and above its neurons.
 
-    ``lower = B W + (A - B) W_up`` and ``upper = B W + (A - B) W_down``, with ``A`` the lines below and ``B`` those above.
+    ``lower = B W + (A - B) W_up`` and ``upper = B W + (A - B) W_down``, with ``A`` the lines below and ``B`` those above; ``parts`` are
+    the weights ``W``, those above 0 and those below. ``A`` and ``B`` are the same for what is settled in the first layer.
     """
     k = len(s.limits)
-    n_lines = n_rows + k
-    total, lower, upper = (
-        s.product[: n_lines * n_next],
-        s.left[: n_lines * n_next],
-        s.left[n_lines * n_next : 2 * n_lines * n_next],
-    )
-    for i in range(n_lines * n_next):
-        total[i] = lower[i] = upper[i] = 0.0
-    for j in range(n):
-        if s.rising[j] == 0.0:
-            continue
-        is_crossing = s.least[layer, j] < 0.0 < s.most[layer, j]
-        is_settled = layer == 0 and not is_crossing
-        line, up, down = (
-            weights[j * n_next : (j + 1) * n_next],
-            ups[j * n_next : (j + 1) * n_next],
-            downs[j * n_next : (j + 1) * n_next],
-        )
-        for i in range(n_lines):
-            above, under = _line(i, n_rows, j, layer, slope, is_crossing, s)
-            out = total[i * n_next : (i + 1) * n_next]
+    n_lines, n_apart = n_rows + k, _list_apart(n_live, layer, s)
+    above = s.left[: n_lines * n_live].reshape(n_lines, n_live)
+    less = s.left[n_lines * n_live : n_lines * (n_live + n_apart)].reshape(n_lines, n_apart)
+    _pass_lines(n_rows, n_live, n_apart, layer, slope, above, less, s)
+    total = s.product[: n_lines * n_next].reshape(n_lines, n_next)
+    part = s.product[n_lines * n_next : 2 * n_lines * n_next].reshape(n_lines, n_next)
+    multiply(above, s.live, parts[0], total)
+    for side in range(2):
+        multiply(less, s.apart, parts[1 + side], part)
+        rows, constants = s.side_rows[side], s.side_constants[side]
+        for i in range(n_rows):
             for t in range(n_next):
-                out[t] += above * line[t]
-            if not is_settled:
-                less = under - above
-                first, second = lower[i * n_next : (i + 1) * n_next], upper[i * n_next : (i + 1) * n_next]
-                for t in range(n_next):
-                    first[t] += less * up[t]
-                    second[t] += less * down[t]
-    for i in range(n_lines):
-        for t in range(n_next):
-            one, two = total[i * n_next + t] + lower[i * n_next + t], total[i * n_next + t] + upper[i * n_next + t]
-            if i < n_rows:
-                s.side_rows[0, i, t], s.side_rows[1, i, t] = one, two
-            else:
-                s.side_constants[0, i - n_rows, t], s.side_constants[1, i - n_rows, t] = (
-                    one + biases[t],
-                    two + biases[t],
-                )
+                rows[i, t] = total[i, t] + part[i, t]
+        for v in range(k):
+            for t in range(n_next):
+                constants[v, t] = total[n_rows + v, t] + part[n_rows + v, t] + biases[t]
+
+
+@njit(cache=True, nogil=True)
+def _list_apart(n_live, layer, s):  # type: ignore[no-untyped-def]
+    """Neurons whose lines below and above differ: fills ``apart``, returns how many."""
+    n_apart = 0
+    for q in range(n_live):
+        j = s.live[q]
+        if layer > 0 or s.least[layer, j] < 0.0 < s.most[layer, j]:
+            s.apart[n_apart] = j
+            n_apart += 1
+    return n_apart
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _line(i, n_rows, j, layer, slope, is_crossing, s):  # type: ignore[no-untyped-def]
-    """What the lines above and below neuron ``j`` pass on of one row, or (from ``n_rows`` on) of one variant's constant."""
-    rising, below = s.rising[j], s.below[j]
-    if i < n_rows:
-        return rising * s.side_rows[1, i, j], below * s.side_rows[0, i, j]
-    v = i - n_rows
-    above, under = rising * s.side_constants[1, v, j], below * s.side_constants[0, v, j]
-    if is_crossing:
-        low, high = s.low[layer, v, j], s.high[layer, v, j]
-        above += _left_over(low, high, rising, slope, True, False)
-        under += _left_over(low, high, below, slope, False, v >= s.n_alone)
-    return above, under
+def _pass_lines(n_rows, n_live, n_apart, layer, slope, above, less, s):  # type: ignore[no-untyped-def]
+    """What the lines above the live neurons pass on of rows and of constants, and how much less those below do where they differ."""
+    for q in range(n_live):
+        j = s.live[q]
+        rising = s.rising[j]
+        for i in range(n_rows):
+            above[i, q] = rising * s.side_rows[1, i, j]
+        for v in range(len(s.limits)):
+            above[n_rows + v, q] = rising * s.side_constants[1, v, j]
+            if s.least[layer, j] < 0.0 < s.most[layer, j]:
+                low, high = s.low[layer, v, j], s.high[layer, v, j]
+                above[n_rows + v, q] += _left_over(low, high, rising, slope, True, False)
+    at = 0
+    for q in range(n_apart):
+        j = s.apart[q]
+        rising, below = s.rising[j], s.below[j]
+        for i in range(n_rows):
+            less[i, q] = below * s.side_rows[0, i, j] - rising * s.side_rows[1, i, j]
+        while s.live[at] != j:
+            at += 1
+        for v in range(len(s.limits)):
+            under = below * s.side_constants[0, v, j]
+            if s.least[layer, j] < 0.0 < s.most[layer, j]:
+                under += _left_over(s.low[layer, v, j], s.high[layer, v, j], below, slope, False, v >= s.n_alone)
+            less[n_rows + v, q] = under - above[n_rows + v, at]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

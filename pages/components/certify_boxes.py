@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 MARKS, BOX, PEOPLE, OF_ALL = "Verdict", "Box", "People", "Whole box, %"
 _HEIGHT = 612
-_MIN_ROW_PIXELS, _MAX_ROW_PIXELS, _LINE_PIXELS = 84, 150, 20
+_MIN_ROW_PIXELS, _MAX_ROW_PIXELS, _LINE_PIXELS = 84, 158, 20
 """Rows above 64 pixels have texts that go on in further lines."""
-_LETTERS_A_LINE = 29
+_LETTERS_A_LINE = 28
 """So many fit into a line of the boxes' column."""
 _ASKED = {"undecided": "Undecided", "falsified": "Falsified", "certified": "Certified"}
 
@@ -151,12 +151,12 @@ def _columns() -> dict[str, Any]:
         MARKS: st.column_config.TextColumn(
             "", width=36, help="✓ certified, ▲ falsified, ? undecided; largest part first"
         ),
-        BOX: st.column_config.TextColumn(width=236, help=wording.explain("box")),
+        BOX: st.column_config.TextColumn(width=268, help=wording.explain("box")),
         **{
-            f"{word}, %": number("Share, %", format="%.2g", width=78, help=f"{word}, of all individuals.")
+            f"{word}, %": number("Share, %", format="%.2g", width=70, help=f"{word}, of all individuals.")
             for word in _ASKED.values()
         },
-        PEOPLE: number(format="%d", width=60, help="Rows of the data in the box."),
+        PEOPLE: number(format="%d", width=56, help="Rows of the data in the box."),
     }
 
 

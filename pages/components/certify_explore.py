@@ -34,7 +34,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, alone: Sequence[certify
     if slot not in st.session_state:
         st.session_state[slot] = (0, 0)
     with layout.wrapping("box_places", is_wide=True):
-        left, right = st.columns([11, 10])
+        left, right = st.columns(2)
     with left:
         _map(read, area, slot)
     with right:

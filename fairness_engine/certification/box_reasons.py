@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ _BLAME_SHARE = 0.1
 _MAX_VARIANTS_NAMED = 3
 _NEAR = 0.1
 """Scores this near the threshold are told by their distance from it."""
+_LEAST_PERCENT, _ROUNDING = 1e-4, 1e-6
 _DECIDED = 1e-12
 """What is undecided of a decided box is rounding: less than this part of it."""
 
@@ -154,7 +156,14 @@ def _protected(context: Context) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
+    """A proved share, rounded down to two digits from the nearer of 0 and 100 %: no text claims more than the proof."""
+    percent = 100 * share
+    if 0 < percent < _LEAST_PERCENT:
+        return f"less than {_LEAST_PERCENT:.4f} %"
+    distance = min(percent, 100 - percent)
+    decimals = 0 if distance <= 0 else min(4, max(0, 1 - math.floor(math.log10(distance))))
+    cut = math.floor(percent * 10.0**decimals + _ROUNDING) / 10.0**decimals
+    return f"{cut:.{decimals}f} %"
 
 
 def _score(value: float, line: float) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.certification.words import box_limits
-from pages.components import certify_form, certify_runs, run_words, state, steps, theme, wording
+from pages.components import certify_compare, certify_form, certify_runs, run_words, state, steps, theme, wording
+from pages.components.certify_boxes import row_pixels
 from pages.components.certify_tree import ReadTree, find_box, shares_in
 from pages.components.certify_words import Shares
 
@@ -143,9 +144,11 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
 
 def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     st.subheader("Boxes on their own", anchor=False)
+    lines = table(read, alone)
     event = st.dataframe(
-        table(read, alone),
+        lines,
         hide_index=True,
+        row_height=row_pixels(lines["Box"].tolist()),
         key=f"alone_{run.id}_{len(alone)}",
         on_select="rerun",
         selection_mode="single-row",
@@ -177,7 +180,7 @@ def _say_whole(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
         return
     gains = [100 * (getattr(after, name) - getattr(before, name)) for name in ("certified", "falsified")]
     added = ", ".join(
-        f"{meaning.symbol} {gain:.2g} points {name}"
+        f"{meaning.symbol} {certify_compare.points_text(gain).lstrip('+')} points {name}"
         for meaning, name, gain in (
             (theme.CERTIFIED, "certified", gains[0]),
             (theme.DISCRIMINATORY, "falsified", gains[1]),

@@ -250,6 +250,8 @@ def test_reasons_in_words() -> None:
     assert "None of 2,000 individuals drawn from it is discriminated against" in words(replace(box, n_unfair=0))
     assert "All of 2,000 individuals drawn from it are discriminated against" in words(replace(box, n_unfair=2000))
     assert "25 % is certified and 50 % is falsified" in words(replace(box, certified=0.25, falsified=0.5))
+    assert "59 % is certified" in words(replace(box, certified=0.5999, falsified=0.0)), "rounded down, as on the page"
+    assert "99.9999 % is certified" in words(replace(box, certified=1 - 1e-7, falsified=0.0))
     assert words(box, is_blind=True) == "The model does not take 'sex': everybody is decided alike."
 
 

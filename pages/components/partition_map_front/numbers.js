@@ -9,8 +9,12 @@ function countText(n) {
   return Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
-/** A share of 0 to 1 with two significant digits, counted from the nearer of 0 and 100 %: "0.68 %". */
-function shareText(share, round = Math.round) {
+function down(steps) {
+  return Math.floor(steps + NEAR_STEP);
+}
+
+/** A share of 0 to 1 with two significant digits, counted from the nearer of 0 and 100 %: "0.68 %"; rounded down, as the card of a box does. */
+function shareText(share, round = down) {
   const least = 10 ** -(MAX_DECIMALS + 2);
   if (share > 0 && share < least) return `below ${(100 * least).toFixed(MAX_DECIMALS)} %`;
   if (share < 1 && share > 1 - least) return `above ${(100 - 100 * least).toFixed(MAX_DECIMALS)} %`;
@@ -21,7 +25,6 @@ function shareText(share, round = Math.round) {
 
 /** What is proved is rounded down, what is open is rounded up: no text claims more than the proof. */
 function verdictText(verdict, share) {
-  const down = (steps) => Math.floor(steps + NEAR_STEP);
   const up = (steps) => Math.ceil(steps - NEAR_STEP);
   return shareText(share, verdict === UNDECIDED ? up : down);
 }

@@ -97,7 +97,7 @@ def count_box(columns, begins, n_columns, low, high, masses, thresholds, gap, bo
     if _FINENESS * n_columns * rest < MAX_GRID * gap:
         cells = max(float(MIN_GRID), _FINENESS * n_columns * rest / gap)
     step = rest / cells if rest > 0.0 else 1.0
-    n, shift, error = 1, 0.0, _ROUNDING * total
+    n, shift, error = np.int64(1), 0.0, _ROUNDING * total
     board.now[0] = weight
     now, after = board.now, board.after
     for place in range(n_columns):
@@ -270,7 +270,7 @@ def count_lines(coefficients, starts, low, high, reach, masses, thresholds, coun
     board = make_board(d, coefficients.shape[1])
     columns, begins, sides = np.empty(d, np.int64), np.empty(d + 1, np.int64), np.empty(4)
     for b in range(len(low)):
-        n_columns, least = 0, 0.0
+        n_columns, least = np.int64(0), 0.0  # for the literal 0 everything would be compiled again
         begins[0] = 0
         for i in range(d):
             line = coefficients[b, starts[i] : starts[i + 1]]

@@ -13,7 +13,15 @@ import numpy as np
 from numba import njit
 
 from fairness_engine.certification.product_kernels import multiply
-from fairness_engine.certification.room_kernels import FAST, MAX_ERRORS, SLACK, flatten, make_scratch, small_network
+from fairness_engine.certification.room_kernels import (
+    FAST,
+    MAX_ERRORS,
+    NONE,
+    SLACK,
+    flatten,
+    make_scratch,
+    small_network,
+)
 from fairness_engine.certification.side_kernels import advance_sides, begin_sides, choose_below, tighten
 
 _WIDE = 1 << 12
@@ -29,7 +37,7 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
     """
     n_columns = _begin(low, high, flat, s)
     n_rows, last = s.begins[n_columns], len(flat.widths) - 1
-    n_errors, at, bias_at = 0, 0, 0
+    n_errors, at, bias_at = NONE, 0, 0
     is_blind = last == 0 and not flat.is_touched[0]
     for layer in range(last):
         n, n_next = flat.widths[layer], flat.widths[layer + 1]
@@ -67,7 +75,7 @@ def _begin(low, high, flat, s):  # type: ignore[no-untyped-def]
     for j in range(n):
         base[j] = 0.0
         magnitude[j] = 1.0
-    n_columns, at = 0, 0
+    n_columns, at = 0, NONE
     for i in range(len(low)):
         start = flat.starts[i]
         is_table = flat.starts[i + 1] - start > 1

@@ -18,6 +18,8 @@ FAST = {"reassoc", "contract"}
 """Sums may be reordered and fused: the slack covers it."""
 _WIDE = 1 << 12
 """Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
+NONE = np.int64(0)
+"""A count to begin with. For the literal 0 numba would compile what is called with it a second time."""
 MAX_ERRORS = 1024
 """Errors that are carried on by themselves; where there would be more, each neuron takes what has come to it as one error of its own."""
 

@@ -1,8 +1,9 @@
 """Certification beside the authors' C program: seconds to its undecided share, undecided share at its seconds, and what bounds both.
 
-``python -m benchmarks.certification`` with ``EVENHAND_SHARED`` set writes ``benchmarks/certification.md``. A part of it is printed
-only: ``--only program,classic`` (parts), ``--networks AC-1,GC-3``, ``--quick``. ``--attack`` is the part in which an independent
-checker (``tests/certification/attack.py``) tries to refute what was proved.
+``python -m benchmarks.certification`` with ``EVENHAND_SHARED`` set writes ``benchmarks/certification.md``, a section a part;
+``--only program,classic`` makes some parts and leaves the others as they were. What ``--quick`` or ``--networks AC-1,GC-3`` give is
+printed only, but for ``--attack``, the part in which an independent checker (``tests/certification/attack.py``) tries to refute what was
+proved.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from benchmarks.certification_cases import (
     classifier_cases,
     large_case,
 )
-from benchmarks.table import keep, markdown
+from benchmarks.table import keep_sections, markdown
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.hands import Hands
 from fairness_engine.certification.points import Points
@@ -431,7 +432,7 @@ PARTS = ("program", "classic", "values", "large", "subjects", "attack")
 
 
 def main() -> None:
-    """Print the parts asked for; keep them when all were."""
+    """Print the parts asked for, and keep those that were made in full."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help=f"parts: {', '.join(PARTS)}")
     parser.add_argument("--networks", default="", help="names, as in benchmarks/certification_cases.py")
@@ -455,11 +456,11 @@ def main() -> None:
     if unknown:
         raise SystemExit(f"There is no part '{unknown[0]}'; there are: {', '.join(PARTS)}.")
     warm_up()
-    parts = [makers[name]() for name in chosen]
-    if chosen == [*PARTS] and not (quick or networks):
-        keep("certification", TITLE, parts)
-    else:
-        print("\n\n".join(parts))
+    for name in chosen:
+        part = makers[name]()
+        print(part, "\n")
+        if not quick and (name == "attack" or not networks):
+            keep_sections("certification", TITLE, [part])
 
 
 if __name__ == "__main__":

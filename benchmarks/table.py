@@ -65,3 +65,20 @@ def keep(name: str, title: str, parts: Sequence[str]) -> None:
     text = "\n".join([head, *(part + "\n" for part in parts)])
     (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
+
+
+def keep_sections(name: str, title: str, sections: Sequence[str]) -> None:
+    """Write sections, each with machine and date, into ``benchmarks/<name>.md``; sections of other headings stay as they are.
+
+    Args:
+        name, title: of the file.
+        sections: each begins with its heading, ``## ...``.
+    """
+    path, made = FOLDER / f"{name}.md", f"*{datetime.datetime.now(tz=datetime.UTC).date()}; {machine()}.*"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    kept = {text.partition("\n")[0]: text.strip() for text in before.split("\n## ")[1:]}
+    for section in sections:
+        heading, _, rest = section.removeprefix("## ").partition("\n")
+        kept[heading] = f"{heading}\n\n{made}\n\n{rest.strip()}"
+    text = "\n\n".join([f"# {title}", *(f"## {section}" for section in kept.values())]) + "\n"
+    path.write_text(text, encoding="utf-8")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from fairness_engine.runs.compiled import compiled_folder
+
 ROOT = Path(__file__).resolve().parent.parent
+
+# before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a version, so that
+# no loop outlives the one it calls
+os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(Path(tempfile.gettempdir()) / "evenhand-tests")))
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")

@@ -12,7 +12,7 @@ import certify_cases
 import run_cases
 from fairness_engine.domain import Scope
 from fairness_engine.runs.records import Review
-from fairness_engine.runs.store import RunStore
+from fairness_engine.runs.store import RunState, RunStore
 
 pytestmark = pytest.mark.browser
 PATIENCE_MS = 300_000
@@ -128,3 +128,17 @@ def test_two_certifications_side_by_side(
     app.open_menu("Pairs")
     app.expect_text("A counterexample of a certification.", PATIENCE_MS)
     app.expect_no_exception()
+
+
+def test_a_certification_is_stopped_and_keeps_what_is_proved(
+    app: AppPage, review: Review, app_server: AppServer
+) -> None:
+    app.goto("certification", review=review.id)
+    app.click_text("Certify again")
+    start(app, "Standard, 60 s")
+    app.expect_text("Boxes a second", PATIENCE_MS)
+    app.click_button("Stop and keep what is proved", settle=False)
+    app.expect_text("get the same decision whatever their sex", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+    assert RunStore(app_server.workspace).runs(review.id)[0].state is RunState.CANCELLED

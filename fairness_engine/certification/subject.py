@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessor
@@ -14,16 +16,17 @@ from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space
 from fairness_engine.certification.tree_assessor import TreeAssessor
 from fairness_engine.certification.tree_families import is_tree_model
+from fairness_engine.certification.votes_assessor import VotesAssessor
 from fairness_engine.domain import Domain
 from fairness_engine.errors import ModelError, SettingError
-from fairness_engine.models.composite import Rearranged, Transformed
+from fairness_engine.models.composite import HardVote, Rearranged, Transformed
 from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.model import Model, Predictor
+from fairness_engine.models.model import Model, Output, Predictor
 
 _ELSE = "Search for pairs or estimate the share instead."
 _REASONS = {
     "HardVote": (
-        "proofs are not made for votes of several models",
+        "its members, or votes between more than two classes, cannot be",
         "Certify its members one by one, or search for pairs instead.",
     ),
     "SoftVote": (
@@ -60,7 +63,27 @@ def make_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
         return _network_assessor(model, space, mode)
     if is_tree_model(model):
         return TreeAssessor(model, space)
+    if isinstance(model.predictor, HardVote) and _are_provable(model):
+        members = [make_assessor(member, space, mode) for member in _members(model)]
+        return VotesAssessor(members, model.predictor.weights, space)
     raise ModelError(_why_not(model.predictor))
+
+
+def _members(model: Model) -> list[Model]:
+    """The members of a vote as models of their own, each with its own threshold."""
+    assert isinstance(model.predictor, HardVote)
+    middles = {True: 0.0, False: 0.5}
+    return [
+        replace(model, predictor=member, threshold=middles[member.output is Output.LOGIT])
+        for member in model.predictor.members
+    ]
+
+
+def _are_provable(vote: Model) -> bool:
+    """Whether all members are models that proofs are made for, and the score, 0 or 1, is compared with something between."""
+    members = _members(vote)
+    known = all(isinstance(member.predictor, DenseNetwork) or is_tree_model(member) for member in members)
+    return vote.is_binary and 0 <= vote.threshold < 1 and known and all(member.is_binary for member in members)
 
 
 def is_certified_by_construction(model: Model, domain: Domain) -> bool:

@@ -65,14 +65,14 @@ class HardVote:
         self.n_scores = 1 if n_classes == 2 else n_classes
         self.n_inputs = members[0].n_inputs
         self.kind = f"hard vote of {len(members)}: {', '.join(member.kind for member in members)}"
-        self._weights = np.ones(len(members)) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.weights = np.ones(len(members)) if weights is None else np.asarray(weights, dtype=np.float64)
         self._n_classes = n_classes
 
     def predict(self, inputs: Any) -> FloatArray:
         """One column of the decision of two classes, else one column a class: 0 or 1."""
         votes = np.zeros((len(inputs), self._n_classes))
         lines = np.arange(len(inputs))
-        for member, weight in zip(self.members, self._weights, strict=True):
+        for member, weight in zip(self.members, self.weights, strict=True):
             votes[lines, decisions_of(member, inputs)] += weight
         return as_label_scores(votes.argmax(axis=1), self._n_classes)
 

@@ -126,9 +126,9 @@ ESTIMATORS: list[tuple[Any, str, str]] = [
         "proofs are made for dense ReLU networks, trees and forests",
     ),
     (
-        VotingClassifier([("a", LogisticRegression()), ("b", RandomForestClassifier(3))]),
+        VotingClassifier([("a", KNeighborsClassifier(3)), ("b", RandomForestClassifier(3))]),
         "hard vote of 2",
-        "proofs are not made for votes of several models. Certify its members one by one, or search for pairs instead.",
+        "its members, or votes between more than two classes, cannot be. Certify its members one by one, or search for pairs instead.",
     ),
     (
         VotingClassifier([("a", LogisticRegression()), ("b", RandomForestClassifier(3))], voting="soft"),

@@ -197,7 +197,7 @@ def _program_row(name: str, repeats: int, *, quick: bool) -> tuple[str, ...]:
         name,
         f"{its_seconds:g}",
         f"{its_undecided:g} %",
-        f"{seconds:.3f}",
+        f"{seconds:.3f}" if np.isfinite(seconds) else "not in its time",
         f"{_met(its_seconds / seconds >= SPEED_BAR)} **{its_seconds / seconds:,.0f} x** (bar {SPEED_BAR:.0f})"
         if is_like
         else _NOT_LIKE,

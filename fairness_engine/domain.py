@@ -82,8 +82,8 @@ class Scope:
         return cls(**known)
 
 
-class Domain:
-    """A schema and a scope as arrays: the space ``I`` of the papers, and its protected variants.
+class Ranges:
+    """A schema and a scope as arrays: what rows may hold and what may move, with no variants to compare.
 
     Attributes:
         low, high: closed range of every column ``(n_columns,)``.
@@ -92,11 +92,10 @@ class Domain:
         free: indices of the columns that tell individuals apart: the others, as far as the model takes them.
         movable: indices of the columns that a technique may vary (free and not fixed).
         fixed: indices of the columns that uniform rows take from rows of the data, jointly.
-        variant_values: every combination of protected values ``(n_variants, n_protected)``.
 
     Raises:
         SchemaError: the scope names a column that is no input.
-        SettingError: limits outside the domain, too many variants, or nothing left to vary.
+        SettingError: limits outside the domain.
     """
 
     def __init__(self, schema: Schema, scope: Scope, taken: Collection[str] | None = None) -> None:
@@ -126,6 +125,32 @@ class Domain:
         self.free = np.array([i for i in others if i not in idle], dtype=np.int64)
         self.movable = np.array([i for i in self.free if i not in fixed and span[i] > 0], dtype=np.int64)
         self.fixed = np.array(sorted(fixed | idle), dtype=np.int64)
+
+    def clip(self, rows: FloatArray) -> FloatArray:
+        """The rows with every value moved into its range; a new array."""
+        return np.clip(rows, self.low, self.high)
+
+    def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
+        """Whether each row lies in the ranges and on their lattice ``(n_rows,)``."""
+        from fairness_engine.kernels import lie_inside  # numba is loaded by searches only, never by the app
+
+        inside: NDArray[np.bool_] = lie_inside(np.ascontiguousarray(rows), self.low, self.high, self.step)
+        return inside
+
+
+class Domain(Ranges):
+    """The space ``I`` of the papers, and its protected variants.
+
+    Attributes:
+        variant_values: every combination of protected values ``(n_variants, n_protected)``.
+
+    Raises:
+        SettingError: too many variants, or fewer than two.
+    """
+
+    def __init__(self, schema: Schema, scope: Scope, taken: Collection[str] | None = None) -> None:
+        """As ``Ranges``, and every combination of protected values."""
+        super().__init__(schema, scope, taken)
         self.variant_values = self._variant_values()
 
     def _variant_values(self) -> FloatArray:
@@ -193,17 +218,6 @@ class Domain:
         if len(self.fixed) and data_rows is not None and len(data_rows):
             rows[:, self.fixed] = data_rows[rng.integers(len(data_rows), size=n)][:, self.fixed]
         return rows
-
-    def clip(self, rows: FloatArray) -> FloatArray:
-        """The rows with every value moved into its range; a new array."""
-        return np.clip(rows, self.low, self.high)
-
-    def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
-        """Whether each row lies in the domain and on its lattice ``(n_rows,)``."""
-        from fairness_engine.kernels import lie_inside  # numba is loaded by searches only, never by the app
-
-        inside: NDArray[np.bool_] = lie_inside(np.ascontiguousarray(rows), self.low, self.high, self.step)
-        return inside
 
     def variants(self, rows: FloatArray) -> FloatArray:
         """Every variant of every row, ``(n_rows, n_variants, n_columns)``."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
+from fairness_engine.domain import Domain, Ranges
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated, Stopped, StopReason
 from fairness_engine.models.model import Model
@@ -128,7 +128,7 @@ def _sampler(domain: Domain, data_rows: FloatArray, distribution: str, n_samples
     return draws
 
 
-def perturb(domain: Domain, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+def perturb(domain: Ranges, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Each row with one random non-protected attribute moved by one unit, clipped to the domain; new rows.
 
     Reference: paper 001 (TestSGD), section 4, the sampling of Algorithm 2.

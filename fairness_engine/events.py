@@ -185,6 +185,19 @@ class TreeReady:
 
 
 @dataclass(frozen=True)
+class RulesScored:
+    """Scored rule sets, the highest score first.
+
+    Args:
+        arrays: by name, as ``rules.scored.ScoredRuleSets`` has them.
+        space: ``attributes`` (``rules.attributes.RuleAttribute.to_json``) and ``n_rows``; plain JSON.
+    """
+
+    arrays: dict[str, FloatArray | IntArray]
+    space: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ResultReady:
     """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count``, ``split``, ``certification``; plain JSON."""
 
@@ -219,6 +232,7 @@ Event = (
     | ShareEstimated
     | SharesProved
     | TreeReady
+    | RulesScored
     | GroupScored
     | ResultReady
     | Stopped
@@ -238,6 +252,9 @@ def to_line(event: Event) -> str:
         parts = {name: getattr(event, name) for name in _TREE_ARRAYS}
         body = {part: {name: pack_array(array) for name, array in arrays.items()} for part, arrays in parts.items()}
         body["space"] = event.space
+    elif isinstance(event, RulesScored):
+        packed = {name: pack_array(array) for name, array in event.arrays.items()}
+        body = {"arrays": packed, "space": event.space}
     else:
         body = asdict(event)
     return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
@@ -259,6 +276,8 @@ def from_line(line: str) -> Event:
         if cls is TreeReady:
             arrays, certificates = (_read_arrays(body[part]) for part in _TREE_ARRAYS)
             return TreeReady(arrays, certificates, _read_space(body["space"]))
+        if cls is RulesScored:
+            return RulesScored(_read_arrays(body["arrays"]), _read_space(body["space"]))
         if cls is Stopped:
             body["reason"] = StopReason(body["reason"])
         if cls is GroupScored:

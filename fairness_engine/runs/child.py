@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.opened import Opened
 
 Request = dict[str, Any]
-_FIRST_PHASES = {"certify": "certifying"}
+_FIRST_PHASES = {"certify": "certifying", "rules": "finding groups"}
 
 
 class Child:

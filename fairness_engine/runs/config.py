@@ -17,6 +17,7 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
+from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.schema import Schema
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
@@ -35,6 +36,7 @@ class RunKind(StrEnum):
     ESTIMATE = "estimate"
     COUNT = "count"
     CERTIFY = "certify"
+    RULES = "rules"
 
 
 @cache
@@ -56,12 +58,12 @@ class RunConfig:
     """One run, completely: the same configuration gives the same pairs.
 
     Args:
-        kind: search, estimate, exact count or certification.
-        data_id, model_id: files of the store (their content is in the id).
+        kind: search, estimate, exact count, certification or rule sets.
+        data_id, model_id: files of the store (their content is in the id); no model is needed to compare a column of the data.
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
         technique: name in ``search.registry``; empty for what is no search.
-        settings: of the technique, or of the certification (``CertifySettings``), by name; what is not named keeps its default.
+        settings: of the technique, of the certification (``CertifySettings``) or of the rule sets (``RuleSettings``), by name; what is not named keeps its default.
         budget: when a search ends; an estimate ends with its samples, a count with the space, a certification when everything is
             decided or by its own settings, or each by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
@@ -99,6 +101,8 @@ class RunConfig:
             raise SettingError("A search needs a technique, got none. Choose one under Plan.")
         if self.kind is RunKind.CERTIFY:
             object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
+        if self.kind is RunKind.RULES:
+            object.__setattr__(self, "settings", RuleSettings.from_json(self.settings).to_json())
         if self.max_starts is not None and self.max_starts < 1:
             raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
         if self.n_samples < 1:

@@ -22,6 +22,7 @@ from fairness_engine.events import (
     PairsMeasured,
     Progress,
     ResultReady,
+    RulesScored,
     ShareEstimated,
     SharesProved,
     Step,
@@ -36,6 +37,7 @@ from fairness_engine.runs.proofs_writer import ProofsWriter
 from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.result_checks import is_possible
+from fairness_engine.runs.rules_writer import keep_rules
 from fairness_engine.runs.store import RunStore
 
 WRITE_SECONDS = 0.25
@@ -44,6 +46,7 @@ _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
 _RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
 _PROOF_RESULTS = ("certification", "plausibility")
+_RULE_RESULTS = ("rules",)
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -56,7 +59,9 @@ class Fold:
         self._run_id = run.id
         self._pairs = PairsWriter(store, run.id, run.config)
         self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
-        self._results = _PROOF_RESULTS if self._proofs else _RESULTS
+        by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS}
+        self._results = by_kind.get(run.config.kind, _RESULTS)
+        self._kind = run.config.kind
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
         protected = [schema.index(name) for name in run.config.scope.protected]
@@ -126,8 +131,8 @@ class Fold:
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
             case ResultReady():
                 self._store.set_result(self._run_id, event.name, _checked_result(event, self._results))
-            case SharesProved() | TreeReady():
-                self._take_proof(event)
+            case SharesProved() | TreeReady() | RulesScored():
+                self._take_bulk(event)
             case Stopped():
                 _check_counts(event)
                 _check_numbers(event.n_rejected)
@@ -144,7 +149,12 @@ class Fold:
         if len(self._curve) > _MAX_CURVE_POINTS:
             self._curve = self._curve[::2]
 
-    def _take_proof(self, event: SharesProved | TreeReady) -> None:
+    def _take_bulk(self, event: SharesProved | TreeReady | RulesScored) -> None:
+        if isinstance(event, RulesScored):
+            if self._kind is not RunKind.RULES:
+                raise ProcessError(_PROTOCOL + "it sent rule sets that nobody asked for.")
+            keep_rules(self._store, self._run_id, event)
+            return
         if self._proofs is None:
             raise ProcessError(_PROTOCOL + "it sent a proof that nobody asked for.")
         if isinstance(event, SharesProved):

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import ProcessError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
@@ -71,6 +71,9 @@ class Opened:
             held = (self.model, self.domain, self.dataset.rows)
             yield from certification_events(*held, config, lambda: self.plausibility, is_cancelled)
             return
+        if config.kind is RunKind.RULES:
+            yield from self._rules(config, is_cancelled)
+            return
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
         from fairness_engine.search import requirements
@@ -89,6 +92,17 @@ class Opened:
             yield from run_exact(self.model, self.domain, is_cancelled, config.budget.max_seconds or math.inf)
         else:
             yield from self._search(config, is_cancelled)
+
+    def _rules(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.rules.run import Subject, run_rules
+        from fairness_engine.rules.settings import RuleSettings
+
+        ranges = Ranges(self.dataset.schema, config.scope, self.model.taken(self.dataset.schema.names))
+        labels, favourable = self.dataset.labels, self.dataset.favourable_class
+        decided = None if labels is None or favourable is None else labels == favourable
+        subject = Subject(self.dataset.rows, decided, self.model)
+        settings, max_seconds = RuleSettings.from_json(config.settings), config.budget.max_seconds or math.inf
+        yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled)
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.discovery import with_discovery
@@ -239,7 +253,9 @@ def open_all(request: Mapping[str, Any]) -> Opened:
     schema = Schema.from_json(request["schema"])
     scope = Scope.from_json(request["scope"]) if request.get("scope") else None
     if scope is not None:
-        Domain(schema, scope)  # refuses what cannot be before the files are read
+        (Domain if request.get("needs_variants", True) else Ranges)(
+            schema, scope
+        )  # refuses what cannot be, before files are read
         schema = schema.with_protected(scope.protected)
     dataset = make_dataset(read_table(Path(data["path"]), name=data["name"]), schema)
     model = open_model(

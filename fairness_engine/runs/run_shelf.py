@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairness_engine.certification.tree import PartitionTree
+    from fairness_engine.rules.scored import ScoredRuleSets
 
 TREE_FILE = "tree.npz"
+RULES_FILE = "rules.npz"
 _READ_ATTEMPTS = 5
 _MAX_CONFIGS = 10_000
 _CONFIGS: dict[str, RunConfig] = {}
@@ -193,6 +195,21 @@ class RunShelf:
         if path is None:
             raise RunError("This run has no partition tree: it is at work, or ended before it had one. Certify again.")
         return read_tree(path)
+
+    # --- rule sets ------------------------------------------------------------------------
+
+    def rules(self, run_id: str) -> tuple[ScoredRuleSets, dict[str, Any]]:
+        """The scored rule sets of a run, and what they speak of: ``attributes`` and ``n_rows``, as ``RulesScored.space`` has it.
+
+        Raises:
+            RunError: it has none, or they are damaged.
+        """
+        from fairness_engine.rules.stored import read_rules
+
+        path = self.run_folder(run_id) / RULES_FILE
+        if not path.is_file():
+            raise RunError("This run has no rule sets: it is at work, or ended before it had scored any. Run it again.")
+        return read_rules(path)
 
     # --- for the launcher and the worker --------------------------------------------------
 

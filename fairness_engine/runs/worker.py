@@ -109,6 +109,7 @@ class Worker:
                 "schema": config.schema.to_json(),
                 "scope": config.scope.to_json(),
                 "unsafe_formats": unsafe_formats_allowed(),
+                "needs_variants": config.kind is not RunKind.RULES,
             }
             opened = process.send("open", **request)
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)

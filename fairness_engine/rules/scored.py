@@ -1,0 +1,88 @@
+"""What a run of rule sets ends with: rule sets in order of their score, as arrays that travel and are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import RuleAttribute
+from fairness_engine.rules.space import NO_RULE
+
+
+@dataclass(frozen=True)
+class ScoredRuleSets:
+    """Rule sets, the highest score first; ``(n_rule_sets,)`` each unless said.
+
+    Args:
+        rules: index of the rule on each attribute, or -1 ``(n_rule_sets, n_attributes)``.
+        n_rows: rows of the data inside.
+        n_inside, favourable_inside, n_outside, favourable_outside: samples of the reported score.
+        low, high: of the score, jointly over all rule sets tested.
+        error: the paper's epsilon.
+        stage: a ``scores.Stage``.
+        head: position of the rule set that this one is folded under, its own when it is shown; -1 where nothing was folded.
+    """
+
+    rules: IntArray
+    n_rows: IntArray
+    n_inside: IntArray
+    favourable_inside: IntArray
+    n_outside: IntArray
+    favourable_outside: IntArray
+    low: FloatArray
+    high: FloatArray
+    error: FloatArray
+    stage: IntArray
+    head: IntArray
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    @property
+    def inside(self) -> FloatArray:
+        """Favourable share inside."""
+        return self.favourable_inside / np.maximum(self.n_inside, 1)
+
+    @property
+    def outside(self) -> FloatArray:
+        """Favourable share outside."""
+        return self.favourable_outside / np.maximum(self.n_outside, 1)
+
+    @property
+    def score(self) -> FloatArray:
+        """By how much the shares differ, 0 to 1."""
+        return np.abs(self.inside - self.outside)
+
+    @property
+    def n_attributes(self) -> IntArray:
+        """How many attributes each rule set constrains."""
+        found: IntArray = (self.rules != NO_RULE).sum(axis=1)
+        return found
+
+    def to_arrays(self) -> dict[str, FloatArray | IntArray]:
+        """By name; ``from_arrays`` reads them back."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> ScoredRuleSets:
+        """Read what ``to_arrays`` gave."""
+        return cls(**{each.name: np.asarray(arrays[each.name]) for each in fields(cls)})
+
+    def rule_set_json(self, position: int, attributes: tuple[RuleAttribute, ...], n_rows: int) -> dict[str, Any]:
+        """One rule set as the command line says it."""
+        line = self.rules[position]
+        return {
+            "rules": [attributes[i].rule_json(int(rule)) for i, rule in enumerate(line) if rule != NO_RULE],
+            "support": float(self.n_rows[position] / n_rows),
+            "score": float(self.score[position]),
+            "inside": float(self.inside[position]),
+            "outside": float(self.outside[position]),
+            "n_inside": int(self.n_inside[position]),
+            "n_outside": int(self.n_outside[position]),
+            "low": float(self.low[position]),
+            "high": float(self.high[position]),
+        }

@@ -1,0 +1,103 @@
+"""What rule sets speak of: the protected attributes cut into values, and the values that each row of the data has."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import BoolArray, RuleAttribute
+
+NO_RULE = -1
+"""In a row of ``rules``: the attribute is not constrained."""
+
+
+@dataclass(frozen=True)
+class RuleSpace:
+    """Attributes and rows.
+
+    A *rule set* is a line of an integer matrix ``rules (n_rule_sets, n_attributes)``: the index of its rule on each
+    attribute, or ``NO_RULE``.
+
+    Args:
+        attributes: in the order of the scope.
+        codes: the value of each attribute in each row of the data ``(n_rows, n_attributes)``.
+    """
+
+    attributes: tuple[RuleAttribute, ...]
+    codes: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the data."""
+        return len(self.codes)
+
+    def grid(self, which: Sequence[int], weights: FloatArray) -> FloatArray:
+        """Sums of weights by cell of some attributes.
+
+        Args:
+            which: indices of attributes, ascending.
+            weights: of the rows ``(n_weights, n_rows)``.
+
+        Returns:
+            ``(n_weights, n_values of the first, of the second, ...)``.
+        """
+        shape = tuple(self.attributes[i].n_values for i in which)
+        cell = np.ravel_multi_index(tuple(self.codes[:, i] for i in which), shape)
+        n_cells = int(np.prod(shape))
+        sums = np.empty((len(weights), n_cells))
+        for line, each in enumerate(weights):
+            sums[line] = np.bincount(cell, each, n_cells)
+        return sums.reshape(len(weights), *shape)
+
+    def inside(self, rules: IntArray) -> BoolArray:
+        """Whether each row lies in each rule set, ``(n_rule_sets, n_rows)``; for a few rule sets."""
+        found = np.ones((len(rules), self.n_rows), dtype=bool)
+        for i, attribute in enumerate(self.attributes):
+            chosen = np.flatnonzero(rules[:, i] != NO_RULE)
+            found[chosen] &= attribute.members[rules[chosen, i]][:, self.codes[:, i]]
+        return found
+
+    def sums(self, rules: IntArray, weights: FloatArray) -> FloatArray:
+        """Sums of weights of the rows inside each rule set.
+
+        Args:
+            rules: ``(n_rule_sets, n_attributes)``.
+            weights: of the rows ``(n_weights, n_rows)``.
+
+        Returns:
+            ``(n_weights, n_rule_sets)``.
+        """
+        out = np.empty((len(weights), len(rules)))
+        for which, lines in by_attributes(rules):
+            out[:, lines] = self._sums(which, rules[lines][:, which], weights)
+        return out
+
+    def _sums(self, which: list[int], rules: IntArray, weights: FloatArray) -> FloatArray:
+        """The same for rule sets on the same attributes; ``rules`` is ``(n_rule_sets, n_constrained)``."""
+        table = self.grid(which, weights)
+        first = self.attributes[which[0]].members.astype(np.float64)
+        table = np.tensordot(table, first, axes=(1, 1))  # the rules of the first attribute become the last axis
+        if len(which) == 1:
+            return table[:, rules[:, 0]]
+        partial = np.moveaxis(table, -1, 0)[rules[:, 0]]  # (n, n_weights, values of the others ...)
+        for position, i in enumerate(which[1:], start=1):
+            members = self.attributes[i].members.astype(np.float64)[rules[:, position]]
+            partial = np.einsum("nwv...,nv->nw...", partial, members)
+        return np.ascontiguousarray(partial.T)
+
+
+def by_attributes(rules: IntArray) -> Iterator[tuple[list[int], IntArray]]:
+    """The rule sets by the attributes they constrain: those attributes, and the lines of ``rules``."""
+    is_constrained = rules != NO_RULE
+    patterns, line_of = np.unique(is_constrained, axis=0, return_inverse=True)
+    for pattern, constrained in enumerate(patterns):
+        yield np.flatnonzero(constrained).tolist(), np.flatnonzero(line_of.ravel() == pattern)
+
+
+def attribute_sets(n_attributes: int, size: int) -> Iterator[tuple[int, ...]]:
+    """Every choice of ``size`` attributes, ascending."""
+    yield from itertools.combinations(range(n_attributes), size)

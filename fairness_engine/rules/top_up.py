@@ -1,0 +1,113 @@
+"""More samples for groups that a shared pool serves too little: rare ones, and those with hardly anybody outside."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import BoolArray
+from fairness_engine.rules.samples import Sampler
+from fairness_engine.rules.scores import Counts, count
+from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.rules.space import RuleSpace
+
+_MAX_ROUNDS = 8
+_SIZE_RATIO = 4.0
+"""Groups whose rows differ by no more than this are served by samples of their union."""
+_RESERVE = 1.2
+_BLOCK_RULE_SETS = 256
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of some rule sets that lacks samples: lines, whether it is the inside, its rows and the samples wanted."""
+
+    lines: IntArray
+    is_inside: bool
+    n_rows: FloatArray
+    wanted: FloatArray
+
+
+def top_up(
+    space: RuleSpace,
+    rules: IntArray,
+    counts: Counts,
+    sampler: Sampler,
+    settings: RuleSettings,
+    rng: np.random.Generator,
+) -> tuple[Counts, BoolArray]:
+    """Counts in which every side has the least number of samples, and every score the error that was asked for.
+
+    Sides that lack samples are taken by their size, smallest first; the rows of those of like size are sampled together, or evaluated
+    whole where that is less. A side that was topped up is counted by the new samples alone.
+
+    Returns:
+        the counts, and which rule sets were topped up ``(n_rule_sets,)``.
+
+    Raises:
+        SearchStopped: cancelled, or out of time.
+    """
+    n_rows = space.sums(rules, np.ones((1, space.n_rows)))[0]
+    is_topped = np.zeros(len(rules), dtype=bool)
+    is_whole = np.zeros((2, len(rules)), dtype=bool)
+    for _ in range(_MAX_ROUNDS):
+        lacking = [
+            _lacking(counts, n_rows if inside else space.n_rows - n_rows, settings, inside, is_whole[int(inside)])
+            for inside in (True, False)
+        ]
+        smallest = min((side.n_rows.min() for side in lacking if len(side.lines)), default=None)
+        if smallest is None:
+            break
+        chosen = [_of_size(side, smallest) for side in lacking]
+        among = _union(space, rules, chosen)
+        wanted = max(float((side.wanted / side.n_rows).max()) for side in chosen if len(side.lines))
+        n = math.ceil(wanted * len(among) * _RESERVE)
+        is_all = n >= len(among) * sampler.n_neighbours
+        samples = sampler.enumerate(among) if is_all else sampler.draw(n, rng, among)
+        for side in chosen:
+            if len(side.lines):
+                counts = _replaced(counts, side, count(space, rules[side.lines], samples))
+                is_topped[side.lines] = True
+                is_whole[int(side.is_inside), side.lines] |= is_all
+    return counts, is_topped
+
+
+def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_inside: bool, is_whole: BoolArray) -> _Side:
+    """The rule sets of which one side has too few samples for half of the error, or fewer than the least number."""
+    n = counts.n_inside if is_inside else counts.n_outside
+    hits = counts.favourable_inside if is_inside else counts.favourable_outside
+    z = float(ndtri(0.5 + settings.confidence / 2))
+    share = (hits + 2) / (n + 4)  # never quite 0 or 1, so that few samples are not taken for certainty
+    needed = np.maximum(share * (1 - share) * (2 * z / max(settings.error, 1e-9)) ** 2, settings.least_samples)
+    is_met = (counts.error(settings.confidence) <= settings.error) & (n >= settings.least_samples)
+    lines = np.flatnonzero(~is_met & (n < needed) & ~is_whole & (n_rows > 0))
+    return _Side(lines, is_inside, n_rows[lines], needed[lines])
+
+
+def _of_size(side: _Side, smallest: float) -> _Side:
+    is_like = side.n_rows <= _SIZE_RATIO * smallest
+    return _Side(side.lines[is_like], side.is_inside, side.n_rows[is_like], side.wanted[is_like])
+
+
+def _union(space: RuleSpace, rules: IntArray, sides: list[_Side]) -> IntArray:
+    """Rows on any of the sides."""
+    found = np.zeros(space.n_rows, dtype=bool)
+    for side in sides:
+        for start in range(0, len(side.lines), _BLOCK_RULE_SETS):
+            inside = space.inside(rules[side.lines[start : start + _BLOCK_RULE_SETS]])
+            found |= inside.any(axis=0) if side.is_inside else ~inside.all(axis=0)
+    return np.flatnonzero(found)
+
+
+def _replaced(counts: Counts, side: _Side, inside: Counts) -> Counts:
+    """The counts with one side of some rule sets taken from new samples."""
+    own = counts[side.lines]
+    if side.is_inside:
+        new = Counts(inside.n_inside, inside.favourable_inside, own.n_outside, own.favourable_outside)
+    else:
+        new = Counts(own.n_inside, own.favourable_inside, inside.n_outside, inside.favourable_outside)
+    return counts.merged(side.lines, new)

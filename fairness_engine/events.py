@@ -189,8 +189,8 @@ class RulesScored:
     """Scored rule sets, the highest score first.
 
     Args:
-        arrays: by name, as ``rules.scored.ScoredRuleSets`` has them.
-        space: ``attributes`` (``rules.attributes.RuleAttribute.to_json``) and ``n_rows``; plain JSON.
+        arrays: by name, as ``rules.scored.RuleResult.to_arrays`` has them.
+        space: as ``rules.scored.RuleResult.to_json`` has it.
     """
 
     arrays: dict[str, FloatArray | IntArray]

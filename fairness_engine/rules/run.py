@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from fairness_engine.rules.decide import Decider
 from fairness_engine.rules.folding import MAX_FOLDED, fold
 from fairness_engine.rules.mining import Mined, mine
 from fairness_engine.rules.samples import RowCounts, Sampler
-from fairness_engine.rules.scored import ScoredRuleSets
+from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets
 from fairness_engine.rules.scores import Counts, Stage, count, joint_intervals
 from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.rules.space import RuleSpace
@@ -108,33 +107,55 @@ def run_rules(
     yield Progress(0, 0.0, 0, 0, "finding the groups that are large enough")
     mined = mine(space, settings)
     if settings.source is Source.LABELS or subject.model is None:
-        if subject.decided is None:
-            raise SettingError(
-                "Rule sets without a model need a column of outcomes: name the label, or a column of predictions."
-            )
-        samples = RowCounts(np.ones(len(rows)), subject.decided[is_inside].astype(np.float64))
-        counts = count(space, mined.rules, samples)
         yield from _finish(
-            space, mined, counts, np.full(len(mined.rules), Stage.ROWS), settings, 0, 0.0, StopReason.EXHAUSTED, {}
+            space, mined, settings, _of_column(space, mined, subject, is_inside), _Spent(0, 0.0, StopReason.EXHAUSTED)
         )
         return
     decider = Decider(subject.model, is_cancelled, max_seconds)
-    scoring = _Scoring(
-        space, mined, Sampler(ranges, rows, decider), settings, np.random.default_rng(np.random.SeedSequence(seed))
-    )
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    scoring = _Scoring(space, mined, Sampler(ranges, rows, decider), settings, rng)
     reason = StopReason.EXHAUSTED
     try:
         for phase in scoring.steps():
             yield Progress(decider.evaluations, decider.seconds, len(mined.rules), 0, phase)
     except SearchStopped as stop:
         reason = stop.reason
-    if scoring.counts is None:
-        yield Stopped(reason, decider.evaluations, decider.seconds, len(mined.rules), 0)
+    spent = _Spent(decider.evaluations, decider.seconds, reason)
+    if scoring.samples is None or scoring.counts is None:
+        yield Stopped(reason, spent.evaluations, spent.seconds, len(mined.rules), 0)
         return
-    more = {"n_neighbours": scoring.n_population, "is_exact": scoring.is_exact}
-    yield from _finish(
-        space, mined, scoring.counts, scoring.stage, settings, decider.evaluations, decider.seconds, reason, more
-    )
+    found = _Found(scoring.counts, scoring.stage, scoring.samples, scoring.n_population)
+    yield from _finish(space, mined, settings, found, spent)
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """What a run took, and why it ended."""
+
+    evaluations: int
+    seconds: float
+    reason: StopReason
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Counts of all rule sets in the order they were mined, what they were made of, and how many samples there are in all."""
+
+    counts: Counts
+    stage: IntArray
+    samples: RowCounts
+    n_population: int
+
+
+def _of_column(space: RuleSpace, mined: Mined, subject: Subject, is_inside: BoolArray) -> _Found:
+    """A column's outcomes on the rows themselves."""
+    if subject.decided is None:
+        raise SettingError(
+            "Rule sets without a model need a column of outcomes, got none. Name the label, or a column of predictions."
+        )
+    samples = RowCounts(np.ones(space.n_rows), subject.decided[is_inside].astype(np.float64))
+    stage = np.full(len(mined.rules), Stage.ROWS)
+    return _Found(count(space, mined.rules, samples), stage, samples, space.n_rows)
 
 
 class _Scoring:
@@ -145,60 +166,72 @@ class _Scoring:
     ) -> None:
         self._space, self._mined, self._sampler, self._settings, self._rng = space, mined, sampler, settings, rng
         self.n_population = space.n_rows * sampler.n_neighbours
-        self.n_pool = math.ceil(settings.least_samples / settings.support * _POOL_RESERVE)
-        self.is_exact = settings.error == 0 or 2 * self.n_pool >= self.n_population
+        self._n_pool = math.ceil(settings.least_samples / settings.support * _POOL_RESERVE)
+        self._is_exact = settings.error == 0 or 2 * self._n_pool >= self.n_population
+        self.samples: RowCounts | None = None
         self.counts: Counts | None = None
         self.stage: IntArray = np.full(len(mined.rules), Stage.POOL)
 
     def steps(self) -> Iterator[str]:
-        """Work; after each step its name."""
+        """Work; before each step its name."""
         rules = self._mined.rules
-        if self.is_exact:
+        if self._is_exact:
             yield "evaluating every neighbour of every row"
-            self.counts = count(self._space, rules, self._sampler.enumerate())
+            self.samples = self._sampler.enumerate()
+            self.counts = count(self._space, rules, self.samples)
             self.stage[:] = Stage.EXACT
             return
         yield "drawing samples for all groups at once"
-        self.counts = count(self._space, rules, self._sampler.draw(self.n_pool, self._rng))
+        self.samples = self._sampler.draw(self._n_pool, self._rng)
+        self.counts = count(self._space, rules, self.samples)
         yield "drawing more for rare groups"
-        self._top_up(np.arange(len(rules)))
+        self.counts, is_topped = self._topped_up(rules, self.counts)
+        self.stage[is_topped] = Stage.TOPPED_UP
         chosen = np.argsort(-self.counts.score, kind="stable")[: min(self._settings.n_rescored, MAX_FOLDED)]
         if len(chosen):
             yield "scoring the highest again on fresh samples"
-            fresh = count(self._space, rules[chosen], self._sampler.draw(self.n_pool, self._rng))
-            fresh, _ = top_up(self._space, rules[chosen], fresh, self._sampler, self._settings, self._rng)
+            fresh = count(self._space, rules[chosen], self._sampler.draw(self._n_pool, self._rng))
+            fresh, _ = self._topped_up(rules[chosen], fresh)
             self.counts = self.counts.merged(chosen, fresh)
             self.stage[chosen] = Stage.FRESH
 
-    def _top_up(self, chosen: IntArray) -> None:
-        assert self.counts is not None  # the pool was drawn before
-        more, is_topped = top_up(
-            self._space, self._mined.rules[chosen], self.counts[chosen], self._sampler, self._settings, self._rng
-        )
-        self.counts = self.counts.merged(chosen, more)
-        self.stage[chosen[is_topped]] = Stage.TOPPED_UP
+    def _topped_up(self, rules: IntArray, counts: Counts) -> tuple[Counts, BoolArray]:
+        return top_up(self._space, rules, counts, self._sampler, self._settings, self._rng)
 
 
-def _finish(
-    space: RuleSpace,
-    mined: Mined,
-    counts: Counts,
-    stage: IntArray,
-    settings: RuleSettings,
-    evaluations: int,
-    seconds: float,
-    reason: StopReason,
-    more: dict[str, Any],
-) -> Iterator[Event]:
+def _finish(space: RuleSpace, mined: Mined, settings: RuleSettings, found: _Found, spent: _Spent) -> Iterator[Event]:
     """The last events of a run."""
-    low, high = joint_intervals(counts, len(mined.rules), settings.confidence)
-    is_exact = stage == Stage.EXACT
-    low, high = np.where(is_exact, counts.score, low), np.where(is_exact, counts.score, high)
-    error = np.where(is_exact, 0.0, counts.error(settings.confidence))
-    order = np.argsort(-counts.score, kind="stable")
-    ranked = counts[order]
-    head = fold(space, mined.rules[order], mined.n_rows[order], ranked.inside < ranked.outside)
-    scored = ScoredRuleSets(
+    result = RuleResult(
+        space.attributes, space.n_rows, _ranked(space, mined, settings, found), _cells(space, found.samples)
+    )
+    scored = result.scored
+    yield RulesScored(result.to_arrays(), result.to_json())
+    yield ResultReady(
+        "rules",
+        {
+            "n_rule_sets": len(scored),
+            "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
+            "n_whole": mined.n_whole,
+            "max_attributes": mined.max_attributes,
+            "n_rows": space.n_rows,
+            "n_shown": int((scored.head == np.arange(len(scored))).sum()),
+            "n_neighbours": found.n_population,
+        },
+    )
+    counts = (spent.evaluations, spent.seconds, len(scored), len(scored))
+    yield Progress(*counts, "scored")
+    yield Stopped(spent.reason, *counts)
+
+
+def _ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: _Found) -> ScoredRuleSets:
+    """Rule sets by their score, with intervals and families."""
+    is_exact = found.stage == Stage.EXACT
+    low, high = joint_intervals(found.counts, len(mined.rules), settings.confidence)
+    error = np.where(is_exact, 0.0, found.counts.error(settings.confidence))
+    low, high = (np.where(is_exact, found.counts.score, end) for end in (low, high))
+    order = np.argsort(-found.counts.score, kind="stable")
+    ranked = found.counts[order]
+    return ScoredRuleSets(
         rules=mined.rules[order],
         n_rows=mined.n_rows[order],
         n_inside=ranked.n_inside.astype(np.int64),
@@ -208,20 +241,13 @@ def _finish(
         low=low[order],
         high=high[order],
         error=error[order],
-        stage=stage[order],
-        head=head,
+        stage=found.stage[order],
+        head=fold(space, mined.rules[order], mined.n_rows[order], ranked.inside < ranked.outside),
     )
-    yield RulesScored(
-        scored.to_arrays(), {"attributes": [a.to_json() for a in space.attributes], "n_rows": space.n_rows}
-    )
-    summary = {
-        "n_rule_sets": len(mined.rules),
-        "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
-        "n_whole": mined.n_whole,
-        "max_attributes": mined.max_attributes,
-        "n_rows": space.n_rows,
-        "n_shown": int((head == np.arange(len(head))).sum()),
-    }
-    yield ResultReady("rules", summary | more)
-    yield Progress(evaluations, seconds, len(mined.rules), len(mined.rules), "scored")
-    yield Stopped(reason, evaluations, seconds, len(mined.rules), len(mined.rules))
+
+
+def _cells(space: RuleSpace, samples: RowCounts) -> RuleCells:
+    """The data's different combinations of values, and the samples in each."""
+    codes, cell, n_rows = np.unique(space.codes, axis=0, return_inverse=True, return_counts=True)
+    drawn, favourable = (np.bincount(cell.ravel(), each, len(codes)).astype(np.int64) for each in samples.weights)
+    return RuleCells(codes, n_rows, drawn, favourable)

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.space import NO_RULE
+from fairness_engine.rules.attributes import BoolArray, RuleAttribute
+from fairness_engine.rules.space import NO_RULE, RuleSpace
+
+_CELL = "cell_"
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class ScoredRuleSets:
         """Read what ``to_arrays`` gave."""
         return cls(**{each.name: np.asarray(arrays[each.name]) for each in fields(cls)})
 
+    @property
+    def is_harmed(self) -> BoolArray:
+        """Whether fewer inside than outside get the favourable outcome."""
+        return self.inside < self.outside
+
     def rule_set_json(self, position: int, attributes: tuple[RuleAttribute, ...], n_rows: int) -> dict[str, Any]:
         """One rule set as the command line says it."""
         line = self.rules[position]
@@ -86,3 +93,60 @@ class ScoredRuleSets:
             "low": float(self.low[position]),
             "high": float(self.high[position]),
         }
+
+
+@dataclass(frozen=True)
+class RuleCells:
+    """The data's different combinations of values of the attributes, and the samples in each.
+
+    Args:
+        codes: the value of each attribute ``(n_cells, n_attributes)``.
+        n_rows: rows of the data ``(n_cells,)``.
+        drawn, favourable: samples, and those with the favourable outcome ``(n_cells,)`` each.
+    """
+
+    codes: IntArray
+    n_rows: IntArray
+    drawn: IntArray
+    favourable: IntArray
+
+    def space(self, attributes: tuple[RuleAttribute, ...]) -> RuleSpace:
+        """To find the cells of a rule set, or of two attributes; weights are then those of cells."""
+        return RuleSpace(attributes, self.codes)
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """All that a run of rule sets leaves.
+
+    Args:
+        attributes: what rules are on.
+        n_rows: rows of the data in the scope.
+        scored: rule sets, the highest score first.
+        cells: the samples they were scored by.
+    """
+
+    attributes: tuple[RuleAttribute, ...]
+    n_rows: int
+    scored: ScoredRuleSets
+    cells: RuleCells
+
+    def rule_set_json(self, position: int) -> dict[str, Any]:
+        """One rule set as the command line says it."""
+        return self.scored.rule_set_json(position, self.attributes, self.n_rows)
+
+    def to_arrays(self) -> dict[str, FloatArray | IntArray]:
+        """What varies, by name."""
+        cells = {_CELL + each.name: getattr(self.cells, each.name) for each in fields(self.cells)}
+        return {**self.scored.to_arrays(), **cells}
+
+    def to_json(self) -> dict[str, Any]:
+        """What the arrays speak of; plain lists and text."""
+        return {"attributes": [attribute.to_json() for attribute in self.attributes], "n_rows": self.n_rows}
+
+    @classmethod
+    def from_parts(cls, arrays: Mapping[str, Any], content: Mapping[str, Any]) -> RuleResult:
+        """Read what ``to_arrays`` and ``to_json`` gave."""
+        attributes = tuple(RuleAttribute.from_json(each) for each in content["attributes"])
+        cells = RuleCells(**{each.name: np.asarray(arrays[_CELL + each.name]) for each in fields(RuleCells)})
+        return cls(attributes, content["n_rows"], ScoredRuleSets.from_arrays(arrays), cells)

@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import RunError
-from fairness_engine.rules.scored import ScoredRuleSets
+from fairness_engine.rules.scored import RuleResult
 
 _SPACE = "space"
 
 
-def write_rules(path: Path, scored: ScoredRuleSets, space: dict[str, Any]) -> None:
-    """Write rule sets and what they speak of; the file appears whole or not at all.
+def write_rules(path: Path, result: RuleResult) -> None:
+    """Write a result; the file appears whole or not at all.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    text = np.frombuffer(json.dumps(space).encode(), dtype=np.uint8)
+    text = np.frombuffer(json.dumps(result.to_json()).encode(), dtype=np.uint8)
     partly = path.with_suffix(".part")
     with partly.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **{_SPACE: text}, **scored.to_arrays())
+        np.savez_compressed(file, allow_pickle=False, **{_SPACE: text}, **result.to_arrays())
     partly.replace(path)
 
 
-def read_rules(path: Path) -> tuple[ScoredRuleSets, dict[str, Any]]:
+def read_rules(path: Path) -> RuleResult:
     """What ``write_rules`` wrote.
 
     Raises:
@@ -38,6 +37,6 @@ def read_rules(path: Path) -> tuple[ScoredRuleSets, dict[str, Any]]:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         space = json.loads(arrays.pop(_SPACE).tobytes())
-        return ScoredRuleSets.from_arrays(arrays), space
+        return RuleResult.from_parts(arrays, space)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         raise RunError("The stored rule sets of this run are damaged. Run it again.") from None

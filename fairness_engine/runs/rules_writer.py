@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.events import RulesScored
-from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.scored import ScoredRuleSets
+from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.settings import MAX_RULE_SETS
 from fairness_engine.rules.stored import write_rules
 from fairness_engine.runs.run_shelf import RULES_FILE
@@ -26,21 +23,21 @@ def keep_rules(store: RunStore, run_id: str, event: RulesScored) -> None:
         RunError: the workspace cannot be written.
     """
     try:
-        attributes = [RuleAttribute.from_json(content) for content in event.space["attributes"]]
-        n_rows = event.space["n_rows"]
-        scored = ScoredRuleSets.from_arrays(event.arrays)
-        _check(scored, attributes, n_rows)
+        result = RuleResult.from_parts(event.arrays, event.space)
+        _check(result)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise ProcessError(_PROTOCOL + "it sent rule sets that cannot be.") from None
     try:
-        write_rules(store.run_folder(run_id) / RULES_FILE, scored, event.space)
+        write_rules(store.run_folder(run_id) / RULES_FILE, result)
     except OSError as error:
         raise RunError(f"The rule sets cannot be written to the workspace: {error.strerror or error}.") from None
 
 
-def _check(scored: ScoredRuleSets, attributes: list[RuleAttribute], n_rows: Any) -> None:
+def _check(result: RuleResult) -> None:
+    scored, attributes = result.scored, result.attributes
     n = len(scored)
-    if scored.rules.shape != (n, len(attributes)) or not 0 < n <= 2 * MAX_RULE_SETS or not isinstance(n_rows, int):
+    is_shaped = scored.rules.shape == (n, len(attributes)) and 0 < n <= 2 * MAX_RULE_SETS
+    if not is_shaped or not isinstance(result.n_rows, int):
         raise ValueError("shape")
     for name, array in scored.to_arrays().items():
         if name != "rules" and array.shape != (n,):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairness_engine.certification.tree import PartitionTree
-    from fairness_engine.rules.scored import ScoredRuleSets
+    from fairness_engine.rules.scored import RuleResult
 
 TREE_FILE = "tree.npz"
 RULES_FILE = "rules.npz"
@@ -198,8 +198,8 @@ class RunShelf:
 
     # --- rule sets ------------------------------------------------------------------------
 
-    def rules(self, run_id: str) -> tuple[ScoredRuleSets, dict[str, Any]]:
-        """The scored rule sets of a run, and what they speak of: ``attributes`` and ``n_rows``, as ``RulesScored.space`` has it.
+    def rules(self, run_id: str) -> RuleResult:
+        """The scored rule sets of a run.
 
         Raises:
             RunError: it has none, or they are damaged.

@@ -43,7 +43,7 @@ arrows: setup-dev
 check: lint types arrows
 
 pytest: setup-dev browser
-	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --cov --cov-report=term:skip-covered
+	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # Everything is run, so that one answer tells all that is wrong; the tests come last.
 test: setup-dev

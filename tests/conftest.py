@@ -21,12 +21,18 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
+_LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
+"""Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others idle."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out."""
-    browser_tests = Path(__file__).resolve().parent / "browser"
+    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out; long files go first."""
+    tests = Path(__file__).resolve().parent
     for item in items:
-        if browser_tests in item.path.parents:
+        if tests / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    ranks = {tests / folder: rank for rank, folder in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.parent, len(ranks)))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from fairness_engine.certification.class_form_kernels import (
     reach_sums,
     some_layers,
 )
+from fairness_engine.certification.room_kernels import NONE
 from fairness_engine.events import FloatArray, IntArray
 
 UNDECIDED, CERTIFIED, FALSIFIED = 0, 1, 2
@@ -45,7 +46,7 @@ def decide_boxes(low, high, layers, told):  # type: ignore[no-untyped-def]
     board, form, other = make_board(layers), make_form(layers), make_form(layers)
     for b in range(len(low)):
         n_columns = begin_box(low[b], high[b], layers, form, board)
-        n_errors, at, bias_at, acts = 0, 0, 0, len(layers.widths) == 1 and len(layers.shifts) > 1
+        n_errors, at, bias_at, acts = NONE, 0, 0, len(layers.widths) == 1 and len(layers.shifts) > 1
         for layer in range(len(layers.widths) - 1):
             n, n_next = layers.widths[layer], layers.widths[layer + 1]
             weights = layers.weights[at : at + n * n_next].reshape(n, n_next)

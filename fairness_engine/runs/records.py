@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -124,6 +125,37 @@ class Pin:
     pair_index: int
     note: str
     created: datetime
+
+
+@dataclass(frozen=True)
+class ReviewTerms:
+    """The identity terms of a review of texts.
+
+    Args:
+        terms: by category, in their order.
+        compared: the categories whose terms are swapped; the others are only counted.
+        source: name of the file they came from; empty for the project's own list.
+    """
+
+    terms: tuple[tuple[str, tuple[str, ...]], ...]
+    compared: tuple[str, ...]
+    source: str = ""
+
+    @property
+    def chosen(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The categories that are compared, with their terms."""
+        return tuple((name, terms) for name, terms in self.terms if name in self.compared)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists and text; ``from_json`` reads it back."""
+        terms = [[name, list(terms)] for name, terms in self.terms]
+        return {"terms": terms, "compared": list(self.compared), "source": self.source}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> ReviewTerms:
+        """Read what ``to_json`` wrote."""
+        terms = tuple((name, tuple(terms)) for name, terms in content["terms"])
+        return cls(terms, tuple(content["compared"]), content["source"])
 
 
 def to_time(seconds: float) -> datetime:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.domain import Scope
 from fairness_engine.errors import RunError
 from fairness_engine.runs import tables
-from fairness_engine.runs.records import Pin, Review, to_time
+from fairness_engine.runs.records import Pin, Review, ReviewTerms, to_time
 from fairness_engine.schema import Schema
 
 LOCAL_OWNER = "local"
@@ -83,6 +83,30 @@ class ReviewShelf:
             changed = connection.execute(update(tables.reviews).where(kept).values(**values)).rowcount
         if not changed:
             raise RunError("There is no such review in this workspace. Open one from the Start page.")
+
+    # --- terms ----------------------------------------------------------------------------
+
+    def set_terms(self, review_id: str, terms: ReviewTerms | None) -> None:
+        """Keep a review's own identity terms; ``None`` goes back to the project's list.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        table = tables.review_terms
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(delete(table).where(table.c.review_id == review_id))
+                if terms is not None:
+                    connection.execute(insert(table).values(review_id=review_id, content=terms.to_json()))
+        except IntegrityError:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
+
+    def terms(self, review_id: str) -> ReviewTerms | None:
+        """A review's own identity terms; ``None`` where it has none."""
+        table = tables.review_terms
+        with self.engine.connect() as connection:
+            content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
+        return None if content is None else ReviewTerms.from_json(content)
 
     # --- pins -----------------------------------------------------------------------------
 

@@ -132,6 +132,14 @@ pins = Table(
     Column("created", Float, nullable=False),
 )
 
+review_terms = Table(
+    "review_terms",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+"""The identity terms of a review of texts, where they are not the project's own list."""
+
 
 def open_database(workspace: Path, url: str | None) -> Engine:
     """Connect, create what is missing, and check the store's version.

@@ -127,6 +127,7 @@ def _explain(opened: Opened, request: Request) -> dict[str, Any]:
         "plausible": lambda: opened.plausible(request["row"]),
         "shap": lambda: opened.shap(request["people"]),
         "simplify": lambda: opened.simplify(request["pair"]),
+        "texts": lambda: opened.texts(request["texts"]),
         "where": lambda: opened.where(request["settings"]),
     }
     if request["do"] not in answers:

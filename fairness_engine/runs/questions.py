@@ -6,6 +6,7 @@ How the processes are kept is the evaluator's affair.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ EXPLAIN_SECONDS = 90.0
 PROOF_SECONDS = 180.0
 """Milliseconds, but for the first question of a new version, which may have to compile loops."""
 _MAX_REASON = 2_000
+MAX_TEXT_CHARACTERS = 1_000_000
+"""Of all texts in one question."""
 
 
 class Questions(ABC):
@@ -48,8 +51,11 @@ class Questions(ABC):
             ProcessError: the model's process ended, or gave no answer in time.
         """
 
-    def fit_card(self, data_id: str, model_id: str, schema: Schema) -> FitCard:
+    def fit_card(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> FitCard:
         """Do the model and the data belong together?
+
+        Args:
+            scope: of a review of texts, to say which column the model takes; not needed for a table.
 
         Raises:
             InputError: the data or the model cannot be used.
@@ -57,7 +63,7 @@ class Questions(ABC):
         """
         from fairness_engine.models.fit import FitCard
 
-        reply = self._ask((data_id, model_id, schema, None), "fit", FIT_SECONDS)
+        reply = self._ask((data_id, model_id, schema, scope), "fit", FIT_SECONDS)
         try:
             return FitCard.from_json(reply["fit"])
         except (KeyError, TypeError, ValueError):
@@ -82,6 +88,26 @@ class Questions(ABC):
             reply = self._ask((data_id, model_id, schema, scope), "scores", ANSWER_SECONDS, rows=packed)
             batches.append(_read_scores(reply, len(rows[start : start + size])))
         return np.concatenate([s for s, _ in batches]), np.concatenate([d for _, d in batches])
+
+    def texts(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope, texts: Sequence[str]
+    ) -> tuple[FloatArray, IntArray]:
+        """Scores ``(n_texts, n_scores)`` and decisions ``(n_texts,)`` that a model of texts gives.
+
+        Args:
+            scope: of a review of texts; its threshold holds.
+
+        Raises:
+            InputError: the data or the model cannot be used.
+            RunError: too many texts, or too long ones, for one question.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        if sum(map(len, texts)) > MAX_TEXT_CHARACTERS:
+            raise RunError(
+                f"A question may hold {MAX_TEXT_CHARACTERS:,} characters of text. Use shorter texts, or fewer."
+            )
+        reply = self._ask((data_id, model_id, schema, scope), "texts", ANSWER_SECONDS, texts=list(texts))
+        return _read_scores(reply, len(texts))
 
     def decisions(
         self, data_id: str, model_id: str, schema: Schema, scope: Scope, rows: FloatArray

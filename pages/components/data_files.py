@@ -13,7 +13,7 @@ import streamlit as st
 from fairness_engine.domain import Domain
 from fairness_engine.errors import DataError, InputError, SchemaError
 from fairness_engine.schema import Schema
-from pages.components import state
+from pages.components import state, text_review
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ def with_schema(review: Review, schema: Schema) -> Review:
     """The review with another schema; the fit and the scope stay only while they still hold."""
     old = review.schema
     scope = review.scope
-    if scope is not None:
+    if scope is not None and scope.protected[0] not in text_review.text_columns(schema):
         try:
             Domain(schema, scope)
         except InputError:
@@ -134,12 +134,15 @@ def with_schema(review: Review, schema: Schema) -> Review:
 
 
 def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
-    """Whether the review's fit card says of all these attributes if the model takes them."""
+    """Whether the review's fit card says of all these attributes if the model takes them; a model of texts takes none."""
+    if text_review.FIT_KEY in (review.fit or {}):
+        return True
     return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
 
 
 def _as_model_sees(schema: Schema) -> tuple[Any, ...]:
-    return schema.inputs, schema.label, schema.favourable, schema.model_input
+    texts = text_review.text_columns(schema)
+    return schema.inputs, texts, schema.label, schema.favourable, schema.model_input
 
 
 def read_schema(content: bytes, name: str) -> Schema:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError, FitError
+from fairness_engine.domain import Scope
+from fairness_engine.errors import EvenhandError, FitError, ProcessError
 from fairness_engine.schema import ModelInput
-from pages.components import data_files, state
+from pages.components import data_files, state, text_review
 
 if TYPE_CHECKING:
     from fairness_engine.runs.store import Review
@@ -23,7 +24,10 @@ INPUT_NAMES = {
     ModelInput.LABELS: "As labels: the words of the file, by column name",
     ModelInput.ONE_HOT: "One-hot: a column for every category",
 }
+FOUND_OUT, TABLE = "", " table"
+"""What a model takes, beside the name of a text column: nobody said, or the columns of the table."""
 _KEPT = "fit_answers"
+_TAKES = "model_takes"
 
 
 def keep_model(review: Review, content: bytes, name: str) -> Review:
@@ -41,6 +45,19 @@ def change_input(review: Review, way: ModelInput) -> Review:
         return review
     changed = data_files.with_schema(review, replace(review.schema, model_input=way))
     return state.store().save_review(replace(changed, fit=None))
+
+
+def takes(review: Review) -> str:
+    """What the reader said the model takes: ``FOUND_OUT``, ``TABLE`` or the name of a text column."""
+    said: dict[str, str] = st.session_state.get(_TAKES, {})
+    wanted = said.get(review.id, (review.fit or {}).get(text_review.FIT_KEY, FOUND_OUT))
+    return wanted if wanted in (TABLE, *text_review.text_columns(review.schema)) else FOUND_OUT
+
+
+def change_takes(review: Review, wanted: str) -> None:
+    """Say what the model takes; what was found out before is dropped."""
+    st.session_state.setdefault(_TAKES, {})[review.id] = wanted
+    state.store().save_review(replace(review, fit=None, scope=None))
 
 
 def fit_of(review: Review) -> dict[str, Any]:
@@ -64,18 +81,42 @@ def fit_of(review: Review) -> dict[str, Any]:
 
 def _key(review: Review) -> str:
     schema = json.dumps(review.schema.to_json()) if review.schema else ""
-    return f"{review.data_id} {review.model_id} {schema}"
+    return f"{review.data_id} {review.model_id} {takes(review)} {schema}"
 
 
 def _ask(review: Review) -> dict[str, Any] | EvenhandError:
+    """The card of the first way in which data and model fit, or why none does."""
     if review.data_id is None or review.model_id is None or review.schema is None:
         return FitError("A fit needs a data set and a model. Complete the steps before this one.")
-    try:
-        with st.spinner("Opening the model in a process of its own and trying it on your data …", show_time=True):
-            card: dict[str, Any] = state.evaluator().fit_card(review.data_id, review.model_id, review.schema).to_json()
-    except EvenhandError as error:
-        return error
-    return card
+    refusals: list[EvenhandError] = []
+    with st.spinner("Opening the model in a process of its own and trying it on your data …", show_time=True):
+        for column in _ways(review.schema, takes(review)):
+            try:
+                return _card(review, column)
+            except ProcessError as error:
+                return error
+            except EvenhandError as error:
+                refusals.append(error)
+    return type(refusals[0])(" ".join(dict.fromkeys(str(error) for error in refusals)))
+
+
+def _ways(schema: Schema, wanted: str) -> list[str | None]:
+    """What to give the model, in the order to try: the name of a text column, or ``None`` for the table."""
+    texts = text_review.text_columns(schema)
+    if wanted == TABLE or not texts:
+        return [None]
+    if wanted in texts:
+        return [wanted]
+    return [texts[0], None] if schema.inputs else [texts[0]]
+
+
+def _card(review: Review, column: str | None) -> dict[str, Any]:
+    assert review.data_id is not None, "asked with data"
+    assert review.model_id is not None, "asked with a model"
+    assert review.schema is not None, "asked with a schema"
+    scope = None if column is None else Scope((column,))
+    card = state.evaluator().fit_card(review.data_id, review.model_id, review.schema, scope).to_json()
+    return card if column is None else {**card, text_review.FIT_KEY: column}
 
 
 def forget() -> None:
@@ -84,8 +125,13 @@ def forget() -> None:
 
 
 def confirm(review: Review, card: dict[str, Any]) -> Review:
-    """Keep the fit card in the review: the reader said that the model receives what it should."""
-    return state.store().save_review(replace(review, fit=card))
+    """Keep the fit card in the review: the reader said that the model receives what it should.
+
+    A scope of the other sort, of texts for a table or the reverse, is dropped.
+    """
+    column = card.get(text_review.FIT_KEY)
+    asked = text_review.column_of(replace(review, fit=None))
+    return state.store().save_review(replace(review, fit=card, scope=review.scope if asked == column else None))
 
 
 def with_answers(review: Review, schema: Schema, protected: Sequence[str]) -> Review:

@@ -17,7 +17,7 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
-from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.schema import Schema
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
@@ -59,7 +59,7 @@ class RunConfig:
 
     Args:
         kind: search, estimate, exact count, certification or rule sets.
-        data_id, model_id: files of the store (their content is in the id); no model is needed to compare a column of the data.
+        data_id, model_id: files of the store (their content is in the id); no model (empty text) where a column of the data is compared.
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
         technique: name in ``search.registry``; empty for what is no search.
@@ -73,8 +73,8 @@ class RunConfig:
         versions: of this program and the libraries that can change a result.
 
     Raises:
-        SettingError: a seed, a number of starts or of samples out of its range, a search without a technique, or settings that no
-            certification has.
+        SettingError: a seed, a number of starts or of samples out of its range, a search without a technique, a run that needs a
+            model without one, or settings that no certification, or no rule sets, have.
     """
 
     kind: RunKind
@@ -101,8 +101,15 @@ class RunConfig:
             raise SettingError("A search needs a technique, got none. Choose one under Plan.")
         if self.kind is RunKind.CERTIFY:
             object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
+        needs_model = True
         if self.kind is RunKind.RULES:
-            object.__setattr__(self, "settings", RuleSettings.from_json(self.settings).to_json())
+            settings = RuleSettings.from_json(self.settings)
+            object.__setattr__(self, "settings", settings.to_json())
+            needs_model = settings.source is Source.MODEL
+        if not needs_model:  # whatever else the review has
+            object.__setattr__(self, "model_id", "")
+        if needs_model and not self.model_id:
+            raise SettingError("A model is needed, got none. Add one, or compare the groups by a column of the data.")
         if self.max_starts is not None and self.max_starts < 1:
             raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
         if self.n_samples < 1:

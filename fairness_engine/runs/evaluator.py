@@ -134,9 +134,10 @@ class Evaluator(Questions):
 
     def _open(self, data_id: str, model_id: str, request: dict[str, Any]) -> ModelProcess:
         store = self._store
-        data, model = store.file(data_id), store.file(model_id)
+        data, model = store.file(data_id), store.file(model_id) if model_id else None
+        files = [data.path, *([model.path] if model is not None else [])]
         # a page's thread may end long before this process: the child ends with the pipe instead
-        process = ModelProcess(store.workspace, [data.path, model.path], self._log(), ends_with_thread=False)
+        process = ModelProcess(store.workspace, files, self._log(), ends_with_thread=False)
         try:
             process.greet()
             self._protections = {**process.protections, "ends_with_parent": True}
@@ -144,8 +145,9 @@ class Evaluator(Questions):
                 "open",
                 LOAD_SECONDS,
                 data={"path": str(data.path), "name": data.name},
-                model={"path": str(model.path), "name": model.name},
+                model={"path": str(model.path), "name": model.name} if model is not None else None,
                 unsafe_formats=unsafe_formats_allowed(),
+                needs_variants=False,  # what asks for them says so itself
                 **request,
             )
         except BaseException:

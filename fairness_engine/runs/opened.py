@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.budget import Budget
-from fairness_engine.dataset import Dataset, make_dataset, read_table
+from fairness_engine.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.domain import Domain, Ranges, Scope
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import ProcessError, SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
+from fairness_engine.models.no_model import no_model
 from fairness_engine.models.open import open_model
+from fairness_engine.recorded import Recorded, recorded_labels, recorded_predictions
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
 from fairness_engine.schema import Schema
@@ -38,13 +40,15 @@ class Opened:
 
     Args:
         dataset: the table as rows of the engine.
-        model: bound to the data's schema.
+        model: bound to the data's schema; ``no_model`` where decisions of a column of the data are assessed.
         scope: ``None`` for questions that need no protected attribute (the fit card).
+        table: that the data set was made of; kept only where there is no model, since any of its columns may hold decisions.
     """
 
     dataset: Dataset
     model: Model
     scope: Scope | None
+    table: Table | None = None
 
     @cached_property
     def domain(self) -> Domain:
@@ -95,14 +99,29 @@ class Opened:
 
     def _rules(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.rules.run import Subject, run_rules
-        from fairness_engine.rules.settings import RuleSettings
+        from fairness_engine.rules.settings import RuleSettings, Source
 
         ranges = Ranges(self.dataset.schema, config.scope, self.model.taken(self.dataset.schema.names))
-        labels, favourable = self.dataset.labels, self.dataset.favourable_class
-        decided = None if labels is None or favourable is None else labels == favourable
-        subject = Subject(self.dataset.rows, decided, self.model)
         settings, max_seconds = RuleSettings.from_json(config.settings), config.budget.max_seconds or math.inf
+        subject = Subject(self.dataset.rows, None, self.model)
+        if settings.source is Source.LABELS:
+            recorded = self.recorded(settings.predictions)
+            subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
         yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled)
+
+    def recorded(self, predictions: str = "") -> Recorded:
+        """What a column of the data decides: of predictions, or the label when no name is given.
+
+        Raises:
+            SettingError: it holds no outcomes, or nobody said which is favourable; or predictions were asked for beside a model.
+        """
+        if not predictions:
+            return recorded_labels(self.dataset)
+        if self.table is None:
+            raise SettingError(
+                "A column of predictions is compared without a model. Leave the model out, or the column."
+            )
+        return recorded_predictions(self.table, self.dataset, predictions)
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.discovery import with_discovery
@@ -244,12 +263,12 @@ class Opened:
 
 
 def open_all(request: Mapping[str, Any]) -> Opened:
-    """Read the data and open the model that an ``open`` request names.
+    """Read the data and open the model that an ``open`` request names; without a model, what the data says is left.
 
     Raises:
         InputError: either cannot be used, or they do not belong together.
     """
-    data, model_file = request["data"], request["model"]
+    data, model_file = request["data"], request.get("model")
     schema = Schema.from_json(request["schema"])
     scope = Scope.from_json(request["scope"]) if request.get("scope") else None
     if scope is not None:
@@ -257,7 +276,10 @@ def open_all(request: Mapping[str, Any]) -> Opened:
             schema, scope
         )  # refuses what cannot be, before files are read
         schema = schema.with_protected(scope.protected)
-    dataset = make_dataset(read_table(Path(data["path"]), name=data["name"]), schema)
+    table = read_table(Path(data["path"]), name=data["name"])
+    dataset = make_dataset(table, schema)
+    if model_file is None:
+        return Opened(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
     model = open_model(
         Path(model_file["path"]),
         dataset.schema,

@@ -95,17 +95,19 @@ class Worker:
 
     def _work(self) -> RunState:
         config, store = self._run.config, self._store
-        data, model = store.file(config.data_id), store.file(config.model_id)
+        data = store.file(config.data_id)
+        model = store.file(config.model_id) if config.model_id else None
         if not self._prepare():
             return RunState.CANCELLED
-        process = ModelProcess(store.workspace, [data.path, model.path], self._log, ends_with_thread=True)
+        files = [data.path, *([model.path] if model is not None else [])]
+        process = ModelProcess(store.workspace, files, self._log, ends_with_thread=True)
         try:
             process.greet()
             store.set_result(self._run.id, "protections", process.protections)
             store.set_phase(self._run.id, "opening data and model")
             request = {
                 "data": {"path": str(data.path), "name": data.name},
-                "model": {"path": str(model.path), "name": model.name},
+                "model": {"path": str(model.path), "name": model.name} if model is not None else None,
                 "schema": config.schema.to_json(),
                 "scope": config.scope.to_json(),
                 "unsafe_formats": unsafe_formats_allowed(),

@@ -134,8 +134,8 @@ def share_table(card: Mapping[str, Any]) -> pd.DataFrame:
     )
 
 
-def show_shares(card: Mapping[str, Any]) -> None:
-    """How often the model decides what, on the data's rows."""
+def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
+    """How often the model decides what, on the data's rows; ``rows`` is what the page calls them."""
     import plotly.graph_objects as go
 
     table = share_table(card)
@@ -152,11 +152,12 @@ def show_shares(card: Mapping[str, Any]) -> None:
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     chart = theme.chart_layout(
-        "Decisions on the rows of your data", "Share of rows (%)", "", height=130 + 44 * len(table)
+        f"Decisions on the {rows} of your data", f"Share of {rows} (%)", "", height=130 + 44 * len(table)
     )
     chart["xaxis"]["range"] = [0, 105]
     chart["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
     table["Share of rows"] = [wording.share(share) for share in table["Share of rows"]]
+    table = table.rename(columns={"Share of rows": f"Share of {rows}"})
     layout.chart_with_table(go.Figure(bar, chart), table, key="class_shares")
 
 
@@ -200,7 +201,7 @@ def show_rows(card: Mapping[str, Any]) -> None:
         "Check that each value stands where the model was trained to expect it. Accuracy alone cannot prove the order."
     )
     for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
-        place.markdown(f"**Row {number}**: {wording.markdown(row['decision'])}, {_scores_text(row['score'])}")
+        place.markdown(f"**Row {number}**: {wording.markdown(row['decision'])}, {scores_text(row['score'])}")
     if all(list(row["labels"]) == list(row["received"]) for row in rows):
         table = side_by_side(rows)
         st.dataframe(table, hide_index=True, key="sample_rows", height="content", column_config=_widths(table))
@@ -229,7 +230,7 @@ def side_by_side(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _scores_text(scores: float | Sequence[float]) -> str:
+def scores_text(scores: float | Sequence[float]) -> str:
     """One score for two classes, one a class for more."""
     if isinstance(scores, int | float):
         return f"score {scores:.3f}"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, ProcessError
-from pages.components import layout, model_fit, model_view, state, steps, wording
+from pages.components import layout, model_fit, model_view, state, steps, text_fit, text_review, wording
 
 layout.heading("Model", "Drop a model file, and check that it receives what it was trained on.")
 review = state.require(steps.MODEL)
@@ -25,6 +25,7 @@ except EvenhandError as error:
 
 if problem is not None:
     layout.say(problem)
+    text_fit.ask_takes(review)
     model_view.ask_input(review)
     if isinstance(problem, ProcessError) and st.button("Try again", key="fit_again", icon=":material/refresh:"):
         model_fit.forget()
@@ -32,8 +33,13 @@ if problem is not None:
     model_view.show_protections()
     st.stop()
 
-model_view.show_card(card, review.schema)
-model_view.ask_input(review)
+if text_review.FIT_KEY in card:
+    text_fit.show_card(card)
+    text_fit.ask_takes(review)
+else:
+    model_view.show_card(card, review.schema)
+    text_fit.ask_takes(review)
+    model_view.ask_input(review)
 model_view.show_protections()
 if st.button("This is right: go on to the scope", type="primary", key="fit_confirmed"):
     model_fit.confirm(review, card)

@@ -94,14 +94,14 @@ def joint_intervals(counts: Counts, n_tested: int, confidence: float) -> tuple[F
         ``(n_rule_sets,)`` each, 0 to 1.
     """
     alpha = (1 - confidence) / (2 * max(1, n_tested))
-    low_in, high_in = _clopper_pearson(counts.favourable_inside, counts.n_inside, alpha)
-    low_out, high_out = _clopper_pearson(counts.favourable_outside, counts.n_outside, alpha)
+    low_in, high_in = clopper_pearson(counts.favourable_inside, counts.n_inside, alpha)
+    low_out, high_out = clopper_pearson(counts.favourable_outside, counts.n_outside, alpha)
     low, high = low_in - high_out, high_in - low_out
     holds_zero = (low <= 0) & (high >= 0)
     return np.where(holds_zero, 0.0, np.minimum(np.abs(low), np.abs(high))), np.maximum(np.abs(low), np.abs(high))
 
 
-def _clopper_pearson(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def clopper_pearson(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Two-sided interval of shares, wrong with probability ``alpha`` at most."""
     low, high = np.zeros(len(n)), np.ones(len(n))
     some, rest = hits > 0, hits < n

@@ -80,6 +80,10 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
         from fairness_engine.command_line.certification import CERTIFY_KEYS, certify
 
         return certify, CERTIFY_KEYS
+    if options.command == "rules":
+        from fairness_engine.command_line.rules import RULES_KEYS, rules
+
+        return rules, RULES_KEYS
     from fairness_engine.command_line import comparisons, searches
 
     return {

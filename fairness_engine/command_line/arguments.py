@@ -11,6 +11,7 @@ from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Weights
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
+from fairness_engine.rules.settings import Edges, RuleSettings
 from fairness_engine.runs.config import WORKSPACE_VARIABLE
 from fairness_engine.search.registry import TECHNIQUES
 
@@ -43,6 +44,11 @@ def make_parser() -> Parser:
     _add_compare(commands.add_parser("compare", help="several techniques over several seeds", allow_abbrev=False))
     _add_count(commands.add_parser("count", help="count everyone the model discriminates against", allow_abbrev=False))
     _add_certify(commands.add_parser("certify", help="prove who is treated fairly, and who is not", allow_abbrev=False))
+    _add_rules(
+        commands.add_parser(
+            "rules", help="which groups are treated differently, without naming one", allow_abbrev=False
+        )
+    )
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
     return parser
 
@@ -224,6 +230,77 @@ def _add_certify(parser: argparse.ArgumentParser) -> None:
         "--target", type=_share, default=0.0, metavar="T", help="stop when at most this share is undecided (default 0)"
     )
     group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the counterexamples, one row a person")
+    _add_common(parser)
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser, is_model_needed=False)
+    default = RuleSettings()
+    group = parser.add_argument_group("the rule sets")
+    group.add_argument(
+        "--support",
+        type=_share,
+        default=default.support,
+        metavar="S",
+        help=f"the least share of the rows that a group holds (default {default.support})",
+    )
+    group.add_argument(
+        "--error",
+        type=_share,
+        default=default.error,
+        metavar="E",
+        help=f"the most a score may be off; 0 evaluates every neighbour of every row (default {default.error})",
+    )
+    group.add_argument(
+        "--confidence",
+        type=_share,
+        default=default.confidence,
+        metavar="C",
+        help=f"of the intervals, all together (default {default.confidence})",
+    )
+    group.add_argument(
+        "--bins",
+        type=_count,
+        default=default.bins,
+        metavar="N",
+        help=f"ranges that a number is cut into (default {default.bins})",
+    )
+    group.add_argument(
+        "--edges",
+        default=default.edges.value,
+        choices=[e.value for e in Edges],
+        help=f"where numbers are cut: equal widths, or round numbers (default {default.edges.value})",
+    )
+    group.add_argument(
+        "--one-sided", action="store_true", help='only ranges without a lower or an upper end ("60 or more")'
+    )
+    group.add_argument(
+        "--max-attributes",
+        type=_count,
+        default=default.max_attributes,
+        metavar="N",
+        help=f"attributes in one rule set at most (default {default.max_attributes})",
+    )
+    group.add_argument(
+        "--least-samples",
+        type=_count,
+        default=default.least_samples,
+        metavar="N",
+        help=f"samples inside and outside each, at least (default {default.least_samples})",
+    )
+    group.add_argument(
+        "--predictions",
+        default="",
+        metavar="COLUMN",
+        help="compare this column's outcomes instead of the label's; without --model",
+    )
+    group.add_argument(
+        "--max-seconds", type=_positive, metavar="S", help="stop after so many seconds; what is scored is kept"
+    )
+    group.add_argument(
+        "--top", type=_count_from_zero, default=10, metavar="N", help="list so many rule sets (default 10; 0 lists all)"
+    )
+    group.add_argument("--folded", action="store_true", help="list near-duplicates too, not the most general one alone")
     _add_common(parser)
 
 

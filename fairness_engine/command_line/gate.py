@@ -1,7 +1,8 @@
 """Gates for pipelines: ``--fail-if "estimate.high > 0.01"``, parsed here and never evaluated as code.
 
 A gate is one comparison, or several joined by ``and`` and ``or`` (``and`` binds more tightly). A side is a number, ``true``,
-``false``, or the name of something in the JSON, with dots into its objects; the command's own name may come first.
+``false``, or the name of something in the JSON, with dots into its objects and lists (``rule_sets.0.score``: counted from 0); the
+command's own name may come first.
 """
 
 from __future__ import annotations
@@ -119,12 +120,20 @@ def _look_up(name: str, values: Mapping[str, Any], command: str) -> Any:
     for path in paths:
         value: Any = values
         for part in path:
-            value = value[part] if isinstance(value, Mapping) and part in value else _ABSENT
+            value = _inside(value, part)
         if value is not _ABSENT:
             return value
     raise SettingError(
         f"--fail-if must name something in the result, got '{name}'. The names are: {', '.join(values)}."
     )
+
+
+def _inside(value: Any, part: str) -> Any:
+    """What an object has under a name, or a list at a place."""
+    if isinstance(value, Mapping):
+        return value.get(part, _ABSENT)
+    is_place = isinstance(value, list) and part.isdecimal() and int(part) < len(value)
+    return value[int(part)] if is_place else _ABSENT
 
 
 _ABSENT: Any = object()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairness_engine.dataset import Table, infer_schema, read_table
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.runs.config import UNSAFE_FORMATS_VARIABLE, default_workspace
 from fairness_engine.runs.store import FileRole, RunStore, StoredFile
@@ -58,8 +58,11 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assesse
     return Assessed(store, data, model, schema, table)
 
 
-def read_scope(options: argparse.Namespace, schema: Schema) -> Scope:
+def read_scope(options: argparse.Namespace, schema: Schema, *, needs_variants: bool = True) -> Scope:
     """The scope that the options describe, checked against the schema.
+
+    Args:
+        needs_variants: people are compared who differ in protected values, so a number must not have too many.
 
     Raises:
         InputError: no protected attribute, a name that is no input, or a range that cannot be.
@@ -76,5 +79,5 @@ def read_scope(options: argparse.Namespace, schema: Schema) -> Scope:
         limits=dict(options.limit),
         bins=dict(options.values),
     )
-    Domain(schema, scope)  # refuses what cannot be
+    (Domain if needs_variants else Ranges)(schema, scope)  # refuses what cannot be
     return scope

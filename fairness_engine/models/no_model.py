@@ -12,11 +12,11 @@ class _Nobody:
     """A predictor and an encoder that refuse to be asked."""
 
     kind = "no model"
-    n_inputs = None
+    n_inputs: int | None = None
     n_scores = 1
     output = Output.LABEL
     names: tuple[str, ...] = ()
-    block_rows = None
+    block_rows: int | None = None
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise ModelError("This needs a model, and the review has none. Add one under Model.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairness_engine.certification.words import BoxColumn, box_columns, box_digits, box_sentence
 from fairness_engine.events import FloatArray, IntArray
 from pages.components import theme
-from pages.components.kept import kept
+from pages.components.kept import shared
 
 if TYPE_CHECKING:
     from fairness_engine.certification.tree import PartitionTree
@@ -76,7 +76,7 @@ class ReadTree:
 
 
 def load(store: RunStore, run: RunRecord) -> ReadTree | None:
-    """The tree of a run, read once a browser session; ``None`` where the run has none (yet).
+    """The tree of a run, read once for all who look at it; ``None`` where the run has none (yet).
 
     Raises:
         RunError: its file is damaged.
@@ -88,7 +88,7 @@ def load(store: RunStore, run: RunRecord) -> ReadTree | None:
 
     if run.is_active or store.tree_file(run.id) is None:
         return None
-    return kept("certify_tree", run.id, read)
+    return shared("certify_tree", run.id, read)
 
 
 # --- which boxes --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from fairness_engine.events import IntArray, Pairs
 from fairness_engine.schema import Column
 from pages.components import wording
 from pages.components.decisions import Decisions, score_digits
-from pages.components.kept import kept
+from pages.components.kept import kept, shared
 from pages.components.pair_filters import PairFilter, matching
 from pages.components.pair_table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
 
@@ -32,7 +32,9 @@ def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:
     """The domain of a run and its pairs, read again when there are more or when the run ended (all are measured then)."""
     n = min(store.n_pairs(run.id), MAX_LOADED)
     domain = kept("domain", run.id, lambda: Domain(run.config.schema, run.config.scope))
-    return domain, kept("pairs", (run.id, n, run.is_active), lambda: store.pairs(run.id, limit=n))
+    if run.is_active:
+        return domain, kept("pairs", (run.id, n), lambda: store.pairs(run.id, limit=n))
+    return domain, shared("pairs", (run.id, n), lambda: store.pairs(run.id, limit=n))
 
 
 # --- filters ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairness_engine.certification.tree import PartitionTree
 from fairness_engine.certification.words import EVERYBODY, BoxColumn
 from pages.components import theme, wording
-from pages.components.kept import kept
+from pages.components.kept import shared
 
 _FRONT = Path(__file__).parent / "partition_map_front"
 _SCRIPTS = ("tree", "view", "numbers", "paint", "marks", "frame", "map", "listen", "mount")
@@ -112,9 +112,9 @@ def _content(
     height: int,
     key: str,
 ) -> bytes:
-    """What the browser gets, kept for the next rerun with the same tree."""
-    asked = (id(tree), weight, verdict_words, height)  # the tree is kept beside it, so that no other takes its id
-    made = kept(f"{key}_content", asked, lambda: (tree, encode(tree, columns, weight, verdict_words, height, key)))
+    """What the browser gets, kept for whoever looks at the same tree."""
+    asked = (id(tree), weight, verdict_words, height, key)  # the tree is kept beside it, so that no other takes its id
+    made = shared("partition_map", asked, lambda: (tree, encode(tree, columns, weight, verdict_words, height, key)))
     return made[1]
 
 

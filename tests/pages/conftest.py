@@ -9,6 +9,7 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.runs.store import RunStore
+from pages.components import kept
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +32,8 @@ def store(workspace: Path) -> RunStore:
 @pytest.fixture
 def open_app(workspace: Path) -> OpenApp:
     """Opens the app at a page, as a new visitor: ``open_app("pages/prepare/data.py", review=review.id)``."""
+
+    kept.forget_shared()  # a server of the test's own
 
     def at(page: str | None = None, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

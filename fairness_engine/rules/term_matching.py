@@ -1,0 +1,198 @@
+"""Identity terms in texts: found as whole words in any case, and swapped with the case kept.
+
+Longest first ("african american" before "african"), words of a term parted by spaces or hyphens, a plural is another word, a hyphen
+or an apostrophe ends a word ("anti-gay", "gay's"). A place in a text belongs to one term only, whatever the categories are.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+
+from fairness_engine.errors import SettingError
+from fairness_engine.rules.terms import Terms, same_term
+
+_BETWEEN_WORDS = r"[\s\-\u2010\u2011]+"
+
+
+class Case(IntEnum):
+    """How a word is written."""
+
+    AS_LISTED = 0
+    TITLE = 1
+    UPPER = 2
+
+
+@dataclass(frozen=True)
+class Found:
+    """One place in a text that holds a term.
+
+    Args:
+        start, end: of its letters in the text.
+        category, term: as listed.
+        case: how it is written there.
+    """
+
+    start: int
+    end: int
+    category: str
+    term: str
+    case: Case
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """A text with terms put in.
+
+    Args:
+        text: the whole of it.
+        spans: first letter and end of each term put in, in order.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TermCounts:
+    """How many texts hold terms.
+
+    Args:
+        n_any: texts with any term.
+        by_category: texts with a term of each category.
+        by_term: texts with each term, by category.
+    """
+
+    n_any: int
+    by_category: Mapping[str, int]
+    by_term: Mapping[str, Mapping[str, int]]
+
+
+class TermFinder:
+    """Looks for the terms of all categories at once.
+
+    Args:
+        terms: checked (``terms.check_terms``).
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        listed = [(category, term) for category, words in terms for term in words]
+        self._listed = sorted(listed, key=lambda each: -len(each[1]))
+        self._forms = {
+            category: {same_term(term): tuple(write(term, case) for case in Case) for term in words}
+            for category, words in terms
+        }
+        self._pattern = _pattern([term for _, term in self._listed])
+
+    def find(self, text: str) -> list[Found]:
+        """The places of all terms, from left to right; they do not overlap."""
+        return [self._found(match) for match in self._pattern.finditer(text)]
+
+    def _found(self, match: re.Match[str]) -> Found:
+        category, term = self._listed[(match.lastindex or 1) - 1]
+        return Found(match.start(), match.end(), category, term, case_of(match.group()))
+
+    def swap(self, text: str, terms: Mapping[str, str]) -> Swapped:
+        """The text with every term of some categories replaced.
+
+        Args:
+            text: any.
+            terms: by category, the term to put in; other categories are left.
+
+        Raises:
+            SettingError: no such category or term.
+        """
+        forms = {category: self._written(category, term) for category, term in terms.items()}
+        parts, spans, done, length = [], [], 0, 0
+        for place in self.find(text):
+            if place.category in forms:
+                word = forms[place.category][place.case]
+                length += place.start - done
+                parts += [text[done : place.start], word]
+                spans.append((length, length + len(word)))
+                length, done = length + len(word), place.end
+        return Swapped("".join([*parts, text[done:]]), tuple(spans))
+
+    def _written(self, category: str, term: str) -> tuple[str, ...]:
+        try:
+            return self._forms[category][same_term(term)]
+        except KeyError:
+            raise SettingError(
+                f"'{term}' must be a term of the category '{category}', but is none. Take one from the list."
+            ) from None
+
+
+def count_terms(texts: Iterable[str], terms: Terms) -> TermCounts:
+    """How many texts hold any term, one of each category, and each term."""
+    finder = TermFinder(terms)
+    n_any, by_category = 0, {category: 0 for category, _ in terms}
+    by_term = {category: dict.fromkeys(words, 0) for category, words in terms}
+    for text in texts:
+        held = {(place.category, place.term) for place in finder.find(text)}
+        n_any += bool(held)
+        for category in {category for category, _ in held}:
+            by_category[category] += 1
+        for category, term in held:
+            by_term[category][term] += 1
+    return TermCounts(n_any, by_category, by_term)
+
+
+def case_of(word: str) -> Case:
+    """How a word found in a text is written; a single capital letter counts as a capitalised word."""
+    letters = [letter for letter in word if letter.isupper() or letter.islower()]
+    if len(letters) > 1 and word.isupper():
+        return Case.UPPER
+    return Case.TITLE if letters and letters[0].isupper() and word[0] == letters[0] else Case.AS_LISTED
+
+
+def write(term: str, case: Case) -> str:
+    """A listed term in a case; each word of it is capitalised. Where the list has capitals, they stay ("LGBT")."""
+    if case is Case.UPPER:
+        return term.upper()
+    if case is Case.TITLE:
+        return re.sub(r"(?<!\S)\S", lambda first: first.group().upper(), term)
+    return term
+
+
+def _pattern(terms: list[str]) -> re.Pattern[str]:
+    """One alternation of all terms, each a group of its own, longest first.
+
+    The letters that a term can begin with are looked at before anything else: most places in a text are passed by at once.
+    """
+    spelt = [_spelling(term) for term in terms]
+    first = "".join(re.escape(letter) for letter in sorted({form[0] for term in terms for form in _forms_of(term)}))
+    marks = _marks()
+    return re.compile(
+        rf"(?=[{first}])(?<![\w{marks}])(?:{'|'.join(f'({each})' for each in spelt)})(?![\w{marks}])", re.IGNORECASE
+    )
+
+
+def _forms_of(term: str) -> tuple[str, ...]:
+    """A term with its accents composed and taken apart: texts hold either."""
+    return tuple(dict.fromkeys((unicodedata.normalize("NFC", term), unicodedata.normalize("NFD", term))))
+
+
+def _spelling(term: str) -> str:
+    forms = [
+        _BETWEEN_WORDS.join(re.escape(word) for word in re.split(_BETWEEN_WORDS, form)) for form in _forms_of(term)
+    ]
+    return forms[0] if len(forms) == 1 else f"(?:{'|'.join(forms)})"
+
+
+@cache
+def _marks() -> str:
+    """The letters' marks of Unicode as ranges of a character class: Python's ``\\w`` lacks them, so a word would end before one."""
+    points = [point for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) in ("Mn", "Mc", "Me")]
+    ranges: list[list[int]] = []
+    for point in points:
+        if ranges and ranges[-1][1] == point - 1:
+            ranges[-1][1] = point
+        else:
+            ranges.append([point, point])
+    return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import data_files, data_view, layout, state, steps
+from pages.components import data_files, data_view, layout, state, steps, text_data, text_review
 from pages.components.outcome import ask_favourable
 
 layout.heading("Data", "Drop a table of people or cases, and check what each column is.")
@@ -37,8 +37,10 @@ if dataset is not None:
     if schema != review.schema:
         data_files.change_schema(review, schema)
         st.rerun()
-    st.subheader("Groups", anchor=False)
-    data_view.show_groups(review, dataset)
+    text_data.draw(review)
+    if review.schema.protected or not text_review.text_columns(review.schema):
+        st.subheader("Groups", anchor=False)
+        data_view.show_groups(review, dataset)
     st.subheader("First rows", anchor=False)
     data_view.show_preview(dataset)
 

@@ -5,11 +5,14 @@ from dataclasses import replace
 import streamlit as st
 
 from fairness_engine.domain import Domain, Scope
-from pages.components import layout, model_fit, scope_form, scope_size, state, steps, wording
+from pages.components import layout, model_fit, scope_form, scope_size, state, steps, text_review, text_scope, wording
 from pages.components.outcome import ask_favourable
 
 layout.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
 review = state.require(steps.SCOPE)
+if text_review.is_text(review):
+    text_scope.draw(review)
+    st.stop()
 schema, saved = review.schema, review.scope
 
 st.subheader("Protected attributes", anchor=False)

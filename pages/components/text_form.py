@@ -1,0 +1,144 @@
+"""How to compare groups in texts: categories of terms, least size, error, limits and seed, and the run that they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.budget import Budget
+from fairness_engine.errors import SettingError
+from pages.components import rules_form, rules_runs, state, text_review, text_terms, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.config import RunConfig
+    from fairness_engine.runs.records import Review, ReviewTerms, RunRecord
+
+ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact: every text": 0.0}
+_MAX_EXACT = 2**53 - 1
+"""Largest whole number that the browser holds exactly."""
+_MAX_SECONDS = 120.0
+
+
+def draw_first(review: Review) -> None:
+    """What it gives, and the form."""
+    st.markdown(
+        "Every text that speaks of a person's identity is written again with each other term of the same category in that place, "
+        "and the model decides all of them. A term that gets the favourable outcome more rarely, or more often, than the others in "
+        "the same texts stands at the top, with the sentences that show it."
+    )
+    draw(review, None, "Compare the terms")
+
+
+def draw(review: Review, shown: RunRecord | None, label: str) -> None:
+    """The form and its button; a run that was started is the open one.
+
+    Args:
+        review: of the run to start, of texts.
+        shown: the run on the page, whose settings are proposed again.
+        label: of the button.
+    """
+    terms = text_terms.terms_of(review)
+    with st.container(border=True, key="text_form"):
+        settings, max_seconds, seed = _ask(terms, dict(shown.config.settings) if shown is not None else {})
+        is_ready = bool(settings["terms"])
+        if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
+            rules_runs.open_run(rules_form.start(review, make_config(review, settings, max_seconds, seed)))
+            st.rerun(scope="app")
+    st.caption("The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only.")
+
+
+def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], float, int]:
+    """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
+    chosen = ask_categories(terms, "rules_categories")
+    sizes = st.columns([3, 3, 4], vertical_alignment="top")
+    support = sizes[0].number_input(
+        "Least share of the texts, %",
+        0.1,
+        99.0,
+        100 * held.get("support", 0.05),
+        step=1.0,
+        format="%g",
+        key="text_support",
+        help="The support: a category, or several together, that fewer texts speak of is not compared.",
+        persist_state="session",
+    )
+    most = sizes[1].number_input(
+        "Categories in a group, at most",
+        1,
+        6,
+        min(held.get("max_attributes", 3), 6),
+        key="text_most",
+        help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
+        persist_state="session",
+    )
+    with sizes[2]:
+        error = st.segmented_control(
+            "Error of a score, at most",
+            list(ERRORS),
+            default=next((name for name, value in ERRORS.items() if value == held.get("error", 0.05)), list(ERRORS)[0]),
+            required=True,
+            key="text_error",
+            help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
+            persist_state="session",
+        )
+    left, right = st.columns(2)
+    seconds = left.number_input(
+        "Most seconds", 1.0, 604_800.0, _MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
+    )
+    seed = right.number_input(
+        "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
+    )
+    settings = {
+        "support": float(support or 5.0) / 100,
+        "error": ERRORS[str(error)],
+        "max_attributes": int(most or 3),
+        "terms": {name: list(words) for name, words in terms.terms if name in chosen},
+    }
+    return settings, float(seconds or _MAX_SECONDS), int(seed or 0)
+
+
+def ask_categories(terms: ReviewTerms, key: str) -> list[str]:
+    """Which categories of terms are compared; at least one is needed."""
+    names = dict(terms.terms)
+    chosen: list[str] = st.multiselect(
+        "Categories of terms to compare",
+        list(names),
+        [name for name in names if name in terms.compared],
+        format_func=lambda name: f"{name} ({len(names[name])} terms)",
+        placeholder="Choose at least one",
+        help="A term is only put in the place of another of its own category. The Data page shows the terms and takes other ones.",
+        key=key,
+    )
+    if not chosen:
+        st.caption("Choose at least one category.")
+    return chosen
+
+
+def make_config(review: Review, settings: dict[str, Any], max_seconds: float, seed: int) -> RunConfig:
+    """The run of a form, or of a teaching demo.
+
+    Args:
+        review: of texts.
+        settings: by their names in ``RuleSettings``; the column is added.
+        max_seconds: limit of time.
+        seed: 0 or more.
+
+    Raises:
+        SettingError: the review is not complete, or a value is out of its range.
+    """
+    from fairness_engine.runs.config import RunConfig, RunKind
+
+    column = text_review.column_of(review)
+    if not (review.data_id and review.model_id and review.schema and review.scope and column):
+        raise SettingError("Comparing terms needs texts, a model that takes them and a scope. Complete the review first.")
+    return RunConfig(
+        RunKind.RULES,
+        review.data_id,
+        review.model_id,
+        review.schema,
+        review.scope,
+        settings={**settings, "text_column": column},
+        budget=Budget(None, max_seconds),
+        seed=seed,
+    )

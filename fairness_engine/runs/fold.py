@@ -37,7 +37,7 @@ from fairness_engine.runs.proofs_writer import ProofsWriter
 from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.runs.rules_writer import keep_rules
+from fairness_engine.runs.rules_writer import RulesWriter
 from fairness_engine.runs.store import RunStore
 
 WRITE_SECONDS = 0.25
@@ -46,7 +46,7 @@ _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
 _RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
 _PROOF_RESULTS = ("certification", "plausibility")
-_RULE_RESULTS = ("rules",)
+_RULE_RESULTS = ("notes", "rules", "sentences")
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -61,10 +61,11 @@ class Fold:
         self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
         by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS}
         self._results = by_kind.get(run.config.kind, _RESULTS)
-        self._kind = run.config.kind
+        self._rules = RulesWriter(store, run.id, run.config) if run.config.kind is RunKind.RULES else None
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
-        protected = [schema.index(name) for name in run.config.scope.protected]
+        # a run of rule sets has no pairs, and its protected attribute may be a text, which is no input
+        protected = [schema.index(name) for name in run.config.scope.protected] if self._rules is None else []
         self._kept = np.setdiff1d(np.arange(self._n_columns), protected)
         self._progress: Progress | None = None
         self._share: ShareEstimated | None = None
@@ -151,9 +152,9 @@ class Fold:
 
     def _take_bulk(self, event: SharesProved | TreeReady | RulesScored) -> None:
         if isinstance(event, RulesScored):
-            if self._kind is not RunKind.RULES:
+            if self._rules is None:
                 raise ProcessError(_PROTOCOL + "it sent rule sets that nobody asked for.")
-            keep_rules(self._store, self._run_id, event)
+            self._rules.keep(event)
             return
         if self._proofs is None:
             raise ProcessError(_PROTOCOL + "it sent a proof that nobody asked for.")
@@ -164,6 +165,8 @@ class Fold:
             self._proofs.keep_tree(event)
 
     def _checked_pairs(self, pairs: Pairs) -> Pairs:
+        if self._rules is not None:
+            raise ProcessError(_PROTOCOL + "it sent pairs that nobody asked for.")
         check_pairs(pairs, self._n_columns)
         if not np.array_equal(pairs.first[:, self._kept], pairs.second[:, self._kept]):
             raise ProcessError(_PROTOCOL + "it sent a pair that differs in a column that is not protected.")

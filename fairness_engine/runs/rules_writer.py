@@ -1,49 +1,51 @@
-"""Scored rule sets, from the model's process to disk. Nothing is believed: arrays must be rule sets of this run's attributes."""
+"""Scored rule sets, from the model's process to disk. Nothing is believed: they must be rule sets of this run, and agree with themselves."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.events import RulesScored
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.settings import MAX_RULE_SETS
+from fairness_engine.rules.attributes import RuleAttribute, make_attribute
+from fairness_engine.rules.checked import read_checked
+from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.stored import write_rules
+from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunStore
 
 _PROTOCOL = "The model's process broke its protocol: "
 
 
-def keep_rules(store: RunStore, run_id: str, event: RulesScored) -> None:
-    """Check scored rule sets and write their file.
+class RulesWriter:
+    """Keeps the rule sets of one run. One writer a run."""
 
-    Raises:
-        ProcessError: they are none.
-        RunError: the workspace cannot be written.
-    """
-    try:
-        result = RuleResult.from_parts(event.arrays, event.space)
-        _check(result)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise ProcessError(_PROTOCOL + "it sent rule sets that cannot be.") from None
-    try:
-        write_rules(store.run_folder(run_id) / RULES_FILE, result)
-    except OSError as error:
-        raise RunError(f"The rule sets cannot be written to the workspace: {error.strerror or error}.") from None
+    def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
+        self._store, self._run_id, self._config = store, run_id, config
+        self._has_rules = False
 
+    def keep(self, event: RulesScored) -> None:
+        """Check scored rule sets and write their file.
 
-def _check(result: RuleResult) -> None:
-    scored, attributes = result.scored, result.attributes
-    n = len(scored)
-    is_shaped = scored.rules.shape == (n, len(attributes)) and 0 < n <= 2 * MAX_RULE_SETS
-    if not is_shaped or not isinstance(result.n_rows, int):
-        raise ValueError("shape")
-    for name, array in scored.to_arrays().items():
-        if name != "rules" and array.shape != (n,):
-            raise ValueError(name)
-        if not np.isfinite(array).all():
-            raise ValueError(name)
-    n_rules = np.array([attribute.n_rules for attribute in attributes])
-    if (scored.rules < -1).any() or (scored.rules >= n_rules).any():
-        raise ValueError("rules")
+        Raises:
+            ProcessError: they are none, or not the first.
+            RunError: the workspace cannot be written.
+        """
+        if self._has_rules:
+            raise ProcessError(_PROTOCOL + "it sent rule sets a second time.")
+        settings = RuleSettings.from_json(self._config.settings)
+        try:
+            result = read_checked(event.arrays, event.space, settings, self._asked(settings))
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
+            raise ProcessError(_PROTOCOL + f"it sent rule sets that cannot be{reason}.") from None
+        try:
+            write_rules(self._store.run_folder(self._run_id) / RULES_FILE, result)
+        except OSError as error:
+            raise RunError(f"The rule sets cannot be written to the workspace: {error.strerror or error}.") from None
+        self._has_rules = True
+
+    def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
+        """The attributes that rule sets of this run are on; none named for texts, whose categories the data decides."""
+        if settings.text_column:
+            return ()
+        schema, scope = self._config.schema, self._config.scope
+        return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)

@@ -45,7 +45,7 @@ class KerasRuntime:
     rounding = 1e-6
 
     def __init__(self, path: Path) -> None:
-        self._model = _load(path)
+        self._model = load_keras(path)
         inputs = self._model.inputs
         self.takes_frame = len(inputs) > 1
         self.feature_names = tuple(value.name for value in inputs) if self.takes_frame else None
@@ -62,7 +62,7 @@ class KerasRuntime:
             raise ModelError(f"The model has {len(self._model.outputs)} outputs; a classifier of one outcome has one.")
         n_outputs = int(np.prod([n or 1 for n in self._model.outputs[0].shape[1:]]))
         self.n_scores = 1 if n_outputs == 2 else n_outputs
-        self.output = Output.PROBABILITY if _ends_in_shares(self._model) else Output.LOGIT
+        self.output = Output.PROBABILITY if ends_in_shares(self._model) else Output.LOGIT
         self._is_difference = n_outputs == 2 and self.output is Output.LOGIT
         kinds = dict.fromkeys(type(layer).__name__ for layer in self._model.layers)
         self.kind = f"Keras model ({', '.join(kind for kind in kinds if kind != 'InputLayer')})"
@@ -153,7 +153,12 @@ class KerasRuntime:
         return np.ascontiguousarray(inputs, dtype=self._dtypes[0]).reshape(len(inputs), *tail)
 
 
-def _load(path: Path) -> Any:
+def load_keras(path: Path) -> Any:
+    """A Keras file whose description was judged, loaded uncompiled and in safe mode.
+
+    Raises:
+        ModelError: weights are missing or damaged, or Keras does not accept the file.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     with path.open("rb") as file:
@@ -188,7 +193,7 @@ def _n_inputs(tail: tuple[int | None, ...]) -> int | None:
     return int(np.prod(known))
 
 
-def _ends_in_shares(model: Any) -> bool:
+def ends_in_shares(model: Any) -> bool:
     """Whether the last layer gives probabilities; a nested model is asked for its own last layer."""
     last = model.layers[-1]
     while hasattr(last, "layers") and last.layers:

@@ -25,6 +25,7 @@ from fairness_engine.models.trees import BoostedTrees, Forest
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 _FRAME_STEPS = ("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "FunctionTransformer")
+_VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 _SKLEARN_ACTIVATIONS = {
     "identity": Activation.LINEAR,
     "logistic": Activation.SIGMOID,
@@ -69,9 +70,36 @@ def takes_frame(estimator: Any) -> bool:
 
 
 def reads_text(estimator: Any) -> bool:
-    """Whether the estimator takes a list of texts instead of a table."""
+    """Whether the estimator takes a list of texts instead of a table: what it begins with, or all that it joins, does."""
+    if type(estimator).__name__ in _VECTORIZERS:
+        return True
     steps: list[Any] = list(getattr(estimator, "steps", ()))
-    return bool(steps) and type(steps[0][1]).__name__ in ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
+    if steps:
+        return reads_text(steps[0][1])
+    joined = [part for _, part in getattr(estimator, "transformer_list", ())]
+    if type(estimator).__name__ in ("VotingClassifier", "StackingClassifier"):
+        joined = list(estimator.estimators_)
+    elif type(estimator).__name__ == "CalibratedClassifierCV":
+        joined = [calibrated.estimator for calibrated in estimator.calibrated_classifiers_]
+    parts = [part for part in joined if not isinstance(part, str)]
+    return bool(parts) and all(reads_text(part) for part in parts)
+
+
+def file_reader(estimator: Any) -> str | None:
+    """The first part of the estimator that would read the files that texts name; ``None`` when there is none."""
+    waiting, seen = [estimator], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, list | tuple):
+            waiting += part
+        elif hasattr(part, "get_params"):
+            if type(part).__name__ in _VECTORIZERS and part.input != "content":
+                return type(part).__name__
+            waiting += vars(part).values()
+    return None
 
 
 def input_names(estimator: Any) -> tuple[str, ...] | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pages.components.outcome_source import is_without_model
+
 if TYPE_CHECKING:
     from fairness_engine.runs.store import Review
 
@@ -63,17 +65,18 @@ RUN = Place("Run", "pages/run/live.py", "run", "Run", True, "This needs a run. S
 COMPARE = Place("Compare", "pages/run/compare.py", "compare", "Run", icon=":material/stacked_line_chart:")
 PAIRS = Place("Pairs", "pages/explore/pairs.py", "pairs", "Explore", True)
 WHERE = Place("Where", "pages/explore/where.py", "where", "Explore", icon=":material/account_tree:")
+GROUPS = Place("Groups", "pages/explore/groups.py", "groups", "Explore", icon=":material/groups:")
 CERTIFY = Place(
     "Certification", "pages/explore/certification.py", "certification", "Explore", icon=":material/verified:"
 )
 GRADIENTS = Place("Gradients", "pages/explore/gradients.py", "gradients", "Explore", icon=":material/north_east:")
 TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
 
-PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, CERTIFY, GRADIENTS, TECHNIQUES)
+PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GROUPS, CERTIFY, GRADIENTS, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None,
-    MODEL: lambda review: review.model_id is not None and review.fit is not None,
+    MODEL: lambda review: is_without_model(review) or (review.model_id is not None and review.fit is not None),
     SCOPE: lambda review: review.scope is not None,
 }
 

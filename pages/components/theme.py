@@ -30,6 +30,9 @@ UNDECIDED = Meaning("undecided", "?", "#8A8F98", "#A7ADB5", ".")
 BEFORE = Meaning("before", "◀", "#E69F00", "#F2B84B")
 AFTER = Meaning("after", "▶", "#009E73", "#3CC79C")
 SELECTION = Meaning("selection", "◆", "#CC79A7", "#E3A3C6", "x")
+HARMED = Meaning("harmed", "▼", "#D55E00", "#FF8A4C", "/")
+FAVOURED = Meaning("favoured", "△", "#0072B2", "#6DB6E8")
+"""A group of which fewer, or more, than of everyone else get the favourable outcome."""
 PLAIN = Meaning("plain", "", "#0072B2", "#6DB6E8")
 """For a chart that shows amounts without a verdict."""
 

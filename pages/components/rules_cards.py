@@ -1,0 +1,99 @@
+"""Rule sets as ranked cards in plain sentences, near-duplicates folded under them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fairness_engine.events import IntArray
+from fairness_engine.rules.scored import RuleResult
+from fairness_engine.rules.words import group_text, share_text
+from pages.components import layout, rules_choice, rules_words, wording
+from pages.components.rules_filters import Ranked
+
+STYLE = """
+<style>
+.eh-rule {line-height: 1.45}
+.eh-rule-top {display: flex; gap: 0.6rem; align-items: baseline; flex-wrap: wrap}
+.eh-rule-rank {font-weight: 650; opacity: 0.75; min-width: 1.2rem}
+.eh-rule-tag {border: 1px solid currentColor; border-radius: 0.9rem; padding: 0 0.55rem; font-size: 0.85rem; font-weight: 600;
+  white-space: nowrap}
+.eh-rule-group {font-weight: 600; font-size: 1.06rem}
+.eh-rule-small {font-size: 0.92rem; opacity: 0.85}
+.eh-rule-like {font-size: 0.92rem; margin: 0.15rem 0}
+</style>
+"""
+_MAX_LIKE = 12
+
+
+def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:
+    """Cards of the first rule sets, two in a row where there is room.
+
+    Args:
+        run_id: of the run.
+        result: what it scored.
+        ranked: the rule sets that match the filters.
+        n_shown: how many cards.
+        chosen: the rule set that is open.
+    """
+    shown = ranked.shown[:n_shown].tolist()
+    for start in range(0, len(shown), 2):
+        with layout.wrapping(f"wide_rules_{start}"):
+            places = st.columns(2)
+        for place, position in zip(places, shown[start : start + 2], strict=False):
+            with place, st.container(border=True, height="stretch", key=f"rule_{position}"):
+                st.html(card_html(result, position))
+                _buttons(run_id, position, is_open=position == chosen)
+                like = ranked.families.get(position)
+                if like is not None:
+                    _near_duplicates(result, position, like)
+
+
+def _buttons(run_id: str, position: int, *, is_open: bool) -> None:
+    st.button(
+        "Open, see above" if is_open else "Open",
+        key=f"rule_open_{run_id}_{position}",
+        on_click=rules_choice.choose,
+        args=(position,),
+        disabled=is_open,
+        type="tertiary",
+        icon=":material/open_in_full:",
+    )
+
+
+def _near_duplicates(result: RuleResult, position: int, like: IntArray) -> None:
+    n = len(like)
+    title = f"{wording.count(n)} more {'that is' if n == 1 else 'that are'} nearly the same people"
+    with st.expander(title):
+        st.html("".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist()))
+        if n > _MAX_LIKE:
+            st.caption(f"The table has the other {wording.count(n - _MAX_LIKE)}.")
+
+
+def card_html(result: RuleResult, position: int) -> str:
+    """One rule set: rank, direction, the group in words, its shares, rows and score; everything escaped."""
+    meaning = rules_words.direction(result, position)
+    group = wording.escaped(rules_words.capitalised(group_text(result, position)))
+    small = f"{rules_words.rows_text(result, position)} · score {rules_words.score_text(result, position)}"
+    return (
+        f'<div class="eh-rule"><div class="eh-rule-top"><span class="eh-rule-rank">{position + 1}</span>'
+        f'<span class="eh-rule-tag" style="color:{meaning.colour}">{meaning.symbol} {meaning.name}</span>'
+        f'<span class="eh-rule-group">{group}</span></div>'
+        f"<div>{shares_text(result, position)}</div>"
+        f'<div class="eh-rule-small">{wording.escaped(small)}</div></div>'
+    )
+
+
+def shares_text(result: RuleResult, position: int) -> str:
+    """``9.7 % favourable, everyone else 29.9 %``."""
+    inside, outside = (share_text(float(each[position])) for each in (result.scored.inside, result.scored.outside))
+    return f"<b>{inside}</b> favourable, {rules_words.others(result)} <b>{outside}</b>"
+
+
+def _like_html(result: RuleResult, position: int) -> str:
+    meaning = rules_words.direction(result, position)
+    group = wording.escaped(rules_words.capitalised(group_text(result, position)))
+    score = wording.escaped(rules_words.score_text(result, position))
+    return (
+        f'<div class="eh-rule-like">{position + 1} · <span style="color:{meaning.colour}">{meaning.symbol}</span> {group}: '
+        f"{shares_text(result, position)}; {score}</div>"
+    )

@@ -1,0 +1,110 @@
+"""The rule sets of a run: filters, the chart, the open rule set, ranked cards, the table, what the support does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.components import (
+    layout,
+    rules_card,
+    rules_cards,
+    rules_charts,
+    rules_choice,
+    rules_filters,
+    rules_runs,
+    rules_table,
+    rules_themis,
+    theme,
+    wording,
+)
+from pages.components.kept import kept
+from pages.components.rules_filters import Ranked
+from pages.components.theme import CHART_CONFIG
+
+if TYPE_CHECKING:
+    from fairness_engine.rules.scored import RuleResult
+    from fairness_engine.runs.records import Review, RunRecord
+
+STYLE = rules_cards.STYLE
+
+
+def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
+    """Everything below the summary: a click in here leaves the rest of the page alone."""
+    wanted = rules_filters.form(run, result)
+    ranked = rules_filters.ranked(run, result, wanted)
+    chosen = rules_choice.chosen(len(result.scored))
+    st.caption(wording.markdown(count_text(result, ranked)))
+    if not len(ranked.positions):
+        st.info("No group matches the filters. Take one away, or lower the least share of the rows.")
+    else:
+        _chart(run, result, ranked, wanted.n_shown, chosen)
+    if chosen is not None:
+        rules_card.draw(review, run, result, chosen)
+    elif len(ranked.positions):
+        st.info(
+            "Choose a group in the chart, the cards or the table: who it is, the samples behind it, its rows and pairs."
+        )
+    if len(ranked.positions):
+        st.subheader("In plain sentences", anchor=False)
+        rules_cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
+        st.subheader("All that match", anchor=False)
+        rules_table.draw(run.id, result, ranked, chosen)
+    _support(run, result, wanted.support)
+    rules_themis.draw(result, rules_runs.summary_of(run))
+
+
+def count_text(result: RuleResult, ranked: Ranked) -> str:
+    """How many rule sets match, and how many families they are."""
+    n, n_all, n_shown = len(ranked.positions), len(result.scored), len(ranked.shown)
+    text = f"{wording.count(n)} of {wording.counted(n_all, 'rule set')} match"
+    return f"{text}; {wording.count(n_shown)} after near-duplicates are folded." if n_shown < n else f"{text}."
+
+
+def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:
+    """The dot plot; a click in a line opens its rule set."""
+    positions = ranked.shown[:n_shown]
+    key = (run.id, positions.tobytes(), chosen, theme.is_dark())
+    figure = kept("rules_dots", key, lambda: rules_charts.dot_chart(result, positions, chosen))
+    name = f"rules_dots_{run.id}_{hash((positions.tobytes(), chosen)) & 0xFFFFFFFF:x}"
+
+    def take() -> None:
+        points = st.session_state[name].selection.points
+        found = [point["customdata"] for point in points if "customdata" in point]
+        if found:
+            rules_choice.choose(_position(found[0]))
+
+    st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
+    st.caption(
+        "Left: the share with the favourable outcome in the group and of everyone else. Right: by how many points they differ, "
+        "with an interval; all intervals hold together. Click on a line to open it."
+    )
+    with st.expander("The same as a table"):
+        table = kept("rules_dots_table", key[:2], lambda: rules_charts.dot_table(result, positions))
+        st.dataframe(table, hide_index=True, key="rules_dots_twin")
+
+
+def _position(custom: object) -> int:
+    """Plotly hands over what a point carries as a number, or as a list of one."""
+    return int(custom[0] if isinstance(custom, list | tuple) else custom)  # type: ignore[call-overload]
+
+
+def _support(run: RunRecord, result: RuleResult, wanted: float) -> None:
+    """What a larger least size would leave; all from this run's own rule sets."""
+    support = float(run.config.settings["support"])
+    if float(result.scored.n_rows.max()) / result.n_rows - support < 0.005:
+        return
+    st.subheader("What the least size of a group does", anchor=False)
+    figure = kept(
+        "rules_support",
+        (run.id, wanted, theme.is_dark()),
+        lambda: rules_charts.support_chart(result, support, wanted),
+    )
+    table = kept("rules_support_table", run.id, lambda: rules_charts.support_table(result, support))
+    layout.chart_with_table(
+        figure,
+        table,
+        "rules_support_chart",
+        "From the rule sets of this run: those whose group is at least that large. The dotted line is where the slider stands.",
+    )

@@ -1,0 +1,93 @@
+"""The runs of rule sets of a review: which one is shown, what it left, a list to choose another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.components import rules_choice, run_words, state, wording
+from pages.components.kept import kept, shared
+
+if TYPE_CHECKING:
+    from fairness_engine.rules.scored import RuleResult
+    from fairness_engine.runs.records import Review, RunRecord
+
+KIND = "rules"
+
+
+def rule_runs(review: Review) -> list[RunRecord]:
+    """The runs of rule sets of a review, the newest first."""
+    return [run for run in state.store().runs(review.id) if run.config.kind == KIND]
+
+
+def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
+    """The run of the address when it is one of rule sets, else the newest of the review's scope, else the newest."""
+    asked = state.current_run_id()
+    of_scope = [run for run in runs if run.config.scope == review.scope]
+    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+
+
+def result_of(run: RunRecord | None) -> RuleResult | None:
+    """What a run scored, read once a browser session; ``None`` while it works, or when it ended before it had scored any."""
+    if run is None or run.is_active:
+        return None
+
+    def read() -> RuleResult | None:
+        try:
+            return state.store().rules(run.id)
+        except RunError:
+            return None
+
+    return shared("rules_result", run.id, read)
+
+
+def summary_of(run: RunRecord) -> dict[str, Any]:
+    """The counts that a run wrote beside its rule sets; empty when it scored none."""
+    results = kept("rules_results", (run.id, run.state.value), lambda: state.store().results(run.id))
+    return dict(results.get("rules") or {})
+
+
+def open_run(run_id: str) -> None:
+    """Name the run that is shown; a rule set of another run is shown no more."""
+    state.set_run(run_id)
+    rules_choice.choose(None)
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
+    """All runs of rule sets of the review; a click opens one."""
+    if len(runs) < 2:
+        return
+    st.subheader("Rule sets of this review", anchor=False)
+    stand = (open_id, *((run.id, run.state.value, run.n_found) for run in runs))
+    event = st.dataframe(
+        kept("rules_runs", stand, lambda: list_table(runs, open_id)),
+        hide_index=True,
+        key=f"rules_runs_{review.id}_{len(runs)}_{open_id}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    rows = event.selection.rows
+    if rows and runs[rows[0]].id != open_id:
+        open_run(runs[rows[0]].id)
+        st.rerun()
+
+
+def list_table(runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
+    """One line a run."""
+    return pd.DataFrame(
+        {
+            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
+            "Run": [run_words.run_title(run.config) for run in runs],
+            "Attributes": [wording.listed(run.config.scope.protected) for run in runs],
+            "State": [run_words.state_text(run) for run in runs],
+            "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],
+            "Rows evaluated": [wording.count(run.evaluations) for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )

@@ -1,0 +1,61 @@
+"""A run of rule sets that ended: the sections of the page, the summary, and what a run without rule sets says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.components import (
+    layout,
+    rules_choice,
+    rules_explore,
+    rules_form,
+    rules_runs,
+    rules_words,
+    run_words,
+    state,
+    steps,
+    wording,
+)
+
+if TYPE_CHECKING:
+    from fairness_engine.rules.scored import RuleResult
+    from fairness_engine.runs.records import Review, RunRecord
+
+STYLE = rules_explore.STYLE
+
+
+def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -> dict[str, Callable[[], None]]:
+    """The sections of the page by name, and what draws each; only the open one is drawn."""
+    found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
+    return found
+
+
+def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:
+    """The rule sets of a run, or the form when there is none yet."""
+    if run is None:
+        rules_form.draw_first(review)
+        return
+    if run.is_active:
+        return
+    _standing(run)
+    if result is None:
+        return
+    summary = rules_runs.summary_of(run)
+    for text in rules_words.summary(run, result, summary):
+        st.markdown(wording.markdown(text))
+    st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
+
+
+def _standing(run: RunRecord) -> None:
+    title = f"**{wording.markdown(run_words.run_title(run.config))}**"
+    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    text = run_words.ending(run)
+    if run.state.value in ("crashed", "failed"):
+        st.error(wording.markdown(text), icon=":material/error:")
+        if not run.n_found:
+            state.link_to(steps.SCOPE, "Change the scope")
+    elif text:
+        st.caption(wording.markdown(text))

@@ -1,0 +1,46 @@
+"""Groups: rule sets that nobody named, two attributes at once, group figures, and for texts the sentences behind them."""
+
+import streamlit as st
+
+from pages.components import (
+    layout,
+    rules_choice,
+    rules_form,
+    rules_live,
+    rules_runs,
+    rules_view,
+    run_list,
+    state,
+    steps,
+)
+
+
+def main() -> None:
+    """Draw the run of rule sets that the address names, or the form that starts one; group figures need no run."""
+    layout.heading(
+        steps.GROUPS.title,
+        "For whom the favourable outcome is rarer, or more frequent, than for everyone else: groups of several attributes at once.",
+    )
+    run_list.adopt_review()
+    review = state.require(steps.GROUPS)
+    runs = rules_runs.rule_runs(review)
+    run = rules_runs.shown(review, runs)
+    if run is not None and st.query_params.get("run") != run.id:
+        state.set_run(run.id)
+    result = rules_runs.result_of(run)
+    st.html(rules_view.STYLE)
+    sections = rules_view.sections(review, run, result)
+    places = st.tabs(list(sections), key=rules_choice.VIEW, on_change="rerun", bind="query-params")
+    for place, draw in zip(places, sections.values(), strict=True):
+        if place.open:
+            with place:
+                if run is not None and run.is_active:
+                    st.fragment(layout.guarded(rules_live.draw), run_every=1.0)(run.id)
+                draw()
+    if run is not None:
+        rules_runs.draw_list(review, runs, run.id)
+        with st.expander("Look for groups again", icon=":material/replay:"):
+            rules_form.draw(review, run, "Look for groups")
+
+
+main()

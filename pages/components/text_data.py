@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import data_files, layout, state, text_marks, text_review, text_terms, theme, wording
+from pages.components import data_files, layout, text_marks, text_review, text_terms, theme, wording
 from pages.components.kept import kept
 
 if TYPE_CHECKING:

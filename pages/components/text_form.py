@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from pages.components import rules_form, rules_runs, state, text_review, text_terms, wording
+from pages.components import rules_form, rules_runs, text_review, text_terms, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact: every text": 0.0}
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
-_MAX_SECONDS = 120.0
+MAX_SECONDS = 120.0
 
 
 def draw_first(review: Review) -> None:
@@ -45,7 +45,9 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
             rules_runs.open_run(rules_form.start(review, make_config(review, settings, max_seconds, seed)))
             st.rerun(scope="app")
-    st.caption("The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only.")
+    st.caption(
+        "The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only."
+    )
 
 
 def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], float, int]:
@@ -76,7 +78,9 @@ def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], floa
         error = st.segmented_control(
             "Error of a score, at most",
             list(ERRORS),
-            default=next((name for name, value in ERRORS.items() if value == held.get("error", 0.05)), list(ERRORS)[0]),
+            default=next(
+                (name for name, value in ERRORS.items() if value == held.get("error", 0.05)), next(iter(ERRORS))
+            ),
             required=True,
             key="text_error",
             help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
@@ -84,7 +88,7 @@ def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], floa
         )
     left, right = st.columns(2)
     seconds = left.number_input(
-        "Most seconds", 1.0, 604_800.0, _MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
+        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
     )
     seed = right.number_input(
         "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
@@ -95,7 +99,7 @@ def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], floa
         "max_attributes": int(most or 3),
         "terms": {name: list(words) for name, words in terms.terms if name in chosen},
     }
-    return settings, float(seconds or _MAX_SECONDS), int(seed or 0)
+    return settings, float(seconds or MAX_SECONDS), int(seed or 0)
 
 
 def ask_categories(terms: ReviewTerms, key: str) -> list[str]:
@@ -131,7 +135,9 @@ def make_config(review: Review, settings: dict[str, Any], max_seconds: float, se
 
     column = text_review.column_of(review)
     if not (review.data_id and review.model_id and review.schema and review.scope and column):
-        raise SettingError("Comparing terms needs texts, a model that takes them and a scope. Complete the review first.")
+        raise SettingError(
+            "Comparing terms needs texts, a model that takes them and a scope. Complete the review first."
+        )
     return RunConfig(
         RunKind.RULES,
         review.data_id,

@@ -57,7 +57,10 @@ def marked(text: str, spans: Sequence[Span], name: str, symbol: str, most: int) 
             continue
         word = wording.escaped(text[start:end])
         sign = f'<span aria-hidden="true">{symbol}</span>' if symbol else ""
-        parts += [wording.escaped(text[at:start]), f'<mark class="{name}" title="{wording.escaped(note)}">{sign}{word}</mark>']
+        parts += [
+            wording.escaped(text[at:start]),
+            f'<mark class="{name}" title="{wording.escaped(note)}">{sign}{word}</mark>',
+        ]
         at = end
     return "".join([*parts, wording.escaped(text[at:stop]), " …" if stop < len(text) else ""])
 

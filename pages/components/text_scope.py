@@ -87,4 +87,6 @@ def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:
         return None
     usual = 0.0 if output.get("kind") == "logit" else 0.5
     start = saved.threshold if saved and saved.threshold is not None else usual
-    return float(right.number_input("Decision threshold", value=float(start), step=0.05, format="%.3f", key="threshold"))
+    return float(
+        right.number_input("Decision threshold", value=float(start), step=0.05, format="%.3f", key="threshold")
+    )

@@ -39,7 +39,8 @@ def draw_own(review: Review, terms: ReviewTerms) -> None:
         st.markdown(f"The terms {named}:")
         st.markdown(
             "\n".join(
-                f"- **{wording.markdown(name)}**: {wording.markdown(', '.join(category))}" for name, category in terms.terms
+                f"- **{wording.markdown(name)}**: {wording.markdown(', '.join(category))}"
+                for name, category in terms.terms
             )
         )
         _ask_file(review)

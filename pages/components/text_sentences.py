@@ -1,0 +1,235 @@
+"""The sentences behind the rule sets of texts: terms in order, pairs that differ by one word, a sentence of one's own."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.dataset import export_text
+from pages.components import decisions, layout, rules_words, state, text_dots, text_marks, text_own, theme, wording
+from pages.components.decisions import Decisions, decisions_of
+from pages.components.kept import kept
+
+if TYPE_CHECKING:
+    from fairness_engine.rules.scored import RuleResult
+    from fairness_engine.runs.records import Review, RunRecord
+
+_N_RANKED = 6
+_N_PAGE = 8
+_MAX_CHARACTERS = 700
+_ALL = "All terms"
+
+
+@dataclass(frozen=True)
+class SentencePair:
+    """Two texts that differ in the terms put in, and what the model said of each.
+
+    Args:
+        rule_set: position of the rule set among the run's.
+        term: put into the first text, of the rule set; several joined by "and".
+        other: put into the second text.
+        texts: both texts.
+        spans: begin and end of the words put in, of each text.
+        decisions, scores: of each text.
+    """
+
+    rule_set: int
+    term: str
+    other: str
+    texts: tuple[str, str]
+    spans: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
+    decisions: tuple[int, int]
+    scores: tuple[float, float]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two texts got different decisions."""
+        return self.decisions[0] != self.decisions[1]
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> SentencePair:
+        """Read one pair of the result ``sentences``."""
+        spans = [tuple((int(a), int(b)) for a, b in content[name]) for name in ("spans_first", "spans_second")]
+        return cls(
+            int(content["rule_set"]),
+            str(content["term"]),
+            str(content["other"]),
+            (str(content["first"]), str(content["second"])),
+            (spans[0], spans[1]),
+            (int(content["decisions"][0]), int(content["decisions"][1])),
+            (float(content["scores"][0]), float(content["scores"][1])),
+        )
+
+
+def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
+    """Everything the run says about texts."""
+    names = decisions_of(review)
+    st.html(f"{text_marks.style()}{_style()}")
+    _draw_ranked(result, names)
+    st.fragment(layout.guarded(text_dots.draw))(run, result, names)
+    st.subheader("The same sentence, another word", anchor=False)
+    pairs = pairs_of(run)
+    if pairs:
+        st.fragment(layout.guarded(_draw_pairs))(run, pairs, names)
+    else:
+        st.info("No sentence of this run is decided otherwise when a term is replaced by another of its category.")
+    st.subheader("Try a sentence of your own", anchor=False)
+    st.fragment(layout.guarded(text_own.draw))(run, names)
+
+
+def pairs_of(run: RunRecord) -> list[SentencePair]:
+    """The sentence pairs that a run kept, read once a session."""
+
+    def read() -> list[SentencePair]:
+        content = state.store().results(run.id).get("sentences") or {}
+        return [SentencePair.from_json(each) for each in content.get("pairs") or ()]
+
+    return kept("sentence_pairs", run.id, read)
+
+
+# --- terms in order -----------------------------------------------------------------------------
+
+
+def _draw_ranked(result: RuleResult, names: Decisions) -> None:
+    lines = ranked(result, favourable_name(names))
+    if not lines:
+        st.info(
+            "No term stands out: every difference is within what chance alone can do with so many terms compared. "
+            "More texts, or a smaller error, tell more."
+        )
+        return
+    st.markdown("  \n".join(wording.markdown(line) for line in lines))
+
+
+def favourable_name(names: Decisions) -> str:
+    """What the favourable decision is called in a sentence: its name, or the word itself."""
+    if names.favourable is None or not 0 <= names.favourable < len(names.names):
+        return "favourable"
+    return names.name(names.favourable)
+
+
+def ranked(result: RuleResult, favourable: str, most: int = _N_RANKED) -> list[str]:
+    """The terms with the largest difference that is more than chance, in plain sentences; safe nowhere, so escape them.
+
+    Args:
+        result: of a run on texts.
+        favourable: what the favourable decision is called.
+        most: how many at most.
+    """
+    scored = result.scored
+    clear = [i for i in range(len(scored)) if scored.n_attributes[i] == 1 and scored.low[i] > 0]
+    return [term_sentence(result, position, favourable) for position in clear[:most]]
+
+
+def term_sentence(result: RuleResult, position: int, favourable: str) -> str:
+    """``▼ “muslim”: 41 % kept, the same texts with another term of religion 68 % (27 points, 21.3-32.9).``"""
+    from fairness_engine.rules.words import group_text, share_text
+
+    scored = result.scored
+    line = scored.rules[position].tolist()
+    categories = [attribute.name for attribute, rule in zip(result.attributes, line, strict=True) if rule >= 0]
+    inside, outside = share_text(float(scored.inside[position])), share_text(float(scored.outside[position]))
+    symbol = rules_words.direction(result, position).symbol
+    group = group_text(result, position).removeprefix("texts with ")
+    others = f"another term of {wording.listed(categories)}" if len(categories) == 1 else "other such terms"
+    return (
+        f"{symbol} {group}: {inside} {favourable}, the same texts with {others} {outside}. {_points(result, position)}."
+    )
+
+
+def _points(result: RuleResult, position: int) -> str:
+    text = rules_words.score_text(result, position)
+    return text[:1].upper() + text[1:]
+
+
+# --- pairs --------------------------------------------------------------------------------------
+
+
+def _draw_pairs(run: RunRecord, pairs: Sequence[SentencePair], names: Decisions) -> None:
+    terms = {_ALL: len(pairs)}
+    for pair in pairs:
+        terms[pair.term] = terms.get(pair.term, 0) + 1
+    left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
+    wanted = left.selectbox(
+        "Term",
+        list(terms),
+        format_func=lambda term: f"{term} ({terms[term]})",
+        key=f"sentence_term_{run.id}",
+        help="The word in the sentence on the left.",
+    )
+    only = middle.toggle("Only those decided otherwise", key=f"sentence_differs_{run.id}", value=True)
+    chosen = [pair for pair in pairs if wanted in (_ALL, pair.term) and (pair.differs or not only)]
+    right.download_button(
+        "Save as CSV",
+        lambda: pairs_csv(pairs, names),
+        f"evenhand-sentences-{run.id[:8]}.csv",
+        "text/csv",
+        key="sentences_csv",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    if not chosen:
+        st.info("No sentence pair matches. Choose another term, or show those that are decided alike too.")
+        return
+    n_pages = -(-len(chosen) // _N_PAGE)
+    page = 1
+    if n_pages > 1:
+        page = int(st.number_input(f"Page of {n_pages}", 1, n_pages, 1, key=f"sentence_page_{run.id}_{wanted}_{only}"))
+    first = (page - 1) * _N_PAGE
+    shown = chosen[first : first + _N_PAGE]
+    st.caption(
+        f"Pairs {wording.count(first + 1)} to {wording.count(first + len(shown))} of {wording.count(len(chosen))} that were kept. "
+        f"{theme.SELECTION.symbol} marks the words that were put in; everything else is equal. "
+        f"{decisions.FAVOURABLE} is the favourable decision."
+    )
+    st.html("".join(pair_html(pair, names) for pair in shown))
+
+
+def pair_html(pair: SentencePair, names: Decisions) -> str:
+    """Both sentences side by side; everything that came from a file is escaped."""
+    sides = "".join(_side_html(pair, side, names) for side in (0, 1))
+    return f'<div class="eh-pair{" eh-differs" if pair.differs else ""}">{sides}</div>'
+
+
+def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
+    text, decision = pair.texts[side], pair.decisions[side]
+    spans = [(begin, end, "put in") for begin, end in pair.spans[side]]
+    digits = decisions.score_digits(pair.scores)
+    verdict = wording.escaped(names.text(decision))
+    colour = theme.FAVOURED.colour if decision == names.favourable else theme.HARMED.colour
+    score = decisions.score_text(pair.scores[side], digits)
+    return (
+        f'<div><p class="eh-verdict"><b style="color:{colour}">{verdict}</b> · score {score}</p>'
+        f"<p>{text_marks.swapped_html(text, spans, _MAX_CHARACTERS)}</p></div>"
+    )
+
+
+def pairs_csv(pairs: Sequence[SentencePair], names: Decisions) -> bytes:
+    """The pairs as CSV in UTF-8; texts that a spreadsheet would take for a formula are neutralised."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        ["pair", "term", "other_term", "text", "other_text", "decision", "other_decision", "score", "other_score"]
+    )
+    for number, pair in enumerate(pairs, start=1):
+        named = [names.name(decision) for decision in pair.decisions]
+        texts = [export_text(each) for each in (pair.term, pair.other, *pair.texts, *named)]
+        writer.writerow([number, *texts, *pair.scores])
+    return out.getvalue().encode("utf-8")
+
+
+def _style() -> str:
+    return f"""
+<style>
+.eh-pair {{display: grid; grid-template-columns: 1fr 1fr; gap: 1.2rem; padding: 0.7rem 0.2rem;
+  border-top: 1px solid {theme.faint()}; overflow-wrap: anywhere; line-height: 1.6}}
+.eh-pair p {{margin: 0}}
+.eh-verdict {{font-size: 0.92rem; margin-bottom: 0.25rem !important}}
+@media (max-width: 800px) {{.eh-pair {{grid-template-columns: 1fr}}}}
+</style>
+"""

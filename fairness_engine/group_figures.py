@@ -1,0 +1,270 @@
+"""Classical group figures of decisions: selection rates, impact ratios and equalised odds, by group and by intersection.
+
+Grouping figures are ``fairlearn.metrics``; the intervals are ours. Importing fairlearn brings scikit-learn: only the model's own
+process does. Rows count as independent draws from the people that the data stands for; that is what every interval is about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.domain import Scope
+from fairness_engine.errors import SettingError
+from fairness_engine.estimate import interval
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.group_report import (
+    LEAST_SHARE,
+    MAX_GROUPS,
+    Bounded,
+    FigureSettings,
+    GroupRates,
+    GroupReport,
+    GroupTable,
+    Rate,
+)
+from fairness_engine.rules.attributes import make_attribute, value_codes
+from fairness_engine.rules.scores import clopper_pearson
+
+BoolArray = NDArray[np.bool_]
+
+CONFIDENCE = 0.95
+"""Of all impact ratios of a report together; and of all its equalised odds together."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided on the rows of a data set.
+
+    Args:
+        favourable: whether for the person ``(n_rows,)``.
+        actual: whether the label is the favourable outcome ``(n_rows,)``; ``None`` without labels, or when they are what decides.
+        is_known: whether there is a decision ``(n_rows,)``.
+        column: that decides; empty for a model.
+    """
+
+    favourable: BoolArray
+    actual: BoolArray | None
+    is_known: BoolArray
+    column: str = ""
+
+
+def group_figures(dataset: Dataset, scope: Scope | None, decided: Decided, settings: FigureSettings) -> GroupReport:
+    """The figures of every group of every choice of attributes.
+
+    Args:
+        dataset: whose rows are counted, those inside the scope's limits.
+        scope: gives the limits; a number's ranges are cut between them.
+        decided: on the dataset's rows.
+        settings: attributes, and how numbers are cut.
+
+    Raises:
+        SettingError: no row is left, or an intersection has too many groups to read.
+        SchemaError: an attribute is no input.
+
+    Reference: impact ratio and the four-fifths convention: 29 CFR 1607.4 D; equalised odds: Hardt, Price and Srebro (2016).
+    """
+    chosen = np.flatnonzero(decided.is_known & _within(dataset, scope))
+    if not len(chosen):
+        raise SettingError(
+            "Group figures need a row of the data that lies in the ranges of the scope and has a decision, got none. Widen the limits."
+        )
+    actual = None if decided.actual is None else decided.actual[chosen]
+    cutter = _Cutter(dataset, scope, settings, chosen)
+    tables = tuple(
+        _table(cutter, names, (decided.favourable[chosen], actual), (1 - CONFIDENCE) / len(settings.attribute_sets))
+        for names in settings.attribute_sets
+    )
+    return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column)
+
+
+def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
+    """Which rows lie inside the limits of a scope ``(n_rows,)``."""
+    inside = np.ones(len(dataset.rows), dtype=bool)
+    for name, (low, high) in (scope.limits if scope else {}).items():
+        values = dataset.rows[:, dataset.schema.index(name)]
+        inside &= (values >= low) & (values <= high)
+    return inside
+
+
+class _Cutter:
+    """Cuts attributes into the values that rule sets have, once each."""
+
+    def __init__(self, dataset: Dataset, scope: Scope | None, settings: FigureSettings, chosen: IntArray) -> None:
+        self._dataset, self._settings, self._chosen = dataset, settings, chosen
+        self._limits = dict(scope.limits) if scope else {}
+        self._known: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
+        self.n_unknown = dataset.n_unknown
+
+    def __call__(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
+        """The value of each row ``(n_rows,)`` and the labels of all values."""
+        if name not in self._known:
+            schema, limits = self._dataset.schema, self._limits.get(name)
+            column, values = schema.column(name), self._dataset.rows[self._chosen, schema.index(name)]
+            attribute = make_attribute(column, limits, self._settings.cuts)
+            codes = value_codes(attribute, column, values, column.low if limits is None else float(limits[0]))
+            self._known[name] = codes, attribute.labels
+        return self._known[name]
+
+
+def _table(
+    cutter: _Cutter, names: tuple[str, ...], outcomes: tuple[BoolArray, BoolArray | None], alpha: float
+) -> GroupTable:
+    """The groups of some attributes; their intervals miss together with probability ``alpha`` at most."""
+    codes, labels = zip(*map(cutter, names), strict=True)
+    found, group = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    if len(found) > MAX_GROUPS:
+        raise SettingError(
+            f"{' and '.join(names)} must make at most {MAX_GROUPS:,} groups that have a row, got {len(found):,}. "
+            "Choose fewer attributes, or wider ranges."
+        )
+    texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
+    # several columns may be unknown in the same row: the largest is what is certain
+    n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
+    return _Counted.of(group.ravel(), *outcomes).table(names, texts, n_unknown, alpha)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Rows by group and outcome.
+
+    Args:
+        group: of each row ``(n_rows,)``, 0 to n_groups - 1.
+        favourable, actual: decision and label of each row ``(n_rows,)``.
+        n, hits: of each group ``(n_groups,)``: rows, and those decided for the person.
+        n_actual, true_hits: of those whose label is favourable.
+    """
+
+    group: IntArray
+    favourable: BoolArray
+    actual: BoolArray | None
+    n: FloatArray
+    hits: FloatArray
+    n_actual: FloatArray
+    true_hits: FloatArray
+
+    @classmethod
+    def of(cls, group: IntArray, favourable: BoolArray, actual: BoolArray | None) -> _Counted:
+        """Count; without labels nobody's is favourable."""
+        label = np.zeros(len(group), dtype=bool) if actual is None else actual
+        n_groups = int(group.max()) + 1
+        weights = (np.ones(len(group)), favourable, label, favourable & label)
+        counts = [np.bincount(group, each, n_groups).astype(np.float64) for each in weights]
+        return cls(group, favourable, actual, *counts)
+
+    @property
+    def is_compared(self) -> BoolArray:
+        """Which groups are large enough to be a measure for others ``(n_groups,)``."""
+        is_large: BoolArray = self.n >= LEAST_SHARE * len(self.group)
+        return is_large
+
+    def table(self, names: tuple[str, ...], texts: list[tuple[str, ...]], n_unknown: int, alpha: float) -> GroupTable:
+        """With intervals; see ``_table``."""
+        low, high = clopper_pearson(self.hits, self.n, alpha / len(self.n))
+        impacts = impact_ratios(self.hits / self.n, low, high, self.is_compared)
+        groups = tuple(
+            GroupRates(labels, bool(self.is_compared[i]), _rate(self.hits[i], self.n[i]), impacts[i], *self._odds_of(i))
+            for i, labels in enumerate(texts)
+        )
+        difference, ratio = self._parity(low, high, impacts)
+        return GroupTable(names, groups, n_unknown, difference, ratio, self._odds_difference(alpha))
+
+    def _odds_of(self, i: int) -> tuple[Rate | None, Rate | None]:
+        """True and false positive rate of a group; nothing without labels."""
+        if self.actual is None:
+            return None, None
+        rest, false_hits = self.n[i] - self.n_actual[i], self.hits[i] - self.true_hits[i]
+        return _rate(self.true_hits[i], self.n_actual[i]), _rate(false_hits, rest)
+
+    def _parity(
+        self, low: FloatArray, high: FloatArray, impacts: list[Bounded | None]
+    ) -> tuple[Bounded | None, Bounded | None]:
+        """Difference and ratio of the selection rates of the groups compared; the ends hold whichever group is which."""
+        compared = np.flatnonzero(self.is_compared)
+        if len(compared) < 2:
+            return None, None
+        from fairlearn.metrics import demographic_parity_difference, demographic_parity_ratio
+
+        actual, favourable, group = self._of_compared()
+        value = float(demographic_parity_difference(actual, favourable, sensitive_features=group))
+        difference = _between(value, max(0.0, low[compared].max() - high[compared].min()), _span(low, high, compared))
+        known = [impact for i in compared.tolist() if (impact := impacts[i]) is not None]
+        if not known:
+            return difference, None
+        value = float(demographic_parity_ratio(actual, favourable, sensitive_features=group))
+        return difference, _between(value, min(one.low for one in known), min(one.high for one in known))
+
+    def _odds_difference(self, alpha: float) -> Bounded | None:
+        """The larger of the differences in true and false positive rates; nothing where a group has no row of one outcome."""
+        compared = np.flatnonzero(self.is_compared)
+        hits = np.stack([self.true_hits, self.hits - self.true_hits], axis=1)[compared]
+        n = np.stack([self.n_actual, self.n - self.n_actual], axis=1)[compared]
+        if self.actual is None or len(compared) < 2 or not n.all():
+            return None
+        from fairlearn.metrics import equalized_odds_difference
+
+        actual, favourable, group = self._of_compared()
+        value = float(equalized_odds_difference(actual, favourable, sensitive_features=group))
+        return _between(value, *odds_ends(hits, n, alpha))
+
+    def _of_compared(self) -> tuple[BoolArray, BoolArray, IntArray]:
+        """Labels (the decisions where there are none, which no figure of selection looks at), decisions and groups."""
+        rows = self.is_compared[self.group]
+        favourable = self.favourable[rows]
+        return favourable if self.actual is None else self.actual[rows], favourable, self.group[rows]
+
+
+def impact_ratios(share: FloatArray, low: FloatArray, high: FloatArray, is_compared: BoolArray) -> list[Bounded | None]:
+    """Selection rates of groups by that of the most favoured group compared.
+
+    Which group is the most favoured is itself uncertain. If all shares lie in their intervals, the largest of the *other* groups
+    compared lies between the largest lower and the largest upper end, so these bound the ratio, whoever it is. The ends hold
+    jointly when those of the shares do, with nothing assumed of how large the groups are.
+
+    Args:
+        share, low, high: selection rate of each group with an interval ``(n_groups,)`` each, 0 to 1.
+        is_compared: which groups are a measure for others ``(n_groups,)``.
+
+    Returns:
+        One a group, at most 1; ``None`` where there is no other group, or none in which anybody is favoured.
+    """
+    best = share[is_compared].max(initial=0.0)
+    out: list[Bounded | None] = []
+    for i in range(len(share)):
+        others = is_compared.copy()
+        others[i] = False
+        if best == 0 or not others.any():
+            out.append(None)
+            continue
+        least, most = low[others].max(), high[others].max()
+        ends = (min(1.0, low[i] / most), min(1.0, high[i] / least) if least > 0 else 1.0)
+        out.append(_between(min(1.0, share[i] / best), *ends))
+    return out
+
+
+def odds_ends(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[float, float]:
+    """Ends of the equalised odds difference, wrong with probability ``alpha`` at most, whichever groups are the furthest apart.
+
+    Args:
+        hits, n: rows decided for the person, and rows, by group and by whether the label is favourable ``(n_groups, 2)``.
+        alpha: 0 to 1.
+    """
+    low, high = (ends.reshape(n.shape) for ends in clopper_pearson(hits.ravel(), n.ravel(), alpha / n.size))
+    least, most = low.max(axis=0) - high.min(axis=0), high.max(axis=0) - low.min(axis=0)
+    return max(0.0, float(least.max())), float(most.max())
+
+
+def _rate(n_hits: float, n: float) -> Rate:
+    return Rate(round(n_hits), round(n), *interval(round(n_hits), round(n)))
+
+
+def _span(low: FloatArray, high: FloatArray, compared: IntArray) -> float:
+    return float(high[compared].max() - low[compared].min())
+
+
+def _between(value: float, low: float, high: float) -> Bounded:
+    """A figure with its ends, which rounding in the last place must not put on the wrong side of it."""
+    return Bounded(value, min(float(low), value), min(1.0, max(float(high), value)))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fairness_engine.domain import Domain
+from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, InputError, SchemaError
 from fairness_engine.schema import Schema
 from pages.components import state, text_review
+from pages.components.outcome_source import is_without_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,18 +125,28 @@ def with_schema(review: Review, schema: Schema) -> Review:
     old = review.schema
     scope = review.scope
     if scope is not None and scope.protected[0] not in text_review.text_columns(schema):
-        try:
-            Domain(schema, scope)
-        except InputError:
+        has_values = old is not None and _is_space(Domain, old, scope)
+        if not _is_space(Domain if has_values else Ranges, schema, scope):  # values to compare are not lost unnoticed
             scope = None
     is_same = old is not None and _as_model_sees(old) == _as_model_sees(schema)
-    fit = review.fit if is_same and knows_use_of(review, schema.protected) else None
+    is_kept = is_without_model(review) or (is_same and knows_use_of(review, schema.protected))
+    fit = review.fit if is_kept else None
     return replace(review, schema=schema, scope=scope, fit=fit)
 
 
+def _is_space(kind: type[Ranges], schema: Schema, scope: Scope) -> bool:
+    """Whether a schema and a scope belong together."""
+    try:
+        kind(schema, scope)
+    except InputError:
+        return False
+    return True
+
+
 def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
-    """Whether the review's fit card says of all these attributes if the model takes them; a model of texts takes none."""
-    if text_review.FIT_KEY in (review.fit or {}):
+    """Whether the review's fit card says of all these attributes if the model takes them; nothing is to be said of a model of
+    texts, or of none."""
+    if text_review.FIT_KEY in (review.fit or {}) or is_without_model(review):
         return True
     return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
 

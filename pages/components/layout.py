@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import state, steps, wording
+from pages.components import closed, state, steps, wording
 from pages.components.theme import CHART_CONFIG
 
 if TYPE_CHECKING:
@@ -131,7 +131,8 @@ def menu() -> None:
     """Sections, pages and steps in the sidebar, and what is open."""
     review = state.current_review()
     has_runs = review is not None and state.has_runs(review)
-    following = steps.next_step(review, has_runs=has_runs)
+    has_searches = review is not None and state.has_searches(review)
+    following = closed.next_place(review, has_runs=has_runs, has_searches=has_searches)
     address = state.address_of()
     with st.sidebar:
         st.html('<div class="evenhand-name">Evenhand</div>')
@@ -140,13 +141,15 @@ def menu() -> None:
             if place.section != section:
                 section = place.section
                 st.caption(section)
-            is_done = place.is_step and steps.is_done(place, review, has_runs=has_runs)
+            reason = closed.why_closed(place, review, has_searches=has_searches)
+            is_done = place.is_step and reason is None and steps.is_done(place, review, has_runs=has_runs)
             st.page_link(
                 place.path,
                 label=place.title,
                 icon=_step_icon(place, following, is_done=is_done),
-                help=_step_help(place, following, is_done=is_done),
+                help=_step_help(place, following, is_done=is_done) if reason is None else wording.markdown(reason.text),
                 query_params=address,
+                disabled=reason is not None,
             )
         if review is not None:
             st.divider()
@@ -157,7 +160,7 @@ def menu() -> None:
 def _step_icon(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:
     if is_done:
         return ":material/check_circle:"
-    if place is following and place.is_step:
+    if place is following and place is not steps.START:
         return ":material/arrow_circle_right:"
     return ":material/radio_button_unchecked:" if place.is_step else place.icon
 
@@ -165,7 +168,7 @@ def _step_icon(place: steps.Place, following: steps.Place, *, is_done: bool) -> 
 def _step_help(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:
     if is_done:
         return "Done"
-    return "Next" if place is following and place.is_step else ""
+    return "Next" if place is following and place is not steps.START else ""
 
 
 # --- charts -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
-from pages.components import state, steps, wording
+from pages.components import closed, state, wording
 from pages.components.layout import guarded
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def show_reviews() -> None:
 def _show_review(review: Review) -> None:
     name, run, changed, more = st.columns(_WIDTHS, vertical_alignment="center")
     runs = state.store().runs(review.id)
-    following = steps.next_step(review, has_runs=bool(runs))
+    has_searches = any(run.config.kind != "rules" for run in runs)
+    following = closed.next_place(review, has_runs=bool(runs), has_searches=has_searches)
     with name:
         st.page_link(
             following.path, label=wording.markdown(review.name), query_params={"review": review.id}, width="stretch"

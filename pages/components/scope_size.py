@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import streamlit as st
+
 from fairness_engine.domain import Domain
 from fairness_engine.schema import Column, Kind
 from pages.components import wording
@@ -12,6 +14,26 @@ from pages.components.scope_form import FEW_VARIANTS, N_EVEN, Values
 _N_LISTED = 4
 _EXAMPLE_ROWS = 500_000
 """The standard budget of the Plan page, as a measure of what a scope costs."""
+
+
+def draw(domain: Domain, rows_per_second: float | None) -> None:
+    """The number of variants, and beside it the space, the cost and how it could be cheaper."""
+    left, right = st.columns([1, 3])
+    left.metric(
+        "Variants of each row",
+        wording.count(domain.n_variants),
+        wording.markdown(product_in_words(domain)),
+        delta_color="off",
+        delta_arrow="off",
+        help=wording.explain("variant"),
+        border=True,
+    )
+    right.markdown(space_in_words(domain))
+    right.markdown(cost_in_words(domain, rows_per_second))
+    cheaper = cheaper_in_words(domain)
+    if cheaper:
+        right.info(wording.markdown(cheaper), icon=":material/savings:")
+    right.caption(f"Compared with one another: {wording.markdown(variants_in_words(domain))}.")
 
 
 def variants_in_words(domain: Domain) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import steps
+from pages.components import closed, steps
 from pages.components.wording import markdown
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ def has_runs(review: Review) -> bool:
     return review.id in known
 
 
+def has_searches(review: Review) -> bool:
+    """Whether a review has a run of another kind than rule sets; asked on every rerun, so a yes is remembered."""
+    known: set[str] = st.session_state.setdefault("reviews_with_searches", set())
+    if review.id not in known and any(run.config.kind != "rules" for run in store().runs(review.id)):
+        known.add(review.id)
+    return review.id in known
+
+
 def _open(name: str) -> str | None:
     return st.query_params.get(name) or st.session_state.get(f"open_{name}")
 
@@ -206,6 +214,7 @@ def require(place: steps.Place) -> Review:
     review = current_review()
     missing = steps.missing_before(place, review)
     if missing is None and review is not None:
+        _stop_where_closed(place, review)
         return review
     missing = missing or steps.START
     if review is None and _open("review") is not None:
@@ -213,3 +222,15 @@ def require(place: steps.Place) -> Review:
     st.info(missing.invitation)
     link_to(missing, f"Go to {missing.title}")
     return st.stop()
+
+
+def _stop_where_closed(place: steps.Place, review: Review) -> None:
+    """Say why a complete review cannot use a page, and where to go instead."""
+    reason = closed.why_closed(place, review, has_searches=has_searches(review))
+    if reason is None:
+        return
+    st.info(markdown(reason.text))
+    link_to(steps.GROUPS, "Go to Groups")
+    if reason.remedy is not None:
+        link_to(reason.remedy, reason.remedy_label)
+    st.stop()

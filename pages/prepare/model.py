@@ -3,19 +3,31 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, ProcessError
-from pages.components import layout, model_fit, model_view, state, steps, text_fit, text_review, wording
+from pages.components import layout, model_fit, model_view, state, steps, text_fit, text_review, without_model, wording
+from pages.components.outcome_source import is_without_model
 
 layout.heading("Model", "Drop a model file, and check that it receives what it was trained on.")
 review = state.require(steps.MODEL)
+if is_without_model(review):
+    without_model.draw(review)
+    if st.button("Go on to the scope", type="primary", key="without_model_confirmed"):
+        state.go_to(steps.SCOPE)
+    with st.expander("Add a model", icon=":material/add:"):
+        model_view.ask_file(review)
+    with st.expander("Another column"):
+        without_model.ask(review)
+    st.stop()
 if review.model_id is None:
     model_view.ask_file(review)
     st.info("Drop the file of a trained model that takes the columns of your data.")
+    without_model.offer(review)
     st.stop()
 
 file = state.store().file(review.model_id)
 st.markdown(f"**{wording.markdown(file.name)}**, {wording.size(file.n_bytes)}")
-with st.expander("Another model file"):
+with st.expander("Another model file, or none"):
     model_view.ask_file(review)
+    without_model.offer(review)
 
 problem = None
 try:

@@ -4,9 +4,21 @@ from dataclasses import replace
 
 import streamlit as st
 
-from fairness_engine.domain import Domain, Scope
-from pages.components import layout, model_fit, scope_form, scope_size, state, steps, text_review, text_scope, wording
+from fairness_engine.domain import Domain, Ranges, Scope
+from pages.components import (
+    layout,
+    model_fit,
+    scope_form,
+    scope_groups,
+    scope_size,
+    state,
+    steps,
+    text_review,
+    text_scope,
+    wording,
+)
 from pages.components.outcome import ask_favourable
+from pages.components.outcome_source import is_without_model
 
 layout.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
 review = state.require(steps.SCOPE)
@@ -29,7 +41,12 @@ protected = st.multiselect(
 if not protected:
     st.info("Choose at least one protected attribute. Its values are what gets compared.")
     st.stop()
-bins = scope_form.ask_bins([schema.column(name) for name in protected], saved.bins if saved else {})
+columns = [schema.column(name) for name in protected]
+if is_without_model(review):
+    scope_groups.draw_without_model(review, protected)
+    st.stop()
+is_for_groups = scope_groups.ask(columns, schema, saved)
+bins = {} if is_for_groups else scope_form.ask_bins(columns, saved.bins if saved else {})
 
 st.subheader("Decision", anchor=False)
 schema = ask_favourable(review)
@@ -62,28 +79,18 @@ if bins is None:
     st.stop()
 scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
 not_taken = (review.fit or {}).get("not_taken") or ()
-domain = Domain(schema, scope, [name for name in schema.names if name not in not_taken])
+taken = [name for name in schema.names if name not in not_taken]
+has_values = not is_for_groups or not scope_groups.lacks_values(schema, scope)
 st.subheader("Size", anchor=False)
-left, right = st.columns([1, 3])
-left.metric(
-    "Variants of each row",
-    wording.count(domain.n_variants),
-    wording.markdown(scope_size.product_in_words(domain)),
-    delta_color="off",
-    delta_arrow="off",
-    help=wording.explain("variant"),
-    border=True,
-)
-right.markdown(scope_size.space_in_words(domain))
-right.markdown(scope_size.cost_in_words(domain, review.fit.get("rows_per_second")))
-cheaper = scope_size.cheaper_in_words(domain)
-if cheaper:
-    right.info(wording.markdown(cheaper), icon=":material/savings:")
-right.caption(f"Compared with one another: {wording.markdown(scope_size.variants_in_words(domain))}.")
+if has_values:
+    scope_size.draw(Domain(schema, scope, taken), review.fit.get("rows_per_second"))
+else:
+    Ranges(schema, scope, taken)  # limits that cannot be are said before anything is saved
+    st.info(scope_groups.NO_VALUES)
 
 is_saved = scope == saved and schema == review.schema
-if st.button("Save and go on", type="primary", key="save_scope"):
+if st.button("Save and go on" if has_values else "Save and look for groups", type="primary", key="save_scope"):
     state.store().save_review(replace(model_fit.with_answers(review, schema, protected), scope=scope))
-    state.go_to(steps.PLAN)
+    state.go_to(steps.PLAN if has_values else steps.GROUPS)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

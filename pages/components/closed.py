@@ -1,0 +1,84 @@
+"""Pages that the open review cannot use: which, why in a sentence, and where that can be changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairness_engine.domain import Domain
+from fairness_engine.errors import EvenhandError
+from pages.components import steps, text_review, wording
+from pages.components.kept import kept
+from pages.components.outcome_source import is_without_model
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review
+
+_ASK_A_MODEL = (steps.PLAN, steps.WHERE, steps.GRADIENTS)
+_SHOW_RUNS = (steps.RUN, steps.COMPARE, steps.PAIRS, steps.CERTIFY)
+"""These stay open for runs from before, of a model that was taken away or of another scope."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why pages are closed.
+
+    Args:
+        text: one sentence, not escaped.
+        remedy: the page where that can be changed; ``None`` when it cannot.
+        remedy_label: of a link to it.
+    """
+
+    text: str
+    remedy: steps.Place | None = None
+    remedy_label: str = ""
+
+
+def why_closed(place: steps.Place, review: Review | None, *, has_searches: bool) -> Reason | None:
+    """Why a review that is complete cannot use a page; ``None`` when it can. Groups is open to every review.
+
+    Args:
+        place: the page.
+        review: the open one.
+        has_searches: it has a run of another kind than rule sets, which can be looked at still.
+    """
+    if place not in (*_ASK_A_MODEL, *_SHOW_RUNS) or review is None:
+        return None
+    reason = _reason(review)
+    if reason is None or (place in _SHOW_RUNS and has_searches):
+        return None
+    return reason
+
+
+def next_place(review: Review | None, *, has_runs: bool, has_searches: bool) -> steps.Place:
+    """Where to go on: the next step, or Groups where the review cannot use that."""
+    following = steps.next_step(review, has_runs=has_runs)
+    return following if why_closed(following, review, has_searches=has_searches) is None else steps.GROUPS
+
+
+def _reason(review: Review) -> Reason | None:
+    if is_without_model(review):
+        return Reason(
+            "Searches and proofs ask a model, and this review has none: it looks at a column of the data.",
+            steps.MODEL,
+            "Add a model",
+        )
+    if review.schema is None or review.scope is None:
+        return None
+    if text_review.is_text(review):
+        return Reason("Searches and proofs need a table, and this review's model takes texts.")
+    problem = kept("no_values", (review.schema, review.scope), lambda: why_no_variants(review))
+    if problem is None:
+        return None
+    return Reason(f"Searches and proofs need values to compare. {problem}", steps.SCOPE, "Choose values under Scope")
+
+
+def why_no_variants(review: Review) -> str | None:
+    """Why the protected values of a review cannot be compared one by one, in a sentence; ``None`` when they can."""
+    assert review.schema is not None, "asked with a scope, which needs one"
+    assert review.scope is not None, "asked with a scope"
+    try:
+        Domain(review.schema, review.scope)
+    except EvenhandError as error:
+        return wording.spaced(str(error))
+    return None

@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
+import zlib
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, get_args
@@ -24,6 +26,10 @@ IntArray = NDArray[np.int64]
 
 _ARRAY_DTYPES = {"float64": np.float64, "int64": np.int64}
 MAX_LINE_BYTES = 256_000_000
+_NUMBER_BYTES = 8
+_COMPRESSED_FROM_BYTES = 1_000_000
+_MAX_INFLATED_BYTES = 512_000_000
+"""A few bytes can stand for any number of zeros."""
 NOT_MEASURED = -1
 """``Pairs.n_unseen`` of a pair whose plausibility is not known."""
 
@@ -253,7 +259,7 @@ def to_line(event: Event) -> str:
         body = {part: {name: pack_array(array) for name, array in arrays.items()} for part, arrays in parts.items()}
         body["space"] = event.space
     elif isinstance(event, RulesScored):
-        packed = {name: pack_array(array) for name, array in event.arrays.items()}
+        packed = {name: pack_array(array, can_compress=True) for name, array in event.arrays.items()}
         body = {"arrays": packed, "space": event.space}
     else:
         body = asdict(event)
@@ -299,7 +305,14 @@ def _read_pairs(body: dict[str, Any]) -> Pairs:
 
 
 def _read_arrays(packed: Any) -> dict[str, FloatArray | IntArray]:
-    return {str(name): unpack_array(array) for name, array in packed.items()}
+    arrays: dict[str, FloatArray | IntArray] = {}
+    n_bytes = 0
+    for name, array in packed.items():
+        arrays[str(name)] = found = unpack_array(array)
+        n_bytes += found.nbytes
+        if n_bytes > _MAX_INFLATED_BYTES:
+            raise ValueError("size")
+    return arrays
 
 
 def _read_space(space: Any) -> dict[str, Any]:
@@ -308,14 +321,15 @@ def _read_space(space: Any) -> dict[str, Any]:
     return space
 
 
-def pack_array(array: NDArray[Any]) -> dict[str, Any]:
-    """A float64 or int64 array as JSON: dtype, shape and base64 of its bytes in C order."""
+def pack_array(array: NDArray[Any], *, can_compress: bool = False) -> dict[str, Any]:
+    """A float64 or int64 array as JSON: dtype, shape and base64 of its bytes in C order, compressed if it may be and is large."""
     data = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iub" else np.float64)
-    return {
-        "dtype": data.dtype.name,
-        "shape": list(data.shape),
-        "base64": base64.b64encode(data.tobytes()).decode("ascii"),
-    }
+    raw = data.tobytes()
+    how = {"zlib": True} if can_compress and len(raw) > _COMPRESSED_FROM_BYTES else {}
+    if how:
+        raw = zlib.compress(raw, level=1)
+    shape = list(data.shape)
+    return {"dtype": data.dtype.name, "shape": shape, "base64": base64.b64encode(raw).decode("ascii"), **how}
 
 
 def unpack_array(packed: Any) -> NDArray[Any]:
@@ -331,4 +345,20 @@ def unpack_array(packed: Any) -> NDArray[Any]:
         raw = base64.b64decode(packed["base64"], validate=True)
     except binascii.Error as error:
         raise ValueError("base64") from error
+    if "zlib" in packed:
+        raw = _inflated(raw, _NUMBER_BYTES * math.prod(shape))
     return np.frombuffer(raw, dtype=_ARRAY_DTYPES[packed["dtype"]]).reshape(shape).copy()
+
+
+def _inflated(raw: bytes, n_bytes: int) -> bytes:
+    """Bytes that were compressed from ``n_bytes``, never more than those."""
+    if n_bytes > _MAX_INFLATED_BYTES:
+        raise ValueError("size")
+    stream = zlib.decompressobj()
+    try:
+        found = stream.decompress(raw, n_bytes + 1)
+    except zlib.error as error:
+        raise ValueError("zlib") from error
+    if len(found) != n_bytes or not stream.eof:
+        raise ValueError("size")
+    return found

@@ -15,6 +15,7 @@ from fairness_engine.events import (
     PairsMeasured,
     Progress,
     ResultReady,
+    RulesScored,
     SharesProved,
     Stopped,
     StopReason,
@@ -126,6 +127,32 @@ def test_arrays_that_lie_about_themselves_are_refused() -> None:
     for lie in lies:
         with pytest.raises(ProcessError):
             from_line(json.dumps({**good, **lie}))
+
+
+def test_large_arrays_of_rule_sets_are_compressed_on_their_way() -> None:
+    arrays = {"rules": np.arange(300_000).reshape(-1, 3), "low": np.linspace(0, 1, 200_000), "head": np.arange(5)}
+    line = to_line(RulesScored(arrays, {"n_rows": 7}))
+    assert len(line) < 8 * (300_000 + 200_000)
+    back = from_line(line)
+    assert isinstance(back, RulesScored)
+    assert back.space == {"n_rows": 7}
+    for name, sent in arrays.items():
+        assert np.array_equal(back.arrays[name], sent)
+        assert back.arrays[name].dtype == sent.dtype
+
+
+def test_few_bytes_cannot_stand_for_many() -> None:
+    packed = pack_array(np.zeros(200_000), can_compress=True)
+    assert packed["zlib"]
+    assert len(packed["base64"]) < 10_000
+    lies = [{"shape": [199_999]}, {"shape": [200_001]}, {"shape": [1_000_000_000]}, {"base64": "AAAA"}, {"base64": "%"}]
+    lies += [{"base64": packed["base64"][:-8]}]
+    for lie in lies:
+        with pytest.raises(ValueError, match="size|zlib|base64"):
+            unpack_array({**packed, **lie})
+    many = {str(i): {**pack_array(np.zeros(10**7), can_compress=True)} for i in range(7)}
+    with pytest.raises(ProcessError):
+        from_line(json.dumps({"event": "RulesScored", "arrays": many, "space": {}}))
 
 
 def test_packing_keeps_shape_dtype_and_empty_arrays() -> None:

@@ -158,6 +158,17 @@ class ReviewTerms:
         return cls(terms, tuple(content["compared"]), content["source"])
 
 
+@dataclass(frozen=True)
+class RulePin:
+    """A rule set of a run that a person kept, with a note; ``rule_index`` is its position, from 0."""
+
+    review_id: str
+    run_id: str
+    rule_index: int
+    note: str
+    created: datetime
+
+
 def to_time(seconds: float) -> datetime:
     """Seconds since 1970 as a moment in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -1,4 +1,4 @@
-"""Reviews and the pairs that people pinned."""
+"""Reviews, and the identity terms that go with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.domain import Scope
 from fairness_engine.errors import RunError
 from fairness_engine.runs import tables
-from fairness_engine.runs.records import Pin, Review, ReviewTerms, to_time
+from fairness_engine.runs.records import Review, ReviewTerms, to_time
 from fairness_engine.schema import Schema
 
 LOCAL_OWNER = "local"
@@ -21,7 +21,7 @@ _MAX_NAME = 200
 
 
 class ReviewShelf:
-    """The part of the run store that keeps reviews and pins."""
+    """The part of the run store that keeps reviews."""
 
     engine: Engine
     workspace: Path
@@ -107,44 +107,6 @@ class ReviewShelf:
         with self.engine.connect() as connection:
             content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
         return None if content is None else ReviewTerms.from_json(content)
-
-    # --- pins -----------------------------------------------------------------------------
-
-    def set_pin(self, review_id: str, run_id: str, pair_index: int, note: str = "") -> None:
-        """Pin a pair, or change the note of a pinned one.
-
-        Args:
-            pair_index: position among the run's pairs, 0 or more, in the order of discovery.
-
-        Raises:
-            RunError: there is no such review or run.
-        """
-        here = _this_pin(review_id, run_id, pair_index)
-        values = {"review_id": review_id, "run_id": run_id, "pair_index": pair_index, "note": note}
-        try:
-            with self.engine.begin() as connection:
-                if not connection.execute(update(tables.pins).where(here).values(note=note)).rowcount:
-                    connection.execute(insert(tables.pins).values(**values, created=time.time()))
-        except IntegrityError:
-            raise RunError("A pin needs a review and a run of this workspace. Open the review again.") from None
-
-    def remove_pin(self, review_id: str, run_id: str, pair_index: int) -> None:
-        """Take a pin away; nothing happens when there is none."""
-        with self.engine.begin() as connection:
-            connection.execute(delete(tables.pins).where(_this_pin(review_id, run_id, pair_index)))
-
-    def pins(self, review_id: str) -> list[Pin]:
-        """All pins of a review, the oldest first."""
-        table = tables.pins
-        query = select(table).where(table.c.review_id == review_id).order_by(table.c.created, table.c.pair_index)
-        with self.engine.connect() as connection:
-            rows = connection.execute(query).all()
-        return [Pin(row.review_id, row.run_id, row.pair_index, row.note, to_time(row.created)) for row in rows]
-
-
-def _this_pin(review_id: str, run_id: str, pair_index: int) -> Any:
-    columns = tables.pins.c
-    return (columns.review_id == review_id) & (columns.run_id == run_id) & (columns.pair_index == pair_index)
 
 
 def _title(name: str) -> str:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from fairness_engine.errors import RunError
 from fairness_engine.runs.files import FileShelf
-from fairness_engine.runs.records import FileRole, Pin, Review, RunRecord, RunState, StoredFile
+from fairness_engine.runs.pins import PinShelf
+from fairness_engine.runs.records import FileRole, Pin, Review, RulePin, RunRecord, RunState, StoredFile
 from fairness_engine.runs.reviews import LOCAL_OWNER, ReviewShelf
 from fairness_engine.runs.run_shelf import RunShelf
 from fairness_engine.runs.tables import open_database
 
 
-class RunStore(FileShelf, ReviewShelf, RunShelf):
+class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:
@@ -44,4 +45,4 @@ class RunStore(FileShelf, ReviewShelf, RunShelf):
         self.engine.dispose()
 
 
-__all__ = ["LOCAL_OWNER", "FileRole", "Pin", "Review", "RunRecord", "RunState", "RunStore", "StoredFile"]
+__all__ = ["LOCAL_OWNER", "FileRole", "Pin", "Review", "RulePin", "RunRecord", "RunState", "RunStore", "StoredFile"]

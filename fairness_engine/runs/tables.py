@@ -140,6 +140,16 @@ review_terms = Table(
 )
 """The identity terms of a review of texts, where they are not the project's own list."""
 
+rule_pins = Table(
+    "rule_pins",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("rule_index", Integer, primary_key=True),
+    Column("note", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
 
 def open_database(workspace: Path, url: str | None) -> Engine:
     """Connect, create what is missing, and check the store's version.

@@ -130,8 +130,17 @@ def test_runs_belong_to_reviews_and_pins_to_both(store: RunStore) -> None:
     store.remove_pin(review.id, mine, 4)
     store.remove_pin(review.id, mine, 4)
     assert [p.pair_index for p in store.pins(review.id)] == [2]
+    store.set_rule_pin(review.id, mine, 2, "men of a certain age")
+    store.set_rule_pin(review.id, mine, 0)
+    store.set_rule_pin(review.id, mine, 2, "tell legal")
+    assert [(p.rule_index, p.note) for p in store.rule_pins(review.id)] == [(2, "tell legal"), (0, "")]
+    assert [p.pair_index for p in store.pins(review.id)] == [2], "pairs are pinned for themselves"
+    store.remove_rule_pin(review.id, mine, 2)
+    assert [p.rule_index for p in store.rule_pins(review.id)] == [0]
     with pytest.raises(RunError, match="needs a review and a run"):
         store.set_pin(review.id, "nothing", 0)
+    with pytest.raises(RunError, match="needs a review and a run"):
+        store.set_rule_pin("nothing", mine, 0)
     with pytest.raises(RunError, match="needs a review"):
         store.create_run(a_config(store), "nothing")
     with pytest.raises(RunError, match="no run 'nothing'"):

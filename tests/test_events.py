@@ -148,7 +148,7 @@ def test_few_bytes_cannot_stand_for_many() -> None:
     lies = [{"shape": [199_999]}, {"shape": [200_001]}, {"shape": [1_000_000_000]}, {"base64": "AAAA"}, {"base64": "%"}]
     lies += [{"base64": packed["base64"][:-8]}]
     for lie in lies:
-        with pytest.raises(ValueError, match="size|zlib|base64"):
+        with pytest.raises(ValueError, match=r"size|zlib|base64"):
             unpack_array({**packed, **lie})
     many = {str(i): {**pack_array(np.zeros(10**7), can_compress=True)} for i in range(7)}
     with pytest.raises(ProcessError):

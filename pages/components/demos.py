@@ -9,9 +9,10 @@ import streamlit as st
 
 from fairness_engine.domain import Scope
 from fairness_engine.samples import list_samples
-from pages.components import layout, state, steps, wording
+from pages.components import layout, state, steps, text_form, text_review, wording
 
 if TYPE_CHECKING:
+    from fairness_engine.runs.config import RunConfig
     from fairness_engine.runs.store import Review
     from fairness_engine.samples import Sample, SampleModel
 
@@ -21,7 +22,7 @@ _COLUMNS = 4
 
 def show_demos() -> None:
     """One card a sample that has a model: what is planted, and one click to a finished result."""
-    samples = [sample for sample in list_samples() if sample.models and sample.text_column is None]
+    samples = [sample for sample in list_samples() if sample.models]
     st.caption(
         "Made-up data with planted discrimination, so that the right answer is known. One click to a finished result."
     )
@@ -44,41 +45,47 @@ def _show_demo(sample: Sample) -> None:
     with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
         st.markdown(wording.markdown(model.known))
     if is_wanted:
-        with st.spinner("Opening the model and starting a search …"):
+        with st.spinner("Opening the model and starting a run …"):
             start_demo(sample, model)
-        state.go_to(steps.RUN)
+        state.go_to(steps.RUN if sample.text_column is None else steps.GROUPS)
 
 
 def start_demo(sample: Sample, model: SampleModel) -> Review:
-    """A review of a sample and its model with a standard search under way; opens it.
+    """A review of a sample and its model with a standard search under way, or a comparison of terms for texts; opens it.
 
     Raises:
         EvenhandError: a file is missing, or the model's process cannot work here.
     """
     from fairness_engine.runs.launch import launch
-    from fairness_engine.runs.store import FileRole
-    from pages.components.planning import EFFORTS, Plan, PlannedRun, make_configs
 
     store = state.store()
-    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
-    file = store.add_file(model.path, model.path.name, FileRole.MODEL)
-    schema = sample.schema_for(model)
-    fit = state.evaluator().fit_card(data.id, file.id, schema)
-    empty = store.create_review(f"{sample.title}: {model.title}", owner=state.owner())
-    review = store.save_review(
-        replace(
-            empty,
-            data_id=data.id,
-            model_id=file.id,
-            schema=schema,
-            scope=Scope(model.protected),
-            fit=fit.to_json(),
-        )
-    )
-    plan = Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0)
+    review = _demo_review(sample, model)
     state.set_review(review)
-    for config in make_configs(review, plan):
+    for config in _demo_runs(review):
         run_id = store.create_run(config, review.id)
         launch(store, run_id)
         state.set_run(run_id)
     return review
+
+
+def _demo_review(sample: Sample, model: SampleModel) -> Review:
+    """A review with data, model, scope and fit card, stored."""
+    from fairness_engine.runs.store import FileRole
+
+    store, column = state.store(), sample.text_column
+    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
+    file = store.add_file(model.path, model.path.name, FileRole.MODEL)
+    schema, scope = sample.schema_for(model), Scope(model.protected if column is None else (column,))
+    fit = state.evaluator().fit_card(data.id, file.id, schema, None if column is None else scope).to_json()
+    if column is not None:
+        fit[text_review.FIT_KEY] = column
+    empty = store.create_review(f"{sample.title}: {model.title}", owner=state.owner())
+    return store.save_review(replace(empty, data_id=data.id, model_id=file.id, schema=schema, scope=scope, fit=fit))
+
+
+def _demo_runs(review: Review) -> list[RunConfig]:
+    from pages.components.planning import EFFORTS, Plan, PlannedRun, make_configs
+
+    if text_review.is_text(review):
+        return [text_form.make_config(review, {}, text_form.MAX_SECONDS, seed=0)]
+    return make_configs(review, Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0))

@@ -9,6 +9,7 @@ from typing import Any
 _MAX_COUNT = 2**62
 _MAX_POINTS = 2000
 _MAX_WORDS = 500
+_MAX_RULES = 100
 _SHARE_TOLERANCE = 1e-9
 _SUM_TOLERANCE = 1e-6
 
@@ -106,11 +107,84 @@ def _are_data_rows(content: Any) -> bool:
     return all(map(is_count, (n, *parts))) and bool(sum(parts) == n)
 
 
+def _are_rules(content: Mapping[str, Any]) -> bool:
+    """The figures of a run of rule sets; what it says beside them is for its own readers."""
+    n, n_rows, n_shown = _values(content, "n_rule_sets", "n_rows", "n_shown")
+    by_size, themis = content.get("n_by_size", []), content.get("themis")
+    return (
+        _is_part(n, n_shown)
+        and is_count(n_rows)
+        and isinstance(by_size, list)
+        and all(map(is_count, by_size))
+        and (not by_size or sum(by_size) == n)
+        and all(is_count(content.get(name, 0)) for name in ("n_whole", "max_attributes", "n_neighbours"))
+        and (themis is None or _is_themis(themis))
+    )
+
+
+def _is_themis(content: Any) -> bool:
+    """The two sub-groups that are furthest apart."""
+    if not isinstance(content, Mapping) or not _is_interval(*_values(content, "low", "score", "high")):
+        return False
+    groups = _values(content, "lowest", "highest")
+    return all(isinstance(group, Mapping) and _is_themis_group(group) for group in groups)
+
+
+def _is_themis_group(content: Mapping[str, Any]) -> bool:
+    rules, n_rows, n = _values(content, "rules", "n_rows", "n")
+    is_interval = _is_interval(*_values(content, "low", "share", "high"))
+    return is_interval and is_count(n_rows) and is_count(n) and isinstance(rules, list) and len(rules) <= _MAX_RULES
+
+
+def _is_interval(low: Any, value: Any, high: Any) -> bool:
+    """Three shares in order, but for the last bits."""
+    if not all(map(is_number, (low, value, high))):
+        return False
+    return bool(low <= value + _SHARE_TOLERANCE and value <= high + _SHARE_TOLERANCE and high <= 1 + _SHARE_TOLERANCE)
+
+
+def _are_sentences(content: Mapping[str, Any]) -> bool:
+    """Pairs of texts that differ in one term, with the places of the swapped words in each."""
+    pairs = content.get("pairs")
+    if not isinstance(pairs, list) or not all(isinstance(pair, Mapping) for pair in pairs):
+        return False
+    return all(map(_is_sentence_pair, pairs)) and all(
+        is_count(content.get(n, 0)) for n in ("n_differing", "n_looked_at")
+    )
+
+
+def _is_sentence_pair(pair: Mapping[str, Any]) -> bool:
+    texts = _values(pair, "category", "term", "other", "first", "second")
+    decisions, scores = _values(pair, "decisions", "scores")
+    return (
+        is_count(pair.get("rule_set"))
+        and all(isinstance(text, str) for text in texts)
+        and all(_are_spans(pair.get(f"spans_{name}"), len(pair[name])) for name in ("first", "second"))
+        and _are_two(decisions, is_count)
+        and _are_two(scores, lambda score: is_number(abs(score)))
+    )
+
+
+def _are_two(values: Any, check: Callable[[Any], bool]) -> bool:
+    is_pair = isinstance(values, list) and len(values) == 2
+    return is_pair and all(isinstance(value, int | float) and check(value) for value in values)
+
+
+def _are_spans(spans: Any, n_characters: int) -> bool:
+    """Places ``[start, end]`` in a text, in order, none over another."""
+    if not isinstance(spans, list) or not all(_are_two(span, is_count) for span in spans):
+        return False
+    ends = [end for span in spans for end in span]
+    return ends == sorted(ends) and all(start < end for start, end in spans) and max(ends, default=0) <= n_characters
+
+
 _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "certification": _is_certification,
     "count": _is_exact_count,
     "discovery": _is_discovery,
     "diversity": _are_figures,
     "plausibility": _are_figures,
+    "rules": _are_rules,
+    "sentences": _are_sentences,
     "split": _is_split,
 }

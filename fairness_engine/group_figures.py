@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.dataset import Dataset
-from fairness_engine.domain import Scope
+from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
@@ -27,6 +27,7 @@ from fairness_engine.group_report import (
     Rate,
 )
 from fairness_engine.rules.attributes import make_attribute, value_codes
+from fairness_engine.rules.membership import lie_within
 from fairness_engine.rules.scores import clopper_pearson
 
 BoolArray = NDArray[np.bool_]
@@ -82,12 +83,10 @@ def group_figures(dataset: Dataset, scope: Scope | None, decided: Decided, setti
 
 
 def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
-    """Which rows lie inside the limits of a scope ``(n_rows,)``."""
-    inside = np.ones(len(dataset.rows), dtype=bool)
-    for name, (low, high) in (scope.limits if scope else {}).items():
-        values = dataset.rows[:, dataset.schema.index(name)]
-        inside &= (values >= low) & (values <= high)
-    return inside
+    """Which rows lie inside the limits of a scope ``(n_rows,)``, as for rule sets."""
+    if scope is None:
+        return np.ones(len(dataset.rows), dtype=bool)
+    return lie_within(Ranges(dataset.schema, scope), dataset.rows)
 
 
 class _Cutter:

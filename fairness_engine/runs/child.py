@@ -124,6 +124,7 @@ def _explain(opened: Opened, request: Request) -> dict[str, Any]:
         "certifiable": opened.certifiable,
         "decisions": lambda: opened.decisions(request["rows"]),
         "gradients": opened.gradients,
+        "group_figures": lambda: opened.group_figures(request["settings"]),
         "plausible": lambda: opened.plausible(request["row"]),
         "shap": lambda: opened.shap(request["people"]),
         "simplify": lambda: opened.simplify(request["pair"]),

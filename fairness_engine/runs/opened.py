@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, Table, make_dataset, read_table
@@ -249,6 +250,24 @@ class Opened:
         wanted = WhereSettings(Distribution(settings["distribution"]), int(settings["max_depth"]))
         found = find_where(self.model, self.domain, self.dataset.rows, wanted)
         return {"where": where_to_json(found), "examples": pack_pairs(found.examples)}
+
+    def group_figures(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_answer``."""
+        from fairness_engine.runs.group_answer import answer
+
+        return {"figures": answer(self, settings)}
+
+    @cached_property
+    def favourable(self) -> NDArray[np.bool_]:
+        """Whether the model decides for each person of the data ``(n_rows,)``.
+
+        Raises:
+            ModelError: there is no model.
+            SettingError: it is too slow.
+        """
+        from fairness_engine.runs.group_answer import decide_rows
+
+        return decide_rows(self.model, self.dataset)
 
     def summary(self) -> dict[str, Any]:
         """What the reply to ``open`` says."""

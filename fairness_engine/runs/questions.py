@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
     from fairness_engine.gradient_agreement import GradientCheck
+    from fairness_engine.group_report import FigureSettings, GroupReport
     from fairness_engine.models.fit import FitCard
     from fairness_engine.plausibility import Assessed
 
@@ -181,6 +182,25 @@ class Questions(ABC):
 
         reply = self._ask((data_id, model_id, schema, scope), "gradients", EXPLAIN_SECONDS)
         return GradientCheck.from_json(reply.get("gradients"))
+
+    def group_figures(
+        self, data_id: str, model_id: str, schema: Schema, scope: Scope, settings: FigureSettings
+    ) -> GroupReport:
+        """Selection rates, impact ratios and equalised odds of groups of the data's rows.
+
+        Args:
+            model_id: empty where a column of the data decides.
+            scope: its limits hold.
+
+        Raises:
+            SettingError: too many groups, nothing that decides, no row in the limits, or a model that is too slow.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.group_report_json import report_from_json
+
+        asked = (data_id, model_id, schema, scope)
+        reply = self._ask(asked, "group_figures", EXPLAIN_SECONDS, settings=settings.to_json())
+        return report_from_json(reply.get("figures"), settings)
 
     def box(
         self,

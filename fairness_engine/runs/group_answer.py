@@ -1,0 +1,72 @@
+"""The answer to a question for group figures: who decides on which rows, and the figures of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.group_figures import BoolArray, Decided, group_figures
+from fairness_engine.group_report import FigureSettings
+from fairness_engine.group_report_json import report_to_json
+from fairness_engine.models.model import Model
+from fairness_engine.recorded import recorded_labels
+from fairness_engine.rules.decide import Decider
+from fairness_engine.rules.settings import Source
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.opened import Opened
+
+_DECIDE_SECONDS = 45.0
+"""Half of what a page waits for."""
+
+
+def answer(opened: Opened, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The group figures that are asked for, as JSON.
+
+    Args:
+        opened: data, and a model or none.
+        content: a ``FigureSettings`` as JSON.
+
+    Raises:
+        SettingError: a setting is out of its range, nothing decides, or the model is too slow.
+        SchemaError: an attribute is no input.
+    """
+    settings = FigureSettings.from_json(content)
+    return report_to_json(group_figures(opened.dataset, opened.scope, _decided(opened, settings), settings))
+
+
+def _decided(opened: Opened, settings: FigureSettings) -> Decided:
+    """Decisions on the data's rows, and the label beside them where it is not what decides."""
+    actual = actual_outcomes(opened.dataset)
+    if settings.source is Source.MODEL:
+        return Decided(opened.favourable, actual, np.ones(len(opened.dataset.rows), dtype=bool))
+    recorded = opened.recorded(settings.predictions)
+    is_label = recorded.column == opened.dataset.schema.label
+    return Decided(recorded.favourable, None if is_label else actual, recorded.is_known, recorded.column)
+
+
+def actual_outcomes(dataset: Dataset) -> BoolArray | None:
+    """Whether each row's label is the favourable outcome ``(n_rows,)``; ``None`` without a label."""
+    if dataset.labels is None or dataset.favourable_class is None:
+        return None
+    return recorded_labels(dataset).favourable
+
+
+def decide_rows(model: Model, dataset: Dataset) -> BoolArray:
+    """Whether a model decides for each person of the data ``(n_rows,)``.
+
+    Raises:
+        SettingError: it is too slow.
+    """
+    decider = Decider(model, lambda: False, _DECIDE_SECONDS)
+    try:
+        return decider.favourable(dataset.rows)
+    except SearchStopped:
+        raise SettingError(
+            f"The model must decide the data's {len(dataset.rows):,} rows within {_DECIDE_SECONDS:g} seconds, got {decider.evaluations:,}. "
+            "Look for rule sets, which need fewer, or use less data."
+        ) from None

@@ -106,7 +106,10 @@ class RuleAttribute:
 
     def rule_json(self, rule: int) -> dict[str, Any]:
         """One rule as the command line says it: ``{column, values | low, high | term}``."""
-        values = self.values_of(rule)
+        return self.values_json(self.values_of(rule).tolist())
+
+    def values_json(self, values: Sequence[int]) -> dict[str, Any]:
+        """Values, ascending and without gaps in a number, said like a rule."""
         if self.is_number:
             low, high = self.lows[values[0]], self.highs[values[-1]]
             if self.kind == Kind.INTEGER:
@@ -136,7 +139,7 @@ def make_attribute(column: Column, limits: tuple[float, float] | None, settings:
     return RuleAttribute(
         column.name,
         column.kind.value,
-        tuple(_range_text(a, b) for a, b in zip(lows, highs, strict=True)),
+        _range_texts(lows, highs, is_whole=is_whole),
         tuple(lows),
         tuple(highs),
         settings.one_sided,
@@ -169,6 +172,9 @@ def _cuts(low: float, high: float, settings: RuleSettings, *, is_whole: bool) ->
         width = _round_width((high - low) / settings.bins)
         first = math.floor(low / width + 1e-9)
         inner = [round(i * width, 12) for i in range(first + 1, first + settings.bins + 2)]
+        inner = [
+            cut for cut in inner if low + width / 2 <= cut <= high - width / 2
+        ]  # no range of a year or two at an end
     else:
         inner = [low + (high - low) * i / settings.bins for i in range(1, settings.bins)]
     if is_whole:
@@ -182,5 +188,16 @@ def _round_width(width: float) -> float:
     return next(step * power for step in _ROUND_STEPS if step * power >= width * (1 - 1e-9))
 
 
-def _range_text(low: float, high: float) -> str:
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+def _range_texts(lows: Sequence[float], highs: Sequence[float], *, is_whole: bool) -> tuple[str, ...]:
+    """Ranges as people write them: with as few digits as tell all ends apart, six at least."""
+    ends = sorted({*lows, *highs})
+    for digits in range(6, 18):
+        text = {end: f"{end:.0f}" if is_whole else _plain(end, digits) for end in ends}
+        if len(set(text.values())) == len(ends):
+            break
+    return tuple(text[a] if a == b else f"{text[a]} to {text[b]}" for a, b in zip(lows, highs, strict=True))
+
+
+def _plain(value: float, digits: int) -> str:
+    """A number without an exponent."""
+    return np.format_float_positional(value, precision=digits, fractional=False, trim="-")

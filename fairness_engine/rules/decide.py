@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -45,23 +45,38 @@ class Decider:
             SearchStopped: cancelled, or out of time; what was decided before is lost.
         """
         out = np.empty(len(rows), dtype=bool)
+        for part, decided in self.decide(rows):
+            out[part] = decided
+        return out
+
+    def decide(self, rows: FloatArray) -> Iterator[tuple[slice, BoolArray]]:
+        """The same in blocks: which rows, and whether each gets the favourable outcome.
+
+        Raises:
+            SearchStopped: cancelled, or out of time, before a block.
+        """
         done = 0
         while done < len(rows):
             self._check()
-            block = rows[done : done + self._block]
+            part = slice(done, min(done + self._block, len(rows)))
             before = time.perf_counter()
-            out[done : done + len(block)] = self._decide(block)
-            done += len(block)
-            self.evaluations += len(block)
-            self._adapt(len(block), time.perf_counter() - before)
-        return out
+            decided = self._decide(rows[part])
+            self._adapt(len(decided), time.perf_counter() - before)
+            done += len(decided)
+            self.evaluations += len(decided)
+            yield part, decided
 
     def _decide(self, rows: FloatArray) -> BoolArray:
-        margins = self._model.margins(rows)
-        if self._model.is_binary:
+        model = self._model
+        margins = model.margins(rows)
+        in_doubt = _lead(margins, is_binary=model.is_binary) <= model.rounding
+        if model.rounding > 0 and in_doubt.any():  # fast arithmetic decides nothing on its own near the threshold
+            margins = margins.copy()
+            margins[in_doubt] = model.exact_margins(rows[in_doubt])
+        if model.is_binary:
             is_first = margins[:, 0] > 0
-            return np.asarray(is_first if self._model.favourable == 1 else ~is_first)
-        return np.asarray(margins.argmax(axis=1) == self._model.favourable)
+            return np.asarray(is_first if model.favourable == 1 else ~is_first)
+        return np.asarray(margins.argmax(axis=1) == model.favourable)
 
     def _check(self) -> None:
         if self._is_cancelled():
@@ -74,3 +89,11 @@ class Decider:
             self._block = max(1, self._block // 2)
         elif n == self._block and seconds < _BLOCK_SECONDS / 2:
             self._block = min(_MAX_BLOCK, self._block * 4)
+
+
+def _lead(margins: FloatArray, *, is_binary: bool) -> FloatArray:
+    """How far each decision is from another ``(n_rows,)``: from the threshold, or the highest score from the next."""
+    if is_binary:
+        return np.abs(margins[:, 0])
+    ordered = np.partition(margins, -2, axis=1)
+    return np.asarray(ordered[:, -1] - ordered[:, -2])

@@ -38,13 +38,18 @@ class Mined:
     max_attributes: int
 
 
+def least_rows(settings: RuleSettings, n_rows: int) -> int:
+    """How many of the rows a group must hold."""
+    return max(1, math.ceil(settings.support * n_rows - 1e-9))
+
+
 def mine(space: RuleSpace, settings: RuleSettings) -> Mined:
     """Every frequent rule set of at most ``max_attributes`` rules.
 
     Raises:
         SettingError: no rule set is frequent; the message says the largest support there is.
     """
-    least = math.ceil(settings.support * space.n_rows - 1e-9)
+    least = least_rows(settings, space.n_rows)
     n_attributes = len(space.attributes)
     levels: list[IntArray] = []
     counts: list[IntArray] = []

@@ -6,6 +6,7 @@ numbers a row: how many were drawn and how many were decided for the person. Tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from fairness_engine.domain import Ranges
 from fairness_engine.estimate import perturb
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.decide import Decider
 
 _BLOCK_ROWS = 1 << 16
@@ -28,6 +30,16 @@ class RowCounts:
 
     drawn: FloatArray
     favourable: FloatArray
+
+    @classmethod
+    def none(cls, n_rows: int) -> RowCounts:
+        """No sample yet of any row; ``add`` fills it."""
+        return cls(np.zeros(n_rows), np.zeros(n_rows))
+
+    def add(self, rows: IntArray, decided: BoolArray) -> None:
+        """Count one sample of each of these rows ``(n_samples,)``, in place."""
+        self.drawn[:] += np.bincount(rows, minlength=len(self.drawn))
+        self.favourable[:] += np.bincount(rows, decided, len(self.drawn))
 
     @property
     def weights(self) -> FloatArray:
@@ -52,22 +64,28 @@ class Sampler:
         """Samples that a row can have: each movable attribute up and down; the row itself where nothing moves."""
         return max(1, 2 * len(self._ranges.movable))
 
-    def draw(self, n: int, rng: np.random.Generator, among: IntArray | None = None) -> RowCounts:
-        """``n`` samples of rows drawn with replacement, of all or among some.
+    def draw(
+        self, n: int, rng: np.random.Generator, among: IntArray | None = None, into: RowCounts | None = None
+    ) -> RowCounts:
+        """``n`` samples of rows drawn with replacement.
+
+        Args:
+            n: how many.
+            rng: draws rows, attributes and directions.
+            among: only these rows; all when ``None``.
+            into: filled as samples are decided, so that those of a draw cut short are kept.
 
         Raises:
             SearchStopped: cancelled, or out of time.
         """
-        n_rows = len(self._rows)
-        drawn, favourable = np.zeros(n_rows), np.zeros(n_rows)
+        found = RowCounts.none(len(self._rows)) if into is None else into
         for start in range(0, n, _BLOCK_ROWS):
             size = min(_BLOCK_ROWS, n - start)
-            chosen = rng.integers(n_rows if among is None else len(among), size=size)
+            chosen = rng.integers(len(self._rows) if among is None else len(among), size=size)
             seeds = chosen if among is None else among[chosen]
-            decided = self._decider.favourable(perturb(self._ranges, self._rows[seeds], rng))
-            drawn += np.bincount(seeds, minlength=n_rows)
-            favourable += np.bincount(seeds, decided, n_rows)
-        return RowCounts(drawn, favourable)
+            for part, decided in self._decider.decide(perturb(self._ranges, self._rows[seeds], rng)):
+                found.add(seeds[part], decided)
+        return found
 
     def enumerate(self, among: IntArray | None = None) -> RowCounts:
         """Every sample of every row, of all or of some, once.
@@ -75,19 +93,21 @@ class Sampler:
         Raises:
             SearchStopped: cancelled, or out of time.
         """
-        n_rows, ranges = len(self._rows), self._ranges
-        which = np.arange(n_rows) if among is None else among
-        drawn, favourable = np.zeros(n_rows), np.zeros(n_rows)
-        drawn[which] = self.n_neighbours
+        found, which = RowCounts.none(len(self._rows)), np.arange(len(self._rows)) if among is None else among
+        found.drawn[which] = self.n_neighbours
         for start in range(0, len(which), _BLOCK_ROWS):
             part = which[start : start + _BLOCK_ROWS]
-            rows = self._rows[part].copy()
-            if not len(ranges.movable):
-                favourable[part] = self._decider.favourable(rows)
-            for column in ranges.movable:
-                own = rows[:, column].copy()
-                for step in (-ranges.unit[column], ranges.unit[column]):
-                    rows[:, column] = np.clip(own + step, ranges.low[column], ranges.high[column])
-                    favourable[part] += self._decider.favourable(rows)
-                rows[:, column] = own
-        return RowCounts(drawn, favourable)
+            for rows in self._neighbours(self._rows[part]):
+                found.favourable[part] += self._decider.favourable(rows)
+        return found
+
+    def _neighbours(self, rows: FloatArray) -> Iterator[FloatArray]:
+        """Each movable column down, and up, for all rows at once; the same array every time."""
+        ranges, moved = self._ranges, rows.copy()
+        if not len(ranges.movable):
+            yield moved
+        for column in ranges.movable:
+            for step in (-ranges.unit[column], ranges.unit[column]):
+                moved[:, column] = np.clip(rows[:, column] + step, ranges.low[column], ranges.high[column])
+                yield moved
+            moved[:, column] = rows[:, column]

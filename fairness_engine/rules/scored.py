@@ -15,6 +15,13 @@ from fairness_engine.rules.space import NO_RULE, RuleSpace
 _CELL = "cell_"
 
 
+def score_of(
+    n_inside: FloatArray | IntArray, inside: FloatArray, n_outside: FloatArray | IntArray, outside: FloatArray
+) -> FloatArray:
+    """By how much the favourable shares differ; 0 where a side has no sample, of which nothing can be said."""
+    return np.where((n_inside > 0) & (n_outside > 0), np.abs(inside - outside), 0.0)
+
+
 @dataclass(frozen=True)
 class ScoredRuleSets:
     """Rule sets, the highest score first; ``(n_rule_sets,)`` each unless said.
@@ -24,9 +31,11 @@ class ScoredRuleSets:
         n_rows: rows of the data inside.
         n_inside, favourable_inside, n_outside, favourable_outside: samples of the reported score.
         low, high: of the score, jointly over all rule sets tested.
-        error: the paper's epsilon.
+        error: the paper's epsilon; 0 where every neighbour was evaluated.
         stage: a ``scores.Stage``.
-        head: position of the rule set that this one is folded under, its own when it is shown; -1 where nothing was folded.
+        is_rest: 1 where fewer rows lie outside than a group must have: such a rule set speaks of those few, not of its own group.
+        head: position of the rule set that this one is folded under, its own when it is shown; -1 where nothing was folded. A member
+            that is harmed where its head is favoured, or the reverse, is the group of the others.
     """
 
     rules: IntArray
@@ -39,6 +48,7 @@ class ScoredRuleSets:
     high: FloatArray
     error: FloatArray
     stage: IntArray
+    is_rest: IntArray
     head: IntArray
 
     def __len__(self) -> int:
@@ -56,8 +66,8 @@ class ScoredRuleSets:
 
     @property
     def score(self) -> FloatArray:
-        """By how much the shares differ, 0 to 1."""
-        return np.abs(self.inside - self.outside)
+        """The group fairness score: by how much the shares differ, 0 to 1."""
+        return score_of(self.n_inside, self.inside, self.n_outside, self.outside)
 
     @property
     def n_attributes(self) -> IntArray:

@@ -11,6 +11,7 @@ from scipy.special import betaincinv, ndtri
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.samples import RowCounts
+from fairness_engine.rules.scored import score_of
 from fairness_engine.rules.space import RuleSpace
 
 
@@ -50,17 +51,16 @@ class Counts:
 
     @property
     def score(self) -> FloatArray:
-        """The group fairness score: by how much the shares differ, 0 to 1."""
-        return np.abs(self.inside - self.outside)
+        """The group fairness score: by how much the shares differ, 0 to 1; 0 where a side has no sample."""
+        return score_of(self.n_inside, self.inside, self.n_outside, self.outside)
 
     def error(self, confidence: float) -> FloatArray:
-        """The paper's epsilon: ``z * sqrt(p (1-p) / n)`` inside plus outside; infinite without samples on a side."""
-        z = float(ndtri(0.5 + confidence / 2))
+        """The paper's epsilon: ``z * sqrt(p (1-p) / n)`` inside plus outside; at most 1, and 1 without samples on a side."""
+        z = z_of(confidence)
         total = np.zeros(len(self.n_inside))
         for share, n in ((self.inside, self.n_inside), (self.outside, self.n_outside)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                total += np.where(n > 0, z * np.sqrt(share * (1 - share) / n), np.inf)
-        return total
+            total += np.where(n > 0, z * np.sqrt(share * (1 - share) / np.maximum(n, 1)), 1.0)
+        return np.minimum(total, 1.0)
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Counts:
         return Counts(*(getattr(self, each.name)[chosen] for each in fields(self)))
@@ -73,27 +73,33 @@ class Counts:
         return replace(self, **out)
 
 
+def z_of(confidence: float) -> float:
+    """The two-sided quantile of the normal distribution: 1.96 for 0.95."""
+    return float(ndtri(0.5 + confidence / 2))
+
+
 def count(space: RuleSpace, rules: IntArray, samples: RowCounts) -> Counts:
     """Counts of rule sets ``(n_rule_sets, n_attributes)`` from samples by row."""
     n_inside, favourable = np.rint(space.sums(rules, samples.weights))
     return Counts(n_inside, favourable, samples.drawn.sum() - n_inside, samples.favourable.sum() - favourable)
 
 
-def joint_intervals(counts: Counts, n_tested: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+def joint_intervals(counts: Counts, n_tested: float | FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest score of each rule set; all hold together with at least this confidence.
 
     Each share gets the exact interval of Clopper and Pearson at ``(1 - confidence) / (2 n_tested)``, and the score the difference of
-    both: no approximation, whatever the shares are, and no assumption on how rule sets overlap.
+    both: no approximation, whatever the shares are, and no assumption on how rule sets overlap or share samples.
 
     Args:
-        counts: independent samples inside and outside.
-        n_tested: rule sets that were scored, of which these may be the most striking.
+        counts: samples inside and outside; how many there are must not depend on what was decided for them.
+        n_tested: rule sets that were scored, of which these may be the most striking; or for each rule set ``(n_rule_sets,)`` how
+            many there were when its samples were drawn: the sum of ``1 / n_tested`` must be at most 1.
         confidence: 0 to 1.
 
     Returns:
-        ``(n_rule_sets,)`` each, 0 to 1.
+        ``(n_rule_sets,)`` each, 0 to 1; 0 and 1 where a side has no sample.
     """
-    alpha = (1 - confidence) / (2 * max(1, n_tested))
+    alpha = (1 - confidence) / (2 * np.broadcast_to(np.maximum(1.0, n_tested), counts.n_inside.shape))
     low_in, high_in = clopper_pearson(counts.favourable_inside, counts.n_inside, alpha)
     low_out, high_out = clopper_pearson(counts.favourable_outside, counts.n_outside, alpha)
     low, high = low_in - high_out, high_in - low_out
@@ -101,10 +107,24 @@ def joint_intervals(counts: Counts, n_tested: int, confidence: float) -> tuple[F
     return np.where(holds_zero, 0.0, np.minimum(np.abs(low), np.abs(high))), np.maximum(np.abs(low), np.abs(high))
 
 
-def clopper_pearson(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Two-sided interval of shares, wrong with probability ``alpha`` at most."""
+def clopper_pearson(hits: FloatArray, n: FloatArray, alpha: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Two-sided intervals of shares, each wrong with probability ``alpha`` at most.
+
+    Args:
+        hits, n: whole numbers ``(n_shares,)``.
+        alpha: one for all, or ``(n_shares,)``.
+
+    Returns:
+        lowest and highest share ``(n_shares,)``; 0 and 1 where ``n`` is 0.
+
+    Reference: Clopper and Pearson (1934).
+    """
+    levels, level = np.unique(np.broadcast_to(alpha, n.shape), return_inverse=True)
+    base = n.max(initial=0.0) + 1  # the functions below are slow: shares that many rule sets have are looked at once
+    _, first, line = np.unique((level * base + n) * base + hits, return_index=True, return_inverse=True)
+    hits, n, half = hits[first], n[first], levels[level[first]] / 2
     low, high = np.zeros(len(n)), np.ones(len(n))
     some, rest = hits > 0, hits < n
-    low[some] = betaincinv(hits[some], (n - hits + 1)[some], alpha / 2)
-    high[rest] = betaincinv((hits + 1)[rest], (n - hits)[rest], 1 - alpha / 2)
-    return low, high
+    low[some] = betaincinv(hits[some], (n - hits + 1)[some], half[some])
+    high[rest] = betaincinv((hits + 1)[rest], (n - hits)[rest], 1 - half[rest])
+    return low[line], high[line]

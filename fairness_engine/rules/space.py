@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,6 +36,17 @@ class RuleSpace:
     def n_rows(self) -> int:
         """Rows of the data."""
         return len(self.codes)
+
+    @cached_property
+    def cells(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The different lines of codes ``(n_cells, n_attributes)``, the cell of each row ``(n_rows,)``, and each cell's rows ``(n_cells,)``."""
+        shape = tuple(attribute.n_values for attribute in self.attributes)
+        if math.prod(shape) < 2**62:
+            key = np.ravel_multi_index(tuple(self.codes.T), shape)
+            keys, cell, n_rows = np.unique(key, return_inverse=True, return_counts=True)
+            return np.stack(np.unravel_index(keys, shape), axis=1), cell, n_rows
+        codes, cell, n_rows = np.unique(self.codes, axis=0, return_inverse=True, return_counts=True)
+        return codes, cell.ravel(), n_rows
 
     def grid(self, which: Sequence[int], weights: FloatArray) -> FloatArray:
         """Sums of weights by cell of some attributes.

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scores import Counts, count
+from fairness_engine.rules.scores import Counts, count, z_of
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
 
@@ -19,6 +18,8 @@ _MAX_ROUNDS = 8
 _SIZE_RATIO = 4.0
 """Groups whose rows differ by no more than this are served by samples of their union."""
 _RESERVE = 1.2
+_POOL_RESERVE = 1.1
+"""A pool is this much larger than the smallest group needs, so that few groups fall short by chance."""
 _BLOCK_RULE_SETS = 256
 
 
@@ -29,7 +30,7 @@ class _Side:
     lines: IntArray
     is_inside: bool
     n_rows: FloatArray
-    wanted: FloatArray
+    wanted: int
 
 
 def top_up(
@@ -64,7 +65,7 @@ def top_up(
             break
         chosen = [_of_size(side, smallest) for side in lacking]
         among = _union(space, rules, chosen)
-        wanted = max(float((side.wanted / side.n_rows).max()) for side in chosen if len(side.lines))
+        wanted = max(side.wanted / float(side.n_rows.min()) for side in chosen if len(side.lines))
         n = math.ceil(wanted * len(among) * _RESERVE)
         is_all = n >= len(among) * sampler.n_neighbours
         samples = sampler.enumerate(among) if is_all else sampler.draw(n, rng, among)
@@ -76,21 +77,39 @@ def top_up(
     return counts, is_topped
 
 
+def pool_size(settings: RuleSettings) -> int:
+    """Samples of all rows that give every group of the support asked, and its outside, what ``is_served`` wants.
+
+    Where half of all decisions are favourable a share is hardest to tell: that case is taken, so that how many samples there are
+    depends on no decision, and an interval is what it would be had the number been fixed.
+    """
+    support = min(settings.support, 1 - settings.support)
+    least = settings.least_samples / support
+    if settings.error > 0:
+        spread = 1 / math.sqrt(support) + 1 / math.sqrt(1 - support)
+        least = max(least, (z_of(settings.confidence) / (2 * settings.error) * spread) ** 2)
+    return math.ceil(least * _POOL_RESERVE)
+
+
+def is_served(n_inside: FloatArray, n_outside: FloatArray, settings: RuleSettings) -> BoolArray:
+    """Whether both sides have the least number of samples, and the paper's epsilon is within the error whatever is decided."""
+    some_in, some_out = np.maximum(n_inside, 1), np.maximum(n_outside, 1)
+    worst = z_of(settings.confidence) / 2 * (1 / np.sqrt(some_in) + 1 / np.sqrt(some_out))
+    return (np.minimum(n_inside, n_outside) >= settings.least_samples) & (worst <= settings.error + 1e-12)
+
+
 def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_inside: bool, is_whole: BoolArray) -> _Side:
     """The rule sets of which one side has too few samples for half of the error, or fewer than the least number."""
     n = counts.n_inside if is_inside else counts.n_outside
-    hits = counts.favourable_inside if is_inside else counts.favourable_outside
-    z = float(ndtri(0.5 + settings.confidence / 2))
-    share = (hits + 2) / (n + 4)  # never quite 0 or 1, so that few samples are not taken for certainty
-    needed = np.maximum(share * (1 - share) * (2 * z / max(settings.error, 1e-9)) ** 2, settings.least_samples)
-    is_met = (counts.error(settings.confidence) <= settings.error) & (n >= settings.least_samples)
+    needed = max(settings.least_samples, math.ceil((z_of(settings.confidence) / settings.error) ** 2))
+    is_met = is_served(counts.n_inside, counts.n_outside, settings)
     lines = np.flatnonzero(~is_met & (n < needed) & ~is_whole & (n_rows > 0))
-    return _Side(lines, is_inside, n_rows[lines], needed[lines])
+    return _Side(lines, is_inside, n_rows[lines], needed)
 
 
 def _of_size(side: _Side, smallest: float) -> _Side:
     is_like = side.n_rows <= _SIZE_RATIO * smallest
-    return _Side(side.lines[is_like], side.is_inside, side.n_rows[is_like], side.wanted[is_like])
+    return _Side(side.lines[is_like], side.is_inside, side.n_rows[is_like], side.wanted)
 
 
 def _union(space: RuleSpace, rules: IntArray, sides: list[_Side]) -> IntArray:

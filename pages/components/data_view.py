@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import columns, data_files, group_sizes, layout, state, theme, wording
+from pages.components import columns, data_files, group_sizes, layout, state, text_review, theme, wording
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
@@ -219,12 +219,14 @@ def _drawn(title: str, table: pd.DataFrame) -> tuple[Figure, str]:
     return group_sizes.group_chart(title, table), wording.markdown(group_sizes.notes(table))
 
 
-def show_preview(dataset: Dataset) -> None:
-    """The first rows in people's words."""
+def show_preview(table: Table, dataset: Dataset) -> None:
+    """The first rows in people's words, texts in front."""
     import pandas as pd
 
     rows, inputs = dataset.rows[:_N_PREVIEW], dataset.schema.inputs[:_MAX_PREVIEW_COLUMNS]
-    shown = {column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)}
+    texts = table.frame.iloc[dataset.kept[:_N_PREVIEW]][list(text_review.text_columns(dataset.schema))]
+    shown = {str(name): ["" if pd.isna(text) else str(text) for text in texts[name]] for name in texts}
+    shown |= {column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)}
     if dataset.labels is not None and dataset.schema.label:
         shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
     st.dataframe(pd.DataFrame(shown), hide_index=True, key="preview")

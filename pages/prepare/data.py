@@ -42,7 +42,7 @@ if dataset is not None:
         st.subheader("Groups", anchor=False)
         data_view.show_groups(review, dataset)
     st.subheader("First rows", anchor=False)
-    data_view.show_preview(dataset)
+    data_view.show_preview(table, dataset)
 
 with st.container(horizontal=True):
     is_done = st.button("Go on to the model", type="primary", disabled=dataset is None, key="data_done")

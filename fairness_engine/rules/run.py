@@ -26,6 +26,7 @@ from fairness_engine.events import (
 from fairness_engine.models.model import Model
 from fairness_engine.rules.attributes import BoolArray, make_attribute, value_codes
 from fairness_engine.rules.decide import Decider
+from fairness_engine.rules.membership import lie_within
 from fairness_engine.rules.mining import Mined, mine
 from fairness_engine.rules.ranking import Found, cells_of, ranked
 from fairness_engine.rules.samples import RowCounts, Sampler
@@ -98,7 +99,7 @@ def run_rules(
     Raises:
         SettingError: no rule set is frequent, an attribute has one value only, or no row lies in the scope.
     """
-    is_inside = ranges.contains(subject.rows)
+    is_inside = lie_within(ranges, subject.rows)
     rows = subject.rows[is_inside]
     space = make_space(ranges, rows, settings)
     yield Progress(0, 0.0, 0, 0, "finding the groups that are large enough")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,22 +55,22 @@ class ScoredRuleSets:
     def __len__(self) -> int:
         return len(self.rules)
 
-    @property
+    @cached_property
     def inside(self) -> FloatArray:
         """Favourable share inside."""
         return self.favourable_inside / np.maximum(self.n_inside, 1)
 
-    @property
+    @cached_property
     def outside(self) -> FloatArray:
         """Favourable share outside."""
         return self.favourable_outside / np.maximum(self.n_outside, 1)
 
-    @property
+    @cached_property
     def score(self) -> FloatArray:
         """The group fairness score: by how much the shares differ, 0 to 1."""
         return score_of(self.n_inside, self.inside, self.n_outside, self.outside)
 
-    @property
+    @cached_property
     def n_attributes(self) -> IntArray:
         """How many attributes each rule set constrains."""
         found: IntArray = (self.rules != NO_RULE).sum(axis=1)
@@ -84,7 +85,7 @@ class ScoredRuleSets:
         """Read what ``to_arrays`` gave."""
         return cls(**{each.name: np.asarray(arrays[each.name]) for each in fields(cls)})
 
-    @property
+    @cached_property
     def is_harmed(self) -> BoolArray:
         """Whether fewer inside than outside get the favourable outcome."""
         return self.inside < self.outside

@@ -57,7 +57,7 @@ class Scoring:
     @property
     def is_exact(self) -> bool:
         """Whether everything is evaluated: asked for, or no more than the pools would take."""
-        n_pools = 2 if self._n_rescored else 1
+        n_pools = 1 + _MAX_PASSES if self._n_rescored else 1
         return self._settings.error == 0 or n_pools * self._n_pool >= self.n_population
 
     def steps(self) -> Iterator[str]:

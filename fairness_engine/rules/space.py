@@ -105,10 +105,17 @@ class RuleSpace:
 
 def by_attributes(rules: IntArray) -> Iterator[tuple[list[int], IntArray]]:
     """The rule sets by the attributes they constrain: those attributes, and the lines of ``rules``."""
-    is_constrained = rules != NO_RULE
-    patterns, line_of = np.unique(is_constrained, axis=0, return_inverse=True)
-    for pattern, constrained in enumerate(patterns):
-        yield np.flatnonzero(constrained).tolist(), np.flatnonzero(line_of.ravel() == pattern)
+    n_attributes = rules.shape[1]
+    key = np.zeros(
+        len(rules), dtype=np.int64
+    )  # the constrained attributes as digits: at most six of them, see RuleSettings
+    for i in range(n_attributes):
+        key = np.where(rules[:, i] == NO_RULE, key, key * (n_attributes + 1) + i + 1)
+    order = np.argsort(key, kind="stable")
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    for lines in np.split(order, begins[1:]):
+        if len(lines):
+            yield np.flatnonzero(rules[lines[0]] != NO_RULE).tolist(), lines
 
 
 def attribute_sets(n_attributes: int, size: int) -> Iterator[tuple[int, ...]]:

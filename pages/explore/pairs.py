@@ -4,6 +4,8 @@ import numpy as np
 import streamlit as st
 
 from pages.components import (
+    group_link,
+    group_pairs,
     layout,
     pair_browser,
     pair_downloads,
@@ -45,10 +47,12 @@ def browse(review, run, domain, pairs) -> None:
     pinned = sorted(
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )
+    in_group = group_pairs.narrow(review, group_link.named(review), domain.schema, pairs, np.arange(len(pairs)))
     with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
         text = st.empty()
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
-        matching = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        filtered = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        matching = np.intersect1d(filtered, in_group, assume_unique=True) if len(in_group) < len(pairs) else filtered
         only, is_on = plausible_filter.form(review.id, pairs, store.results(run.id).get("plausibility"))
         is_hidden = plausible_filter.implausible(pairs[matching], only) if only else np.zeros(len(matching), bool)
         positions = matching[~is_hidden] if is_on and not only_pinned else matching

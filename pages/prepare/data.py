@@ -3,7 +3,7 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import data_files, data_view, layout, state, steps, text_data, text_review
+from pages.components import data_files, data_view, group_rows, layout, state, steps, text_data, text_review
 from pages.components.outcome import ask_favourable
 
 layout.heading("Data", "Drop a table of people or cases, and check what each column is.")
@@ -13,6 +13,7 @@ if review.data_id is None or review.schema is None:
     st.info("Drop a CSV file with one row a person or case, with a line of column names at the top.")
     st.stop()
 
+group_rows.draw(review)
 table = data_files.table_of(review)
 problem = None
 try:

@@ -1,0 +1,190 @@
+"""The rows of the data in a group: which they are, what the data and the model say of them, as a table and as a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from fairness_engine.dataset import export_text
+from fairness_engine.domain import Ranges
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules import membership
+from fairness_engine.schema import Column, Kind
+from pages.components import data_files, group_link, wording
+from pages.components.kept import kept
+from pages.components.pair_table import column_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.dataset import Dataset
+    from fairness_engine.rules.attributes import BoolArray
+    from fairness_engine.runs.records import Review
+    from pages.components.group_link import Group
+
+ROW, DECISION, SCORE = "Row", "Decision", "Score"
+N_SHOWN = 200
+MAX_COLUMNS = 60
+_TABLE_HEIGHT = 330
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """The rows of a run's data, and which of them are in a group.
+
+    Args:
+        dataset: under the run's schema.
+        inside: positions of the group's rows among ``dataset.rows``, ascending.
+        others: of those of everyone else that the run counted.
+    """
+
+    dataset: Dataset
+    inside: IntArray
+    others: IntArray
+
+
+def rows_of(review: Review, group: Group) -> GroupRows:
+    """The rows of the data that a run counted, in a group and not.
+
+    Raises:
+        EvenhandError: the data of the run cannot be read any more.
+    """
+    config = group.run.config
+    dataset = data_files.dataset_of(replace(review, data_id=config.data_id, schema=config.schema))
+
+    def find() -> GroupRows:
+        counted = membership.lie_within(Ranges(config.schema, config.scope), dataset.rows) & _is_known(review, group)
+        is_inside = group.contains(config.schema, dataset.rows)
+        return GroupRows(dataset, np.flatnonzero(counted & is_inside), np.flatnonzero(counted & ~is_inside))
+
+    return kept("group_rows", (group.run.id, group.position, dataset.source_hash), find)
+
+
+def _is_known(review: Review, group: Group) -> BoolArray:
+    """Which rows say something in the column of predictions of a run without a model; all for other runs."""
+    from fairness_engine.recorded import recorded_predictions
+
+    config = group.run.config
+    of_run = replace(review, data_id=config.data_id, schema=config.schema)
+    dataset, name = data_files.dataset_of(of_run), config.settings.get("predictions")
+    if not name:
+        return np.ones(len(dataset.rows), dtype=bool)
+    return recorded_predictions(data_files.table_of(of_run), dataset, str(name)).is_known
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def frame(
+    dataset: Dataset, positions: IntArray, decisions: list[str] | None, scores: FloatArray | None
+) -> pd.DataFrame:
+    """Rows in people's words, one line a row.
+
+    Args:
+        dataset: of the rows.
+        positions: which of them ``(n_shown,)``.
+        decisions: of the model, one a row shown; ``None`` without a model's answer.
+        scores: the same, ``(n_shown,)``.
+
+    Returns:
+        Columns ``Row`` (its number in the file, from 1), ``Decision``, ``Score``, the label, then the columns that a model may
+        take (a space is added to a name that is taken).
+    """
+    import pandas as pd
+
+    rows, schema = dataset.rows[positions], dataset.schema
+    lines: dict[str, object] = {ROW: dataset.kept[positions] + 1}
+    if decisions is not None:
+        lines[DECISION] = decisions
+    if scores is not None:
+        lines[SCORE] = scores
+    if dataset.labels is not None and schema.label:
+        lines[_free(schema.label, lines)] = [dataset.classes[label] for label in dataset.labels[positions]]
+    for place, column in enumerate(schema.inputs[:MAX_COLUMNS]):
+        lines[_free(column.name, lines)] = _cells(column, rows[:, place])
+    return pd.DataFrame(lines)
+
+
+def _cells(column: Column, values: FloatArray) -> np.ndarray:
+    """Words of a category; numbers as numbers, so that the table sorts by them."""
+    if column.codes:
+        return column_texts(column, values)
+    return values.astype(np.int64) if column.kind is Kind.INTEGER else values
+
+
+def _free(name: str, taken: dict[str, object]) -> str:
+    while name in taken:
+        name += " "
+    return name
+
+
+def rows_csv(dataset: Dataset, positions: IntArray) -> bytes:
+    """Rows as CSV in UTF-8, every column as people read it; text that a spreadsheet would run is neutralised."""
+    schema = dataset.schema
+    names, cells = ["row"], [(dataset.kept[positions] + 1).tolist()]
+    for place, column in enumerate(schema.inputs):
+        names.append(column.name)
+        texts = column_texts(column, dataset.rows[positions, place])
+        cells.append([export_text(text) for text in texts])
+    if dataset.labels is not None and schema.label:
+        names.append(schema.label)
+        cells.append([export_text(dataset.classes[label]) for label in dataset.labels[positions]])
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([export_text(name) for name in names])
+    writer.writerows(zip(*cells, strict=True))
+    return out.getvalue().encode("utf-8")
+
+
+def offer_csv(group: Group, found: GroupRows, key: str) -> None:
+    """A button that saves all rows of a group; the file is made when it is pressed."""
+    st.download_button(
+        f"Save {wording.counted(len(found.inside), 'row')} as CSV",
+        lambda: rows_csv(found.dataset, found.inside),
+        f"evenhand-group-{group.run.id[:8]}-{group.position + 1}.csv",
+        "text/csv",
+        icon=":material/download:",
+        key=key,
+        on_click="ignore",
+    )
+
+
+def say_columns(dataset: Dataset) -> None:
+    """That not all columns fit into the table."""
+    n = len(dataset.schema.inputs)
+    if n > MAX_COLUMNS:
+        st.caption(f"The first {MAX_COLUMNS} of {wording.count(n)} columns; the file has all of them.")
+
+
+# --- on the Data page ---------------------------------------------------------------------------
+
+
+def draw(review: Review) -> None:
+    """The rows of the group that the address names, above everything else of the Data page; nothing without one."""
+    if group_link.NAME not in st.query_params:
+        return
+    group = group_link.named(review)
+    if group is not None:
+        st.subheader("Rows of a group", anchor=False)
+    group_link.chip(review, group)
+    if group is None:
+        return
+    if group.is_of_texts:
+        st.caption("The group is made by words in texts: its sentences stand with the group.")
+        return
+    found = rows_of(review, group)
+    shown = found.inside[:N_SHOWN]
+    n, n_all = len(found.inside), len(found.inside) + len(found.others)
+    text = f"{wording.counted(n, 'row')}, {wording.share(n / max(n_all, 1))} of {wording.count(n_all)}."
+    st.markdown(text + (f" The first {wording.count(len(shown))}:" if len(shown) < n else ""))
+    key = (group.run.id, group.position, found.dataset.source_hash)
+    table = kept("group_data_table", key, lambda: frame(found.dataset, shown, None, None))
+    st.dataframe(table, hide_index=True, height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)), key="group_data")
+    say_columns(found.dataset)
+    offer_csv(group, found, "group_data_csv")
+    st.divider()

@@ -1,0 +1,376 @@
+"""A review of texts through the pages: Data, Model, Scope, pages that need a table, and the sentences on the Groups page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import said
+from said import OpenApp
+from streamlit.testing.v1 import AppTest
+
+from fairness_engine.domain import Scope
+from fairness_engine.rules.attributes import TERM, RuleAttribute
+from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets
+from fairness_engine.rules.terms import default_terms
+from fairness_engine.runs.records import ReviewTerms
+from fairness_engine.runs.store import FileRole, Review, RunStore
+from fairness_engine.samples import find_sample
+from pages.components import model_fit, text_data, text_dots, text_marks, text_own, text_review, text_sentences, theme
+from pages.components.decisions import Decisions
+from pages.components.text_sentences import SentencePair
+
+DATA, MODEL, SCOPE = (f"pages/prepare/{name}.py" for name in ("data", "model", "scope"))
+GROUPS = "pages/explore/groups.py"
+HOSTILE = "<script>alert(1)</script> **Muslim** =cmd"
+NAMES = Decisions(("kept", "removed"), 0)
+FIT = {
+    "classes": ["kept", "removed"],
+    "favourable": 0,
+    "threshold": 0.5,
+    "output": {"kind": "probability", "min": 0.0, "max": 1.0},
+    "rows_per_second": 10_000.0,
+    "uses_protected": {},
+    text_review.FIT_KEY: "comment",
+}
+
+
+def comments(store: RunStore, **changes: Any) -> Review:
+    """A review with the texts of the sample, and what a test adds."""
+    sample = find_sample("comments")
+    values = {
+        "data_id": store.add_file(sample.data, sample.data.name, FileRole.DATA).id,
+        "schema": sample.schema_for(sample.models[0]),
+    }
+    return store.save_review(replace(store.create_review("Comments"), **(values | changes)))
+
+
+def complete(store: RunStore) -> Review:
+    """A review of texts that has a model, a fit card and a scope; its model is the sample's."""
+    sample = find_sample("comments")
+    file = store.add_file(sample.models[0].path, sample.models[0].path.name, FileRole.MODEL)
+    return comments(store, model_id=file.id, fit=FIT, scope=Scope(("comment",)))
+
+
+def upload(app: AppTest, key: str, name: str, content: bytes) -> AppTest:
+    app.file_uploader(key=key).set_value((name, content, "application/octet-stream"))
+    return app.run()
+
+
+def texts_csv(texts: list[str]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["text", "topic", "label"])
+    writer.writerows([text, ("a", "b")[i % 2], ("good", "bad")[i % 3 % 2]] for i, text in enumerate(texts))
+    return out.getvalue().encode()
+
+
+# --- Data ---------------------------------------------------------------------------------------
+
+
+def test_the_texts_of_an_upload_are_recognised_with_the_terms_in_them(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("Comments")
+    sample = find_sample("comments")
+    app = upload(open_app(DATA, review=review.id), "csv_0", "comments.csv", sample.data.read_bytes())
+    assert said.errors_of(app) == []
+    assert text_review.text_columns(store.review(review.id).schema) == ("comment",)
+    text = said.text_of(app).replace("\u202f", " ")
+    assert "comment**: 1 500 texts" in text
+    assert "hold an identity term" in text
+    assert "occur in no text" in text
+    assert "No column has the role Protected" not in text, "a review of texts needs none"
+    (table,) = (each.value for each in app.dataframe if "Term" in each.value.columns)
+    found = {row.Term: row.Texts for row in table.itertuples()}
+    expected = sum("muslim" in line.lower() for line in sample.data.read_text().splitlines())
+    assert found["muslim"] == expected > 0
+    preview = app.dataframe[len(app.dataframe) - 1].value
+    assert preview["comment"].tolist()[0].startswith("The gay teacher")
+
+
+def test_own_terms_take_the_place_of_the_list_and_can_be_taken_back(open_app: OpenApp, store: RunStore) -> None:
+    review = comments(store)
+    own = {"faith": ["Muslim", "Jewish"], "age": ["old", "young", "elderly"]}
+    app = upload(open_app(DATA, review=review.id), "terms_0", "mine.json", json.dumps(own).encode())
+    assert said.errors_of(app) == []
+    kept = store.terms(review.id)
+    assert kept is not None
+    assert (dict(kept.terms), kept.compared, kept.source) == (
+        {name: tuple(terms) for name, terms in own.items()},
+        ("faith", "age"),
+        "mine.json",
+    )
+    assert "The terms of mine.json" in said.text_of(app)
+    app.button(key="terms_reset").click().run()
+    assert store.terms(review.id) is None
+    assert "that come with Evenhand" in said.text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("t.json", b'{"age": ["old", ""]}', "empty"),
+        ("t.json", b'{"age": ["old", "Old"]}', "once"),
+        ("t.csv", b"category,term\nage,old\nfaith,old\n", "two"),
+        ("t.json", b"no json", "JSON"),
+        ("t.json", b"[1, 2]", "category"),
+    ],
+)
+def test_terms_that_cannot_be_used_are_refused_in_a_sentence(
+    open_app: OpenApp, store: RunStore, name: str, content: bytes, part: str
+) -> None:
+    review = comments(store)
+    app = upload(open_app(DATA, review=review.id), "terms_0", name, content)
+    (error,) = said.errors_of(app)
+    assert part in error
+    assert "Something went wrong" not in error
+    assert store.terms(review.id) is None
+
+
+def test_terms_that_never_occur_are_said_with_what_to_do(open_app: OpenApp, store: RunStore) -> None:
+    review = comments(store)
+    terms = (("planet", ("marsian", "venusian")),)
+    store.set_terms(review.id, ReviewTerms(terms, ("planet",), "planets.json"))
+    app = open_app(DATA, review=review.id)
+    assert said.errors_of(app) == []
+    (warning,) = [each.value.replace("\\", "") for each in app.warning]
+    assert "No text of 'comment' holds an identity term" in warning
+    assert "marsian" in warning
+    store.save_review(replace(review, fit=FIT, model_id=_model(store)))
+    app = open_app(SCOPE, review=review.id)
+    assert [each.value.replace("\\", "") for each in app.warning] == [warning]
+
+
+def _model(store: RunStore) -> str:
+    path = find_sample("comments").models[0].path
+    return store.add_file(path, path.name, FileRole.MODEL).id
+
+
+def test_an_empty_column_of_texts_is_explained(open_app: OpenApp, store: RunStore) -> None:
+    schema = find_sample("comments").schema_for(find_sample("comments").models[0])
+    content = "comment,topic,moderation\n" + "".join(
+        f",{('food', 'town')[i % 2]},{('kept', 'removed')[i % 3 % 2]}\n" for i in range(60)
+    )
+    data = store.add_file(content.encode(), "empty.csv", FileRole.DATA)
+    app = open_app(DATA, review=comments(store, data_id=data.id, schema=schema).id)
+    (error,) = said.errors_of(app)
+    assert "is empty in all 60 rows" in error
+
+
+def test_a_changed_column_of_texts_drops_fit_and_scope(store: RunStore) -> None:
+    from pages.components.data_files import with_schema
+
+    review = complete(store)
+    assert review.schema is not None
+    same = with_schema(review, review.schema)
+    assert (same.fit, same.scope) == (review.fit, review.scope)
+    without = replace(review.schema, columns=review.schema.columns[1:])
+    changed = with_schema(review, without)
+    assert (changed.fit, changed.scope) == (None, None)
+
+
+# --- Scope --------------------------------------------------------------------------------------
+
+
+def test_the_scope_of_texts_asks_for_categories_and_goes_on_to_groups(open_app: OpenApp, store: RunStore) -> None:
+    review = comments(store, model_id=_model(store), fit=FIT)
+    app = open_app(SCOPE, review=review.id)
+    assert said.errors_of(app) == []
+    text = said.text_of(app).replace("\u202f", " ")
+    assert "each is read with all 9 terms" in text
+    app.multiselect(key="text_categories").set_value(["religion", "age"]).run()
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    saved, terms = store.review(review.id), store.terms(review.id)
+    assert saved.scope == Scope(("comment",))
+    assert terms is not None
+    assert [name for name, _ in terms.chosen] == ["religion", "age"]
+    assert terms.terms == default_terms()
+    assert app.title[0].value == "Groups"
+
+
+def test_a_threshold_of_ones_own_is_kept(open_app: OpenApp, store: RunStore) -> None:
+    review = comments(store, model_id=_model(store), fit=FIT)
+    app = open_app(SCOPE, review=review.id)
+    app.toggle(key="own_threshold").set_value(False).run()
+    app.number_input(key="threshold").set_value(0.7).run()
+    app.button(key="save_scope").click().run()
+    assert store.review(review.id).scope == Scope(("comment",), threshold=0.7)
+
+
+@pytest.mark.parametrize(
+    "page", ["run/plan", "explore/where", "explore/gradients", "explore/pairs", "explore/certification"]
+)
+def test_pages_that_need_a_table_say_so_and_lead_to_groups(open_app: OpenApp, store: RunStore, page: str) -> None:
+    app = open_app(f"pages/{page}.py", review=complete(store).id)
+    assert said.errors_of(app) == []
+    assert "need a table" in said.text_of(app)
+    assert "Groups" in " ".join(said.links_of(app))
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def pair(**changes: Any) -> SentencePair:
+    """“Muslim” in one text, “Jewish” in the other."""
+    values: dict[str, Any] = {
+        "rule_set": 0,
+        "term": "muslim",
+        "other": "jewish",
+        "texts": ("A Muslim neighbour.", "A Jewish neighbour."),
+        "spans": (((2, 8),), ((2, 8),)),
+        "decisions": (1, 0),
+        "scores": (0.73, 0.41),
+    }
+    return SentencePair(**(values | changes))
+
+
+def test_a_pair_shows_both_sentences_with_the_words_marked() -> None:
+    html = text_sentences.pair_html(pair(), NAMES)
+    marks = [part.split("</mark>")[0] for part in html.split("<mark ")[1:]]
+    assert [mark.rsplit(">", 1)[1] for mark in marks] == ["Muslim", "Jewish"]
+    assert all(theme.SELECTION.symbol in mark for mark in marks), "colour is not alone"
+    assert html.index("○ removed") < html.index("score 0.730") < html.index("● kept") < html.index("score 0.410")
+
+
+def test_hostile_texts_stay_text() -> None:
+    text = HOSTILE
+    start = text.index("Muslim")
+    html = text_sentences.pair_html(pair(texts=(text, text), spans=(((start, start + 6),),) * 2), NAMES)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "**" in html, "markdown is not read"
+    hostile_names = Decisions(("<b>kept</b>", "<i>x</i>"), 0)
+    assert "<i>" not in text_sentences.pair_html(pair(), hostile_names)
+    reading = text_own.Reading("<u>", text, ((start, start + 6),), is_own=False)
+    assert "<script" not in text_own.table_html([text_own.Decided(reading, 1, 0.5)], NAMES)
+    assert "<u>" not in text_own.table_html([text_own.Decided(reading, 1, 0.5)], NAMES)
+
+
+def test_a_file_of_pairs_holds_no_formula() -> None:
+    pairs = [pair(texts=("=cmd|' /C calc'!A0", "+1"), term="@x", spans=((), ()))]
+    lines = list(csv.DictReader(io.StringIO(text_sentences.pairs_csv(pairs, NAMES).decode())))
+    assert [lines[0][name][0] for name in ("text", "term")] == ["'", "'"]
+    assert (lines[0]["decision"], lines[0]["other_decision"], lines[0]["score"]) == ("removed", "kept", "0.73")
+
+
+@pytest.mark.parametrize("spans", [(), ((2, 8),), ((0, 999),), ((5, 2),), ((2, 8), (4, 10)), ((-3, 4),)])
+def test_marks_never_change_the_words(spans: tuple[tuple[int, int], ...]) -> None:
+    text = "A Muslim neighbour & <friends>"
+    html = text_marks.marked(text, [(a, b, "note") for a, b in spans], "eh-found", "", 100)
+    plain = html.replace("</mark>", "")
+    while "<mark" in plain:
+        begin = plain.index("<mark")
+        plain = plain[:begin] + plain[plain.index(">", begin) + 1 :]
+    assert plain == "A Muslim neighbour &amp; &lt;friends&gt;"
+
+
+def test_a_long_text_is_cut_around_its_first_mark() -> None:
+    text = "x " * 500 + "Muslim" + " y" * 500
+    html = text_marks.marked(text, [(1000, 1006, "put in")], "eh-swapped", "◆", 300)
+    assert "Muslim</mark>" in html
+    assert html.startswith("… ")
+    assert html.endswith(" …")
+    assert len(html) < 500
+
+
+def test_one_s_own_sentence_is_written_with_every_term_of_its_category() -> None:
+    terms = default_terms()
+    assert text_own.categories_in("An elderly MUSLIM man", terms) == ["age", "religion"]
+    found = text_own.readings("An elderly MUSLIM man", "religion", terms)
+    assert len(found) == len(dict(terms)["religion"])
+    assert [each.text for each in found if each.is_own] == ["An elderly MUSLIM man"]
+    assert "An elderly SIKH man" in [each.text for each in found]
+    assert text_own.readings("Nobody here", None, terms) == [text_own.Reading("", "Nobody here", (), is_own=True)]
+    mixed = text_own.readings("A Muslim and a Jewish man", "religion", terms)
+    assert mixed[0].is_own, "no single term gives the sentence as typed"
+    assert len(mixed) == len(dict(terms)["religion"]) + 1
+
+
+def test_what_came_out_is_said_in_a_sentence() -> None:
+    own = text_own.Decided(text_own.Reading("muslim", "a Muslim", ((2, 8),), is_own=True), 1, 0.7)
+    others = [
+        text_own.Decided(text_own.Reading(term, f"a {term}", ((2, 8),), is_own=False), decision, 0.4)
+        for term, decision in (("jewish", 0), ("sikh", 1))
+    ]
+    assert text_own.in_words([own, *others], "religion", NAMES) == (
+        "Your sentence is decided: ○ removed. With 1 of 2 other terms of religion it is decided otherwise: jewish."
+    )
+    assert "every other term" in text_own.in_words([own, others[1]], "religion", NAMES)
+    assert "nothing is replaced" in text_own.in_words([own], None, NAMES)
+
+
+def result_of(lines: list[tuple[tuple[int, int], int, int, float, float]]) -> RuleResult:
+    """Rule sets on two categories: rule of each, favourable of 1000 inside and outside, interval."""
+    attributes = (RuleAttribute("religion", TERM, ("muslim", "jewish")), RuleAttribute("age", TERM, ("old", "young")))
+    n = len(lines)
+    values: dict[str, Any] = {field.name: np.zeros(n, dtype=np.int64) for field in fields(ScoredRuleSets)}
+    values |= {
+        "rules": np.array([line[0] for line in lines]),
+        "n_rows": np.full(n, 300),
+        "n_inside": np.full(n, 1000),
+        "n_outside": np.full(n, 1000),
+        "favourable_inside": np.array([line[1] for line in lines]),
+        "favourable_outside": np.array([line[2] for line in lines]),
+        "low": np.array([line[3] for line in lines]),
+        "high": np.array([line[4] for line in lines]),
+        "error": np.zeros(n),
+        "head": np.arange(n),
+    }
+    empty = np.zeros(0, dtype=np.int64)
+    cells = RuleCells(np.zeros((0, 2), dtype=np.int64), empty, empty, empty)
+    return RuleResult(attributes, 1500, ScoredRuleSets(**values), cells)
+
+
+LINES = [
+    ((0, -1), 410, 680, 0.2, 0.34),
+    ((0, 1), 420, 650, 0.1, 0.3),
+    ((-1, 0), 600, 590, 0.0, 0.06),
+    ((1, -1), 680, 410, 0.2, 0.34),
+]
+
+
+def test_terms_are_ranked_in_plain_sentences_and_chance_is_left_out() -> None:
+    first, second = text_sentences.ranked(result_of(LINES), "kept")
+    assert first == (
+        "▼ “muslim”: 41.0 % kept, the same texts with another term of religion 68.0 %. 27.0 points (20.0-34.0)."
+    )
+    assert second.startswith("△ “jewish”: 68.0 % kept")
+    assert text_sentences.ranked(result_of(LINES[2:3]), "kept") == []
+
+
+def test_every_term_stands_in_its_category_with_its_direction() -> None:
+    result = result_of(LINES)
+    positions = text_dots.single_terms(result)
+    assert [text_dots.term_of(result, position) for position in positions] == ["muslim", "jewish", "old"]
+    table = text_dots.dot_table(result, positions)
+    assert table["Category"].tolist() == ["religion", "religion", "age"]
+    assert table[""].tolist() == [theme.HARMED.symbol, theme.FAVOURED.symbol, theme.UNDECIDED.symbol]
+    figure = text_dots.dot_chart(result, positions, text_dots.favourable_axis(NAMES))
+    own = figure.data[-1]
+    assert list(own.x) == pytest.approx([41.0, 68.0, 60.0])
+    assert len(set(own.marker.symbol)) == 3, "directions differ by shape, not by colour alone"
+    assert "kept" in figure.layout.xaxis.title.text
+
+
+def test_what_a_model_takes_is_tried_in_order() -> None:
+    schema = find_sample("comments").schema_for(find_sample("comments").models[0])
+    assert model_fit._ways(schema, model_fit.FOUND_OUT) == ["comment", None]
+    assert model_fit._ways(schema, "comment") == ["comment"]
+    assert model_fit._ways(schema, model_fit.TABLE) == [None]
+    table = find_sample("credit").schema_for(find_sample("credit").models[0])
+    assert model_fit._ways(table, model_fit.FOUND_OUT) == [None]
+
+
+def test_counts_are_said_in_words() -> None:
+    from fairness_engine.rules.term_matching import count_terms
+
+    terms = ReviewTerms((("age", ("old", "young")),), ("age",))
+    counts = count_terms(["An old man", "a cat", "Old and young"], terms.terms)
+    assert text_data.count_table(counts).values.tolist() == [["age", "old", 2], ["age", "young", 1]]
+    (first, *_) = text_data.counts_in_words(counts, terms, 3)
+    assert first == "**2 texts** (67 %) hold an identity term."

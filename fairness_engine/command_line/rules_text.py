@@ -7,6 +7,8 @@ from typing import Any
 
 from fairness_engine.rules.settings import Source
 from fairness_engine.rules.words import share_text
+from fairness_engine.runs.records import RunRecord
+from fairness_engine.runs.rules_check import RulesCheck
 
 _HOW = {
     "exact": "Every neighbour of every row was evaluated, so these scores are exact",
@@ -69,3 +71,23 @@ def _how(result: Mapping[str, Any]) -> str:
         f"Scores are of samples, {least:,} or more inside and outside, the highest on fresh ones; each is off by at most "
         f"{100 * worst:.1f} points (the paper's error), and {joint}."
     )
+
+
+def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
+    """What a second look at a run's rule sets found."""
+    n, n_samples = len(check.rule_sets), sum(each.n for each in check.rule_sets)
+    if run.config.settings["source"] == Source.LABELS.value:
+        text = (
+            f"The {n:,} rule sets with the highest scores counted again in the rows: {check.n_contradictions:,} differ."
+        )
+    else:
+        text = (
+            f"The {n:,} rule sets with the highest scores scored again, one by one, on {n_samples:,} fresh samples: "
+            f"{check.n_contradictions:,} contradict their intervals."
+        )
+    wrong = [each for each in check.rule_sets if not each.holds][:10]
+    lines = [
+        f"rule set {each.rank}: stored {each.score:.4f} ({each.low:.4f} to {each.high:.4f}), now {each.again:.4f}"
+        for each in wrong
+    ]
+    return "\n".join([text, *lines])

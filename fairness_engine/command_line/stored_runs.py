@@ -10,6 +10,7 @@ import numpy as np
 
 from fairness_engine.command_line.outcome import ExitStatus, Outcome, run_fields
 from fairness_engine.command_line.request import open_store
+from fairness_engine.command_line.rules_text import rules_check_text
 from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, IntArray, Pairs
@@ -17,6 +18,8 @@ from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.launch import mark_crashed, start_queued
 from fairness_engine.runs.proof_check import ProofCheck, check_proofs
+from fairness_engine.runs.rules_check import RulesCheck, check_rules
+from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunRecord, RunStore
 
 RUNS_KEYS = (
@@ -31,6 +34,7 @@ RUNS_KEYS = (
     "n_mismatches",
     "mismatches",
     "proofs",
+    "rules",
 )
 _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
@@ -98,7 +102,8 @@ def _cancel(store: RunStore, run: RunRecord) -> Outcome:
 
 
 def _verify(store: RunStore, run: RunRecord) -> Outcome:
-    """Pass every stored pair through the model, opened afresh, and people of whom a certification claims something."""
+    """Pass every stored pair through the model, opened afresh, people of whom a certification claims something, and new samples of
+    the highest rule sets."""
     n_pairs, n_mismatches = store.n_pairs(run.id), 0
     mismatches: list[dict[str, Any]] = []
     evaluator = Evaluator(store)
@@ -111,27 +116,37 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
                 : _MAX_SHOWN - len(mismatches)
             ]
         proofs = _check_proofs(store, run, evaluator)
+        rules = _check_rules(store, run, evaluator)
     finally:
         evaluator.close()
     result = _line(run) | {"n_pairs": n_pairs, "n_confirmed": n_pairs - n_mismatches, "n_mismatches": n_mismatches}
-    text = f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."
+    lines = (
+        [f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."]
+        if rules is None
+        else [rules_check_text(run, rules)]
+    )
     if proofs is not None:
-        text += (
-            f"\n{proofs.n_points:,} people drawn where {proofs.n_certificates:,} stored certificates prove something: "
+        lines.append(
+            f"{proofs.n_points:,} people drawn where {proofs.n_certificates:,} stored certificates prove something: "
             f"{proofs.n_contradictions:,} contradictions."
         )
-    if mismatches:
-        text += "".join(f"\npair {wrong['pair']}: {wrong['reason']}" for wrong in mismatches[:10])
-    has_failed = n_mismatches or (proofs is not None and proofs.n_contradictions)
+    lines += [f"pair {wrong['pair']}: {wrong['reason']}" for wrong in mismatches[:10]]
+    has_failed = n_mismatches or any(found is not None and found.n_contradictions for found in (proofs, rules))
     status = ExitStatus.GATE_FAILED if has_failed else ExitStatus.DONE
-    told = {"mismatches": mismatches, "proofs": proofs.to_json() if proofs is not None else None}
-    return Outcome(result | told, text, status)
+    told = {name: found and found.to_json() for name, found in (("proofs", proofs), ("rules", rules))}
+    return Outcome({**result, "mismatches": mismatches, **told}, "\n".join(lines), status)
 
 
 def _check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator) -> ProofCheck | None:
     """What became of a certification's proofs; ``None`` for other runs, and those that ended without a tree."""
     is_there = run.config.kind is RunKind.CERTIFY and store.tree_file(run.id) is not None
     return check_proofs(store, run, evaluator) if is_there else None
+
+
+def _check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator) -> RulesCheck | None:
+    """What became of a run's rule sets; ``None`` for other runs, and those that ended before they had scored any."""
+    is_there = run.config.kind is RunKind.RULES and (store.run_folder(run.id) / RULES_FILE).is_file()
+    return check_rules(store, run, evaluator) if is_there else None
 
 
 def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int, str]:

@@ -278,6 +278,8 @@ class Opened:
             "classes": list(self.model.classes),
             "threshold": self.model.threshold,
             "is_binary": self.model.is_binary,
+            "favourable": self.model.favourable,
+            "taken": sorted(self.model.taken(self.dataset.schema.names)),
         }
 
 

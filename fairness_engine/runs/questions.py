@@ -262,7 +262,8 @@ class Questions(ABC):
             raise ProcessError("The model's process broke its protocol: it sent no plausibility.") from None
 
     def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
-        """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``."""
+        """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``, ``favourable``
+        (a class) and ``taken`` (the columns that the model takes)."""
         return self._ask((data_id, model_id, schema, scope), "summary", ANSWER_SECONDS)
 
 

@@ -7,8 +7,13 @@ column's name before its values. Text of the file is not escaped here; whoever d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from fairness_engine.events import IntArray
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.space import NO_RULE
@@ -42,15 +47,20 @@ def group_words(attributes: Sequence[RuleAttribute], rules: Sequence[int]) -> st
         attributes: what rules are on.
         rules: the index of the rule on each attribute, -1 where there is none.
     """
-    chosen = [(attributes[i], rule) for i, rule in enumerate(rules) if rule != NO_RULE]
-    if chosen and all(attribute.kind == TERM for attribute, _ in chosen):
-        return "texts with " + " and ".join(rule_text(attribute, rule) for attribute, rule in chosen)
-    noun = next((found for each in chosen if (found := _noun(*each, chosen))), "")
-    rest = [each for each in chosen if not (noun and _noun(*each, chosen))]
-    tied = [rule_text(*each) for each in rest if _follows_noun(each[0])]
-    free = [rule_text(*each) for each in rest if not _follows_noun(each[0])]
-    head = " ".join([noun or "people", *tied]) if noun or tied else ""
-    return ", ".join([head, *free] if head else free)
+    return _group(
+        [_Part(attributes[i], attributes[i].values_of(rule)) for i, rule in enumerate(rules) if rule != NO_RULE]
+    )
+
+
+def group_words_of_json(attributes: Sequence[RuleAttribute], rules: Sequence[Mapping[str, Any]]) -> str:
+    """The group of rules as the command line says them, ``RuleAttribute.rule_json``.
+
+    Args:
+        attributes: of the run.
+        rules: one an attribute that is constrained.
+    """
+    by_name = {attribute.name: attribute for attribute in attributes}
+    return _group([_Part(by_name[rule["column"]], _values_of_json(by_name[rule["column"]], rule)) for rule in rules])
 
 
 def rule_text(attribute: RuleAttribute, rule: int) -> str:
@@ -60,12 +70,7 @@ def rule_text(attribute: RuleAttribute, rule: int) -> str:
         attribute: what the rule is on.
         rule: its index.
     """
-    if attribute.kind == TERM:
-        return f"“{attribute.labels[int(attribute.values_of(rule)[0])]}”"
-    name, values = plain_name(attribute.name), _values_text(attribute, rule)
-    if name.casefold() in _AGE:
-        return f"aged {values}"
-    return values if name.casefold() in _SPEAK_FOR_THEMSELVES and not attribute.is_number else f"{name} {values}"
+    return _Part(attribute, attribute.values_of(rule)).text
 
 
 def sentence(result: RuleResult, position: int, favourable: str = "favourable") -> str:
@@ -106,45 +111,81 @@ def plain_name(name: str) -> str:
     return " ".join(name.replace("_", " ").split()) or name
 
 
-def _noun(attribute: RuleAttribute, rule: int, chosen: Sequence[tuple[RuleAttribute, int]]) -> str:
-    """``men`` or ``women`` for a rule that says so and nothing else; children are not called that."""
-    if plain_name(attribute.name).casefold() not in _SEX or attribute.is_number:
-        return ""
-    values = attribute.values_of(rule)
-    noun = _NOUNS.get(attribute.labels[int(values[0])].strip().casefold(), "") if len(values) == 1 else ""
-    return "" if any(_ends_young(*each) for each in chosen) else noun
+@dataclass(frozen=True)
+class _Part:
+    """One rule: an attribute and the values that it takes, ascending."""
+
+    attribute: RuleAttribute
+    values: IntArray
+
+    @property
+    def name(self) -> str:
+        """The attribute's name in small letters, to know what it is."""
+        return plain_name(self.attribute.name).casefold()
+
+    @property
+    def is_age(self) -> bool:
+        return self.attribute.is_number and self.name in _AGE
+
+    @property
+    def follows_noun(self) -> bool:
+        """Whether its words follow "people" without a comma: an age, or a name that ends in a preposition."""
+        return self.is_age or (" " in self.name and self.name.rpartition(" ")[2] in _PREPOSITIONS)
+
+    @property
+    def noun(self) -> str:
+        """``men`` or ``women`` for a rule that says so and nothing else."""
+        if self.name not in _SEX or self.attribute.is_number or len(self.values) != 1:
+            return ""
+        return _NOUNS.get(self.attribute.labels[int(self.values[0])].strip().casefold(), "")
+
+    @property
+    def text(self) -> str:
+        if self.attribute.kind == TERM:
+            return f"“{self.attribute.labels[int(self.values[0])]}”"
+        values = self._range_text() if self.attribute.is_number else self._labels_text()
+        if self.is_age:
+            return f"aged {values}"
+        speaks = self.name in _SPEAK_FOR_THEMSELVES and not self.attribute.is_number
+        return values if speaks else f"{plain_name(self.attribute.name)} {values}"
+
+    def _labels_text(self) -> str:
+        labels, n = self.attribute.labels, self.attribute.n_values
+        if len(self.values) == n - 1 and n >= _MANY:
+            (left_out,) = set(range(n)) - set(self.values.tolist())
+            return f"not {labels[left_out]}"
+        taken = [labels[value] for value in self.values.tolist()]
+        return taken[0] if len(taken) == 1 else f"{', '.join(taken[:-1])} or {taken[-1]}"
+
+    def _range_text(self) -> str:
+        """A run of neighbouring ranges; one that begins or ends where the column does has one end only."""
+        first, last = int(self.values[0]), int(self.values[-1])
+        low, high = self.attribute.lows[first], self.attribute.highs[last]
+        if low == high:
+            return f"{low:g}"
+        if first == 0:
+            return f"{high:g} or {'under' if self.is_age else 'less'}"
+        if last == self.attribute.n_values - 1:
+            return f"{low:g} or {'over' if self.is_age else 'more'}"
+        return f"{low:g} to {high:g}"
 
 
-def _ends_young(attribute: RuleAttribute, rule: int) -> bool:
-    is_age = attribute.is_number and plain_name(attribute.name).casefold() in _AGE
-    return is_age and attribute.highs[int(attribute.values_of(rule)[-1])] < _ADULT
+def _group(parts: Sequence[_Part]) -> str:
+    if parts and all(part.attribute.kind == TERM for part in parts):
+        return "texts with " + " and ".join(part.text for part in parts)
+    is_young = any(part.is_age and part.attribute.highs[int(part.values[-1])] < _ADULT for part in parts)
+    named = None if is_young else next((part for part in parts if part.noun), None)
+    rest = [part for part in parts if part is not named]
+    tied = [part.text for part in rest if part.follows_noun]
+    free = [part.text for part in rest if not part.follows_noun]
+    head = " ".join([named.noun if named else "people", *tied]) if named or tied else ""
+    return ", ".join([head, *free] if head else free)
 
 
-def _follows_noun(attribute: RuleAttribute) -> bool:
-    """Whether a rule's words follow "people" without a comma: an age, or a name that ends in a preposition."""
-    name = plain_name(attribute.name).casefold()
-    return name in _AGE or name.rpartition(" ")[2] in _PREPOSITIONS and " " in name
-
-
-def _values_text(attribute: RuleAttribute, rule: int) -> str:
-    values = attribute.values_of(rule).tolist()
+def _values_of_json(attribute: RuleAttribute, rule: Mapping[str, Any]) -> IntArray:
+    """The values that a rule in JSON takes."""
     if attribute.is_number:
-        return _range_text(attribute, values[0], values[-1])
-    if len(values) == attribute.n_values - 1 and attribute.n_values >= _MANY:
-        (left_out,) = set(range(attribute.n_values)) - set(values)
-        return f"not {attribute.labels[left_out]}"
-    labels = [attribute.labels[value] for value in values]
-    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} or {labels[-1]}"
-
-
-def _range_text(attribute: RuleAttribute, first: int, last: int) -> str:
-    """A run of neighbouring ranges; one that begins or ends where the column does has one end only."""
-    is_age = plain_name(attribute.name).casefold() in _AGE
-    low, high = attribute.lows[first], attribute.highs[last]
-    if low == high:
-        return f"{low:g}"
-    if first == 0:
-        return f"{high:g} or {'under' if is_age else 'less'}"
-    if last == attribute.n_values - 1:
-        return f"{low:g} or {'over' if is_age else 'more'}"
-    return f"{low:g} to {high:g}"
+        lows, highs = np.asarray(attribute.lows), np.asarray(attribute.highs)
+        return np.flatnonzero((lows >= rule["low"]) & (highs <= rule["high"]))
+    labels = [rule["term"]] if attribute.kind == TERM else rule["values"]
+    return np.array([attribute.labels.index(label) for label in labels], dtype=np.int64)

@@ -1,23 +1,186 @@
-"""One rule set close up: who it is, both shares with their samples, what the labels say, its rows, a pin, a link."""
+"""One rule set close up: who it is, both shares with their samples, what the labels say of the same people, a pin, its rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fairness_engine.rules.words import group_text
-from pages.components import rules_cards, rules_choice, rules_words, wording
+from fairness_engine.errors import EvenhandError
+from fairness_engine.estimate import interval
+from fairness_engine.rules.words import group_text, share_text
+from pages.components import rules_cards, rules_choice, rules_words, state, wording
+from pages.components.kept import kept
+from pages.components.reruns import rerun_fragment
 
 if TYPE_CHECKING:
     from fairness_engine.rules.scored import RuleResult
-    from fairness_engine.runs.records import Review, RunRecord
+    from fairness_engine.runs.records import Review, RulePin, RunRecord
+
+STYLE = """
+<style>
+.eh-sides {border-collapse: collapse; margin: 0.5rem 0 0.2rem 0; font-variant-numeric: tabular-nums}
+.eh-sides th, .eh-sides td {text-align: left; padding: 0.22rem 1.6rem 0.22rem 0; font-weight: 400;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent)}
+.eh-sides th {opacity: 0.75; font-size: 0.9rem}
+.eh-sides td:nth-child(2) {font-weight: 600}
+</style>
+"""
+_STAGES = {
+    0: "Samples of one pool for all groups.",
+    1: "Samples drawn for this group, which is rare in the pool.",
+    2: "Fresh samples, drawn after the group was among the highest: what chance had lifted it there is gone.",
+    rules_words.EXACT: "Every neighbour of every row was evaluated.",
+    rules_words.ROWS: "The rows themselves.",
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """A group or everyone else: favourable, of how many; ``is_sample`` when the share needs an interval."""
+
+    n_favourable: int
+    n: int
+    is_sample: bool = True
+
+    @property
+    def text(self) -> str:
+        """The share, with its interval where it was sampled."""
+        if not self.n:
+            return wording.DASH
+        share = self.n_favourable / self.n
+        return wording.share(share, *interval(self.n_favourable, self.n)) if self.is_sample else share_text(share)
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> None:
-    """Draw the card of one rule set."""
+    """Draw the card of one rule set.
+
+    Args:
+        review: keeps the pins, and the labels.
+        run: scored the rule set.
+        result: all that it scored.
+        position: of the rule set, from 0.
+    """
     with st.container(border=True, key="chosen_rule"):
-        st.subheader(f"Rule set {position + 1}", anchor=False)
-        st.markdown(f"**{wording.markdown(rules_words.capitalised(group_text(result, position)))}**")
-        st.html(rules_cards.card_html(result, position))
-        st.button("Close", key="rule_close", on_click=rules_choice.choose, args=(None,), type="tertiary")
+        with st.container(horizontal=True, vertical_alignment="center", key="rule_actions"):
+            st.subheader(f"Rule set {wording.count(position + 1)}", anchor=False, width="stretch")
+            _pin(review, run, position)
+            st.button("Close", key="rule_close", on_click=rules_choice.choose, args=(None,), icon=":material/close:")
+        st.html(STYLE + rules_cards.card_html(result, position))
+        st.html(sides_html(result, position))
+        st.caption(wording.markdown(how_text(result, position)))
+        text = labels_text(review, run, result, position)
+        if text:
+            st.markdown(wording.markdown(text))
+        st.caption("The address of this page opens this rule set: send it to whom it concerns.")
+
+
+def sides_html(result: RuleResult, position: int) -> str:
+    """Both sides with their rows, shares and samples, as a table; everything escaped."""
+    scored = result.scored
+    is_sample = int(scored.stage[position]) != rules_words.EXACT
+    is_of_texts = rules_words.is_of_texts(
+        result
+    )  # both sides are made of the same texts: an interval of one would mislead
+    inside = Side(
+        int(scored.favourable_inside[position]), int(scored.n_inside[position]), is_sample and not is_of_texts
+    )
+    outside = Side(
+        int(scored.favourable_outside[position]), int(scored.n_outside[position]), is_sample and not is_of_texts
+    )
+    n = int(scored.n_rows[position])
+    rows = (n, n if is_of_texts else result.n_rows - n)
+    names = ("The group", rules_words.capitalised(rules_words.others(result)))
+    lines = "".join(
+        f"<tr><td>{wording.escaped(name)}</td><td>{side.text}</td><td>{wording.count(side.n)}</td>"
+        f"<td>{wording.count(n_rows)} ({wording.share(n_rows / result.n_rows)})</td></tr>"
+        for name, side, n_rows in zip(names, (inside, outside), rows, strict=True)
+    )
+    head = "<tr><th></th><th>Favourable</th><th>Samples</th><th>Rows of the data</th></tr>"
+    return f'<table class="eh-sides">{head}{lines}</table>'
+
+
+def how_text(result: RuleResult, position: int) -> str:
+    """What the samples are, how sure the score is, and under which rule set this one is folded."""
+    scored = result.scored
+    text = _STAGES[int(scored.stage[position])]
+    if scored.low[position] < scored.high[position]:
+        each = "" if rules_words.is_of_texts(result) else "Shares have 95 % intervals, each for itself. "
+        text += f" {each}The score's interval holds together with those of all other rule sets."
+    if scored.low[position] <= 0:
+        text += " It reaches down to 0: this difference may be chance."
+    head = int(scored.head[position])
+    if head not in (-1, position):
+        text += f" Nearly the same people as rule set {wording.count(head + 1)}: {group_text(result, head)}."
+    return text
+
+
+# --- what the labels say ------------------------------------------------------------------------
+
+
+def labels_text(review: Review, run: RunRecord, result: RuleResult, position: int) -> str:
+    """What the data's labels say of the same people; empty without a label, or where the labels are what was compared."""
+    if run.config.settings.get("source") == "labels" or rules_words.is_of_texts(result):
+        return ""
+    if (review.data_id, review.schema) != (run.config.data_id, run.config.schema) or not run.config.schema.label:
+        return ""
+    sides = kept("rule_labels", (run.id, position), lambda: label_sides(review, run, result, position))
+    if sides is None:
+        return ""
+    inside, outside = sides
+    gap = outside.n_favourable / max(1, outside.n) - inside.n_favourable / max(1, inside.n)
+    is_alike = (gap > 0) == bool(result.scored.is_harmed[position])
+    what = "in the same direction" if is_alike else "in the other direction"
+    return (
+        f"The data's own “{run.config.schema.label}” says of the same people: {inside.text} favourable, everyone else {outside.text}; "
+        f"a difference of {rules_words.points(abs(gap))} {what}."
+    )
+
+
+def label_sides(review: Review, run: RunRecord, result: RuleResult, position: int) -> tuple[Side, Side] | None:
+    """Favourable labels of the rows inside and outside; ``None`` when the data has none that can be read."""
+    from fairness_engine.domain import Ranges
+    from fairness_engine.recorded import recorded_labels
+    from fairness_engine.rules.membership import lie_within, members
+    from pages.components.data_files import dataset_of
+
+    config = run.config
+    try:
+        dataset = dataset_of(review)
+        labels = recorded_labels(dataset)
+        is_there = lie_within(Ranges(config.schema, config.scope), dataset.rows) & labels.is_known
+        is_in = members(result.attributes, result.scored.rules[position].tolist(), config.schema, dataset.rows)
+    except EvenhandError:
+        return None
+    sides = [is_there & is_in, is_there & ~is_in]
+    inside, outside = (Side(int(labels.favourable[side].sum()), int(side.sum())) for side in sides)
+    return inside, outside
+
+
+# --- pins ---------------------------------------------------------------------------------------
+
+
+def pin_of(review: Review, run: RunRecord, position: int) -> RulePin | None:
+    """The pin of a rule set."""
+    pins = state.store().rule_pins(review.id)
+    return next((pin for pin in pins if (pin.run_id, pin.rule_index) == (run.id, position)), None)
+
+
+def _pin(review: Review, run: RunRecord, position: int) -> None:
+    """Keep the rule set with a note."""
+    held = pin_of(review, run, position)
+    with st.popover("Pinned" if held else "Pin", icon=":material/keep:", key=f"rule_pin_{position}"):
+        note = st.text_area(
+            "Note",
+            held.note if held else "",
+            key=f"rule_note_{run.id}_{position}",
+            max_chars=2000,
+            placeholder="Why it matters",
+        )
+        if st.button("Save" if held else "Pin this group", key="rule_pin_save", type="primary"):
+            state.store().set_rule_pin(review.id, run.id, position, note)
+            rerun_fragment()
+        if held and st.button("Remove the pin", key="rule_pin_remove"):
+            state.store().remove_rule_pin(review.id, run.id, position)
+            rerun_fragment()

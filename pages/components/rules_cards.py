@@ -45,7 +45,7 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: 
                 _buttons(run_id, position, is_open=position == chosen)
                 like = ranked.families.get(position)
                 if like is not None:
-                    _near_duplicates(result, position, like)
+                    _near_duplicates(result, like)
 
 
 def _buttons(run_id: str, position: int, *, is_open: bool) -> None:
@@ -60,7 +60,7 @@ def _buttons(run_id: str, position: int, *, is_open: bool) -> None:
     )
 
 
-def _near_duplicates(result: RuleResult, position: int, like: IntArray) -> None:
+def _near_duplicates(result: RuleResult, like: IntArray) -> None:
     n = len(like)
     title = f"{wording.count(n)} more {'that is' if n == 1 else 'that are'} nearly the same people"
     with st.expander(title):

@@ -14,6 +14,7 @@ from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.space import NO_RULE
 from pages.components import layout, theme, wording
 from pages.components.kept import kept
+from pages.components.rules_words import is_of_texts
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
@@ -152,7 +153,7 @@ def _more_fields(run: RunRecord, result: RuleResult, key: str) -> tuple[tuple[st
 
 def is_rest(run: RunRecord, result: RuleResult) -> np.ndarray:
     """Rule sets outside which there are fewer rows than the run's support ``(n_rule_sets,)``; none for texts."""
-    if any(attribute.kind == "term" for attribute in result.attributes):
+    if is_of_texts(result):
         return np.zeros(len(result.scored), dtype=bool)
     return np.asarray(result.n_rows - result.scored.n_rows < run.config.settings["support"] * result.n_rows)
 
@@ -193,3 +194,9 @@ def ranked(run: RunRecord, result: RuleResult, wanted: RuleFilter) -> Ranked:
     """The rule sets of a filter, found again only when something was asked for anew."""
     asked = (wanted.support, wanted.direction, wanted.attributes, wanted.n_attributes, wanted.leaves_out_rest)
     return kept("rules_ranked", (run.id, *asked), lambda: families(result, matching(run, result, wanted)))
+
+
+def first_of(run: RunRecord, result: RuleResult) -> int | None:
+    """The rule set on top when nothing is filtered but groups that are nearly everybody."""
+    found = kept("rules_first", run.id, lambda: families(result, matching(run, result, RuleFilter(0.0))).shown[:1])
+    return int(found[0]) if len(found) else None

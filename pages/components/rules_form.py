@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SettingError
-from pages.components import rules_runs, state, wording
+from pages.components import outcome_source, rules_runs, state, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -76,38 +76,11 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
     protected = _attributes_field(review, shown)
     sizes = st.columns([3, 3, 4], vertical_alignment="top")
     with sizes[0]:
-        support = st.number_input(
-            "Least share of the rows, %",
-            0.1,
-            50.0,
-            100 * held.get("support", 0.05),
-            step=1.0,
-            format="%g",
-            key="rules_support",
-            help="The support: a group with fewer rows of the data is not looked at. Smaller groups are more, and take longer.",
-            persist_state="session",
-        )
+        support = _support_field(held)
     with sizes[1]:
-        most = st.number_input(
-            "Attributes in a group, at most",
-            1,
-            6,
-            min(held.get("max_attributes", 2 if len(protected) > _MANY_ATTRIBUTES else 3), 6),
-            key="rules_most",
-            help="“Women” is a group of one attribute, “women over 50” one of two.",
-            persist_state="session",
-        )
+        most = _most_field(held, len(protected))
     with sizes[2]:
-        error = st.segmented_control(
-            "Error of a score, at most",
-            list(ERRORS),
-            default=_error_name(held.get("error", 0.05)),
-            required=True,
-            key="rules_error",
-            help="At 95 % confidence, for one score as in the paper. The intervals that are shown are wider: all of them hold "
-            "together. Exact evaluates every neighbour of every row, so that nothing is left to chance.",
-            persist_state="session",
-        )
+        error = _error_field(review, held)
     edges, is_one_sided = _ranges_fields(review, protected, held)
     seconds, seed = st.columns(2)
     max_seconds = seconds.number_input(
@@ -117,13 +90,59 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
         "Seed", 0, _MAX_EXACT, 0, key="rules_seed", help=wording.explain("seed"), persist_state="session"
     )
     settings = {
-        "support": float(support or 5.0) / 100,
-        "error": ERRORS[str(error)],
+        "support": support,
+        "error": error,
         "edges": edges,
-        "max_attributes": int(most or 3),
+        "max_attributes": most,
         "one_sided": is_one_sided,
     }
     return Wanted(tuple(protected), settings, float(max_seconds or 60.0), int(number or 0))
+
+
+def _support_field(held: dict[str, Any]) -> float:
+    percent = st.number_input(
+        "Least share of the rows, %",
+        0.1,
+        50.0,
+        100 * held.get("support", 0.05),
+        step=1.0,
+        format="%g",
+        key="rules_support",
+        help="The support: a group with fewer rows of the data is not looked at. Smaller groups are more, and take longer.",
+        persist_state="session",
+    )
+    return round(float(percent or 5.0) / 100, 6)
+
+
+def _most_field(held: dict[str, Any], n_protected: int) -> int:
+    most = st.number_input(
+        "Attributes in a group, at most",
+        1,
+        6,
+        min(held.get("max_attributes", 2 if n_protected > _MANY_ATTRIBUTES else 3), 6),
+        key="rules_most",
+        help="“Women” is a group of one attribute, “women over 50” one of two.",
+        persist_state="session",
+    )
+    return int(most or 3)
+
+
+def _error_field(review: Review, held: dict[str, Any]) -> float:
+    """Nothing to ask where no model is: the rows are what they are."""
+    asked = held.get("error", next(iter(ERRORS.values())))
+    if outcome_source.is_without_model(review):
+        return float(asked)
+    error = st.segmented_control(
+        "Error of a score, at most",
+        list(ERRORS),
+        default=next((name for name, value in ERRORS.items() if value == asked), next(iter(ERRORS))),
+        required=True,
+        key="rules_error",
+        help="At 95 % confidence, for one score as in the paper. The intervals that are shown are wider: all of them hold "
+        "together. Exact evaluates every neighbour of every row, so that nothing is left to chance.",
+        persist_state="session",
+    )
+    return ERRORS[str(error)]
 
 
 def _attributes_field(review: Review, shown: RunRecord | None) -> list[str]:
@@ -173,10 +192,6 @@ def _ranges_fields(review: Review, protected: list[str], held: dict[str, Any]) -
     return str(edges), is_one_sided
 
 
-def _error_name(error: float) -> str:
-    return next((name for name, value in ERRORS.items() if value == error), next(iter(ERRORS)))
-
-
 # --- what it costs ------------------------------------------------------------------------------
 
 
@@ -184,6 +199,8 @@ def expected_text(review: Review, wanted: Wanted) -> str:
     """How many rows the model will evaluate, about, and how long that takes with it."""
     if not wanted.protected:
         return "The run goes on when you leave."
+    if outcome_source.is_without_model(review):
+        return "No model is asked: the rows of the data are compared as they stand. It takes a moment."
     n_rows, is_all = expected_rows(review, wanted)
     speed = (review.fit or {}).get("rows_per_second")
     takes = f", {_seconds_text(n_rows / speed)} with this model" if speed else ""
@@ -236,15 +253,16 @@ def make_config(review: Review, wanted: Wanted) -> RunConfig:
     """
     from fairness_engine.runs.config import RunConfig, RunKind
 
-    if review.schema is None or review.data_id is None or review.model_id is None:
-        raise SettingError("Groups need data, a model and a scope. Complete the review first.")
+    is_ready = review.model_id is not None or outcome_source.is_without_model(review)
+    if review.schema is None or review.data_id is None or not is_ready:
+        raise SettingError("Groups need data, a model or a column of outcomes, and a scope. Complete the review first.")
     return RunConfig(
         RunKind.RULES,
         review.data_id,
-        review.model_id,
+        review.model_id or "",
         review.schema,
         scope_of(review, wanted),
-        settings=wanted.settings,
+        settings={**wanted.settings, **outcome_source.rule_source(review)},
         budget=Budget(None, wanted.max_seconds),
         seed=wanted.seed,
     )

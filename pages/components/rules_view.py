@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,12 +12,15 @@ from pages.components import (
     layout,
     rules_choice,
     rules_explore,
+    rules_filters,
     rules_form,
     rules_runs,
     rules_words,
     run_words,
     state,
     steps,
+    text_form,
+    text_review,
     wording,
 )
 
@@ -33,10 +37,15 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
     return found
 
 
+def form_of(review: Review) -> ModuleType:
+    """The form that fits a review: of tables, or of texts; both have ``draw_first`` and ``draw``."""
+    return text_form if text_review.is_text(review) else rules_form
+
+
 def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:
     """The rule sets of a run, or the form when there is none yet."""
     if run is None:
-        rules_form.draw_first(review)
+        form_of(review).draw_first(review)
         return
     if run.is_active:
         return
@@ -44,7 +53,7 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     if result is None:
         return
     summary = rules_runs.summary_of(run)
-    for text in rules_words.summary(run, result, summary):
+    for text in rules_words.summary(run, result, summary, rules_filters.first_of(run, result)):
         st.markdown(wording.markdown(text))
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
 

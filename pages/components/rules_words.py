@@ -18,22 +18,32 @@ EXACT, ROWS = 3, 4
 """``scores.Stage``, which is not imported: it brings SciPy along."""
 
 
-def summary(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> list[str]:
-    """What was found and how sure it is: a sentence on the largest difference, one on how it was measured."""
-    return [headline(result), method(run, result, counts)]
+def summary(run: RunRecord, result: RuleResult, counts: Mapping[str, Any], position: int | None) -> list[str]:
+    """What was found and how sure it is: a sentence on the largest difference, one on how it was measured.
+
+    Args:
+        run, result: of rule sets.
+        counts: what the run wrote beside them.
+        position: the first rule set of the list; ``None`` when there is none that is not nearly everybody.
+    """
+    return [headline(result, position), method(run, result, counts)]
 
 
-def headline(result: RuleResult) -> str:
+def headline(result: RuleResult, position: int | None) -> str:
     """The group with the largest difference, and in which direction."""
-    position = 0
-    scored = result.scored
-    if scored.low[position] <= 0:
+    if position is None:
+        return "Every group that is large enough is nearly everybody: there is hardly anybody to compare it with."
+    if result.scored.low[position] <= 0:
         return (
-            "No group stands out: the largest difference, "
-            f"{points(float(scored.score[position]))}, is within what chance alone can do with so many groups looked at."
+            f"No group stands out: the largest difference, {score_text(result, position)}, may be chance with so many groups "
+            "looked at. This does not show that there is none: more samples, or smaller groups, may find one."
         )
-    text = group_sentence(result, position)
-    return f"{text} This is the largest difference."
+    return f"{group_sentence(result, position)} This is the largest difference: {score_text(result, position)}."
+
+
+def is_of_texts(result: RuleResult) -> bool:
+    """Whether the rule sets are of terms in texts."""
+    return any(attribute.kind == "term" for attribute in result.attributes)
 
 
 def group_sentence(result: RuleResult, position: int, favourable: str = "favourable") -> str:
@@ -46,8 +56,7 @@ def group_sentence(result: RuleResult, position: int, favourable: str = "favoura
 
 def others(result: RuleResult) -> str:
     """Who a group is compared with."""
-    is_text = any(attribute.kind == "term" for attribute in result.attributes)
-    return "the same texts with other terms" if is_text else "everyone else"
+    return "the same texts with other terms" if is_of_texts(result) else "everyone else"
 
 
 def direction(result: RuleResult, position: int) -> theme.Meaning:
@@ -84,37 +93,38 @@ def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str
     """How many rule sets there are, how many are shown, what their shares are of, and how far the intervals hold."""
     settings, scored = run.config.settings, result.scored
     n_shown = int(counts.get("n_shown", 0))
-    text = f"{wording.counted(len(scored), 'rule set')} of at least {wording.share(settings['support'])} of "
-    text += f"{wording.counted(result.n_rows, 'row')}"
-    if n_shown < len(scored):
-        text += f", {wording.count(n_shown)} of them shown after near-duplicates are folded"
+    what = "texts" if is_of_texts(result) else "rows"
+    text = f"{wording.counted(len(scored), 'rule set')} of at least {_whole(settings['support'])} of the {wording.count(result.n_rows)} {what}"
+    if 0 < n_shown < len(scored):
+        text += f", {wording.count(n_shown)} after near-duplicates are folded"
     return f"{text}. {sampling_text(run, result, counts)}"
 
 
 def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
     """What the shares are shares of, and what holds together."""
     settings, stage = run.config.settings, result.scored.stage
-    confidence = wording.share(settings["confidence"])
-    took = wording.duration(run.seconds)
-    joint = f"All intervals hold together with {confidence} confidence"
+    joint = f"intervals hold for all of them together with {_whole(settings['confidence'])} confidence"
     if (stage == ROWS).all():
         name = settings.get("predictions") or run.config.schema.label or "the label"
-        return f"Shares are of the rows themselves, as “{name}” decides them; no model was asked. {joint}."
-    evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {took}"
+        return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
+    evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {wording.duration(run.seconds)}"
     if (stage == EXACT).all():
+        if is_of_texts(result):
+            return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
         n = counts.get("n_neighbours")
-        people = f"all {wording.count(n)} neighbours of the rows" if n else "all neighbours of the rows"
-        return f"Exact: {people} were evaluated, nothing was left to chance ({evaluated})."
-    errors = scored_errors(result)
-    limit = wording.share(settings["error"]) if settings["error"] else "0 %"
-    met = (
-        f"Each score is off by at most {limit.removesuffix(' %')} points at 95 % confidence for itself"
-        if errors <= settings["error"]
-        else f"Scores are off by up to {100 * errors:.1f} points at 95 % confidence each, more than the {limit} asked for"
-    )
-    return f"{met}; {joint[0].lower()}{joint[1:]}. Sampled from the neighbours of the rows: {evaluated}."
+        every = f"all {wording.count(n)} neighbours of the rows" if n else "all neighbours of the rows"
+        return f"Exact: {every} were evaluated, nothing was left to chance ({evaluated})."
+    return f"{_error_text(settings, result)}; {joint}. Sampled: {evaluated}."
 
 
-def scored_errors(result: RuleResult) -> float:
-    """The largest error of a score."""
-    return float(np.max(result.scored.error)) if len(result.scored) else 0.0
+def _error_text(settings: Mapping[str, Any], result: RuleResult) -> str:
+    """By how much a score may be off, and whether that is what was asked for."""
+    error, asked = float(np.max(result.scored.error)), float(settings["error"])
+    if error <= asked:
+        return f"Each score is off by at most {100 * asked:g} points at {_whole(settings['confidence'])} confidence for itself"
+    return f"Some scores are off by up to {100 * error:.1f} points, more than the {100 * asked:g} asked for: the run ended early"
+
+
+def _whole(share: float) -> str:
+    """A share that somebody chose, as they wrote it."""
+    return f"{100 * share:g} %"

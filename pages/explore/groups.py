@@ -5,7 +5,6 @@ import streamlit as st
 from pages.components import (
     layout,
     rules_choice,
-    rules_form,
     rules_live,
     rules_runs,
     rules_view,
@@ -40,7 +39,7 @@ def main() -> None:
     if run is not None:
         rules_runs.draw_list(review, runs, run.id)
         with st.expander("Look for groups again", icon=":material/replay:"):
-            rules_form.draw(review, run, "Look for groups")
+            rules_view.form_of(review).draw(review, run, "Look for groups")
 
 
 main()

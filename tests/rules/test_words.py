@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.words import group_words, plain_name, rule_text, share_text
+from fairness_engine.rules.words import group_words, group_words_of_json, plain_name, rule_text, share_text
 
 SEX = RuleAttribute("Sex", "categorical", ("Male", "Female"))
 RACE = RuleAttribute("race", "categorical", ("White", "Black", "Asian", "Other"))
@@ -63,7 +63,10 @@ def test_a_rule(attribute: RuleAttribute, values: tuple[int, ...], text: str) ->
 )
 def test_a_group(parts: list[tuple[RuleAttribute, tuple[int, ...]]], text: str) -> None:
     attributes = [attribute for attribute, _ in parts]
-    assert group_words(attributes, [rule_of(attribute, *values) for attribute, values in parts]) == text
+    rules = [rule_of(attribute, *values) for attribute, values in parts]
+    assert group_words(attributes, rules) == text
+    said = [attribute.rule_json(rule) for attribute, rule in zip(attributes, rules, strict=True)]
+    assert group_words_of_json(attributes, said) == text
 
 
 def test_attributes_without_a_rule_are_not_named() -> None:

@@ -21,6 +21,7 @@ from pages.components import (
     steps,
     text_form,
     text_review,
+    text_sentences,
     wording,
 )
 
@@ -34,6 +35,8 @@ STYLE = rules_explore.STYLE
 def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -> dict[str, Callable[[], None]]:
     """The sections of the page by name, and what draws each; only the open one is drawn."""
     found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
+    if run is not None and run.config.settings.get("text_column"):
+        found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
     return found
 
 

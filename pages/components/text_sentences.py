@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fairness_engine.rules.scored import RuleResult
     from fairness_engine.runs.records import Review, RunRecord
 
+SECTION = "Sentences"
+"""Name of the section of the Groups page."""
 _N_RANKED = 6
 _N_PAGE = 8
 _MAX_CHARACTERS = 700
@@ -66,8 +68,12 @@ class SentencePair:
         )
 
 
-def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
-    """Everything the run says about texts."""
+def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
+    """Everything the run says about texts; what it says of itself while it works is drawn by the page."""
+    if result is None:
+        if not run.is_active:
+            st.info("This run ended before any term was scored. Compare the terms again below.")
+        return
     names = decisions_of(review)
     st.html(f"{text_marks.style()}{_style()}")
     _draw_ranked(result, names)

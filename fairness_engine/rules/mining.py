@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.errors import SettingError
-from fairness_engine.events import IntArray
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.rules.space import NO_RULE, RuleSpace, attribute_sets
 
+MAX_CELLS = 4_000_000
+"""Combinations of values of the attributes in one rule set; with more, the larger rule sets are left out, and the run says so."""
 _BLOCK_NUMBERS = 2_000_000
 
 
@@ -44,72 +46,114 @@ def least_rows(settings: RuleSettings, n_rows: int) -> int:
 
 
 def mine(space: RuleSpace, settings: RuleSettings) -> Mined:
-    """Every frequent rule set of at most ``max_attributes`` rules.
+    """Every frequent rule set of at most ``max_attributes`` rules (paper 001, Algorithm 1).
 
     Raises:
         SettingError: no rule set is frequent; the message says the largest support there is.
     """
     least = least_rows(settings, space.n_rows)
-    n_attributes = len(space.attributes)
-    levels: list[IntArray] = []
-    counts: list[IntArray] = []
-    n_whole, largest, reached = 0, 0.0, 0
-    n_found = 0
-    known: dict[tuple[int, ...], IntArray] = {}
-    for size in range(1, min(settings.max_attributes, n_attributes) + 1):
-        found: dict[tuple[int, ...], IntArray] = {}
-        level: list[IntArray] = []
-        level_counts: list[IntArray] = []
-        for which in attribute_sets(n_attributes, size):
-            rules, n_rows = _candidates(space, which, known, least)
-            n_whole += int((n_rows == space.n_rows).sum())
-            proper = n_rows < space.n_rows
-            if size == 1 and proper.any():
-                largest = max(largest, float(n_rows[proper].max()) / space.n_rows)
-            is_frequent = n_rows >= least
-            found[which] = rules[is_frequent]
-            keep = is_frequent & proper
-            level.append(_spread(rules[keep], which, n_attributes))
-            level_counts.append(n_rows[keep])
-            n_found += int(keep.sum())
-            if n_found > MAX_RULE_SETS and size > 1:
-                break
-        if n_found > MAX_RULE_SETS and size > 1:
+    levels: list[_Level] = []
+    for size in range(1, min(settings.max_attributes, len(space.attributes)) + 1):
+        try:
+            levels.append(_mine_level(space, size, levels, least))
+        except _TooManyError:
             break
-        known, reached = found, size
-        levels += level
-        counts += level_counts
-    rules = np.concatenate(levels) if levels else np.empty((0, n_attributes), np.int64)
+    rules = np.concatenate([level.rules for level in levels])
+    counts = np.concatenate([level.n_rows for level in levels])
+    largest = levels[0].largest / space.n_rows
     if not len(rules):
-        raise SettingError(
-            f"No group holds {settings.support:.3g} of the rows: the largest that leaves a row outside it holds {largest:.3g}. "
-            "Ask for a smaller support, or for other attributes."
+        raise SettingError(_none_is_frequent(settings, largest))
+    return Mined(rules, counts, sum(level.n_whole for level in levels), largest, len(levels))
+
+
+def _none_is_frequent(settings: RuleSettings, largest: float) -> str:
+    if largest == 0:
+        return (
+            "Every group that these attributes make holds all of the rows, so that nobody is left to compare with. "
+            "Choose another attribute, or widen the limits of the scope."
         )
-    return Mined(rules, np.concatenate(counts), n_whole, largest, reached)
+    return (
+        f"No group holds {settings.support:.3g} of the rows: the largest that leaves a row outside it holds {largest:.3g}. "
+        "Ask for a smaller support, or for other attributes."
+    )
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Frequent rule sets of one number of attributes.
+
+    Args:
+        rules: with a row outside them ``(n, n_attributes)``.
+        n_rows: rows inside each ``(n,)``.
+        n_whole: further ones with no row outside.
+        largest: rows inside the largest rule set, frequent or not, with a row outside.
+        frequent: by attributes, the rules of all frequent rule sets on them ``(n_frequent, size)``.
+    """
+
+    rules: IntArray
+    n_rows: IntArray
+    n_whole: int
+    largest: int
+    frequent: dict[tuple[int, ...], IntArray]
+
+
+def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int) -> _Level:
+    """The rule sets of ``size`` attributes.
+
+    Raises:
+        _TooManyError: with those of fewer attributes they are too many to count, or to read; never for one attribute.
+    """
+    n_values = sorted(attribute.n_values for attribute in space.attributes)
+    if size > 1 and math.prod(n_values[-size:]) > MAX_CELLS:
+        raise _TooManyError
+    n_attributes, n_before = len(space.attributes), sum(len(level.rules) for level in before)
+    frequent: dict[tuple[int, ...], IntArray] = {}
+    found, sizes = [np.empty((0, n_attributes), np.int64)], [np.empty(0, np.int64)]
+    n_found, n_whole, largest = n_before, 0, 0
+    for which in attribute_sets(n_attributes, size):
+        rules, n_rows = _candidates(space, which, before[-1].frequent if before else {}, least)
+        is_proper, is_frequent = n_rows < space.n_rows, n_rows >= least
+        n_whole += int((~is_proper).sum())
+        largest = max(largest, int(n_rows[is_proper].max(initial=0)))
+        frequent[which] = rules[is_frequent]
+        keep = is_proper & is_frequent
+        found.append(_spread(rules[keep], which, n_attributes))
+        sizes.append(n_rows[keep])
+        n_found += int(keep.sum())
+        if n_found > MAX_RULE_SETS and size > 1:
+            raise _TooManyError
+    return _Level(np.concatenate(found), np.concatenate(sizes), n_whole, largest, frequent)
 
 
 def _candidates(
     space: RuleSpace, which: tuple[int, ...], known: dict[tuple[int, ...], IntArray], least: int
 ) -> tuple[IntArray, IntArray]:
-    """Rule sets on these attributes whose parts are frequent, and the rows in each."""
-    ones = np.ones((1, space.n_rows))
-    last = space.attributes[which[-1]]
+    """Rule sets on these attributes whose parts are frequent, and the rows in each; of two and more attributes only frequent ones.
+
+    Raises:
+        _TooManyError: beyond ``MAX_RULE_SETS``.
+    """
+    last, table = space.attributes[which[-1]], space.grid(which, np.ones((1, space.n_rows)))[0]
     if len(which) == 1:
-        n_rows = last.members @ space.grid(which, ones)[0]
-        return np.arange(last.n_rules)[:, None], np.rint(n_rows).astype(np.int64)
-    prefixes = known[which[:-1]]
-    ends = _frequent_alone(space, which[-1], least)
-    size = max(1, _BLOCK_NUMBERS // max(1, len(ends)))
-    blocks, sums = [], []
+        return np.arange(last.n_rules)[:, None], np.rint(last.members @ table).astype(np.int64)
+    prefixes, ends = known[which[:-1]], _frequent_alone(space, which[-1], least)
+    takes = last.members[ends].T.astype(np.float64)
+    size = max(1, _BLOCK_NUMBERS // max(1, table[0].size, len(ends)))
+    blocks, sums, n_found = [np.empty((0, len(which)), np.int64)], [np.empty(0, np.int64)], 0
     for start in range(0, len(prefixes), size):
         part = prefixes[start : start + size]
-        table = _prefix_sums(space, which, part)
-        n_rows = np.rint(table @ last.members[ends].T.astype(np.float64)).astype(np.int64)
+        n_rows = np.rint(_prefix_sums(space, which, part, table) @ takes).astype(np.int64)
         prefix, end = np.nonzero(n_rows >= least)
         blocks.append(np.column_stack([part[prefix], ends[end]]))
         sums.append(n_rows[prefix, end])
-    empty = np.empty((0, len(which)), np.int64)
-    return np.concatenate([empty, *blocks]), np.concatenate([np.empty(0, np.int64), *sums])
+        n_found += len(prefix)
+        if n_found > 2 * MAX_RULE_SETS:  # twice: some may hold all rows, and do not count
+            raise _TooManyError
+    return np.concatenate(blocks), np.concatenate(sums)
+
+
+class _TooManyError(Exception):
+    """More rule sets than anybody reads."""
 
 
 def _frequent_alone(space: RuleSpace, attribute: int, least: int) -> IntArray:
@@ -118,13 +162,13 @@ def _frequent_alone(space: RuleSpace, attribute: int, least: int) -> IntArray:
     return np.flatnonzero(counts >= least)
 
 
-def _prefix_sums(space: RuleSpace, which: tuple[int, ...], prefixes: IntArray) -> np.ndarray:
-    """Rows inside each prefix by the value of the last attribute, ``(n_prefixes, n_values)``."""
-    table = space.grid(which, np.ones((1, space.n_rows)))[0]
-    first = space.attributes[which[0]].members.astype(np.float64)
-    partial = np.tensordot(first, table, axes=(1, 0))[prefixes[:, 0]]
+def _prefix_sums(space: RuleSpace, which: tuple[int, ...], prefixes: IntArray, table: FloatArray) -> FloatArray:
+    """Rows inside each prefix by the value of the last attribute ``(n_prefixes, n_values)``; ``table`` has the rows of all cells."""
+    firsts, of_first = np.unique(prefixes[:, 0], return_inverse=True)
+    first = space.attributes[which[0]].members[firsts].astype(np.float64)
+    partial = np.tensordot(first, table, axes=(1, 0))[of_first.ravel()]
     for position, i in enumerate(which[1:-1], start=1):
-        members = space.attributes[i].members.astype(np.float64)[prefixes[:, position]]
+        members = space.attributes[i].members[prefixes[:, position]].astype(np.float64)
         partial = np.einsum("nv...,nv->n...", partial, members)
     return np.asarray(partial)
 

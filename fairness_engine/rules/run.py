@@ -37,6 +37,9 @@ from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.rules.space import RuleSpace
 from fairness_engine.rules.themis import themis
 
+MAX_VALUES = 1000
+"""Categories of a protected attribute; of so many nobody reads the rules."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -72,6 +75,11 @@ def make_space(ranges: Ranges, rows: FloatArray, settings: RuleSettings) -> Rule
         attribute = make_attribute(column, ranges.scope.limits.get(name), settings)
         if attribute.n_values < 2:
             raise SettingError(f"'{name}' has one value only, so there is nobody to compare. Choose another attribute.")
+        if attribute.n_values > MAX_VALUES:
+            raise SettingError(
+                f"A protected attribute may have {MAX_VALUES:,} categories, '{name}' has {attribute.n_values:,}. "
+                "Join them into fewer, or choose another attribute."
+            )
         attributes.append(attribute)
         codes.append(value_codes(attribute, column, rows[:, index], float(ranges.low[index])))
     return RuleSpace(tuple(attributes), np.stack(codes, axis=1))

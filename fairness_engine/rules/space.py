@@ -13,6 +13,7 @@ import numpy as np
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray, RuleAttribute
 
+_BLOCK_NUMBERS = 4_000_000
 NO_RULE = -1
 """In a row of ``rules``: the attribute is not constrained."""
 
@@ -91,16 +92,21 @@ class RuleSpace:
 
     def _sums(self, which: list[int], rules: IntArray, weights: FloatArray) -> FloatArray:
         """The same for rule sets on the same attributes; ``rules`` is ``(n_rule_sets, n_constrained)``."""
-        table = self.grid(which, weights)
-        first = self.attributes[which[0]].members.astype(np.float64)
-        table = np.tensordot(table, first, axes=(1, 1))  # the rules of the first attribute become the last axis
-        if len(which) == 1:
-            return table[:, rules[:, 0]]
-        partial = np.moveaxis(table, -1, 0)[rules[:, 0]]  # (n, n_weights, values of the others ...)
-        for position, i in enumerate(which[1:], start=1):
-            members = self.attributes[i].members.astype(np.float64)[rules[:, position]]
-            partial = np.einsum("nwv...,nv->nw...", partial, members)
-        return np.ascontiguousarray(partial.T)
+        grid, out = self.grid(which, weights), np.empty((len(weights), len(rules)))
+        n_block = max(1, _BLOCK_NUMBERS // max(1, grid[:, 0].size))
+        order = np.argsort(rules[:, 0], kind="stable")  # rule sets with the same first rule share its sums
+        for start in range(0, len(rules), n_block):
+            lines = order[start : start + n_block]
+            firsts, of_first = np.unique(rules[lines, 0], return_inverse=True)
+            first = self.attributes[which[0]].members[firsts].astype(np.float64)
+            partial = np.tensordot(first, grid, axes=(1, 1))[
+                of_first.ravel()
+            ]  # (n, n_weights, values of the others ...)
+            for position, i in enumerate(which[1:], start=1):
+                members = self.attributes[i].members[rules[lines, position]].astype(np.float64)
+                partial = np.einsum("nwv...,nv->nw...", partial, members)
+            out[:, lines] = partial.T
+        return out
 
 
 def by_attributes(rules: IntArray) -> Iterator[tuple[list[int], IntArray]]:

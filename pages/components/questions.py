@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairness_engine.estimate import Distribution
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
+    from fairness_engine.group_report import FigureSettings, GroupReport
     from fairness_engine.plausibility import Assessed
     from fairness_engine.runs.records import Review, RunRecord
 
@@ -117,6 +118,23 @@ def where(review: Review, distribution: Distribution, max_depth: int) -> Where:
     if known is None:
         known = state.evaluator().where(*asked, distribution, max_depth)
         _keep("groups", key, known)
+    return known
+
+
+def group_figures(review: Review, settings: FigureSettings) -> GroupReport:
+    """Selection rates, impact ratios and equalised odds of a review's model, or of a column of its data; asked once for each.
+
+    Raises:
+        EvenhandError: too many groups, no row in the limits, or the model's process cannot answer.
+    """
+    if not (review.data_id and review.schema and review.scope):
+        raise RunError("Group figures need data and a scope. Complete the review first.")
+    asked = (review.data_id, review.model_id or "", review.schema, review.scope)
+    key = (repr(asked), settings)
+    known: GroupReport | None = _kept("group_figures").get(key)
+    if known is None:
+        known = state.evaluator().group_figures(*asked, settings)
+        _keep("group_figures", key, known)
     return known
 
 

@@ -1,0 +1,204 @@
+"""The charts of classical group figures, each with a twin that has the same numbers as a table.
+
+Verdicts differ by marker and colour, and the table has them in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from fairness_engine.group_report import FOUR_FIFTHS, GroupRates, GroupTable, Rate, Verdict
+from fairness_engine.schema import Kind, Schema
+from fairness_engine.table import export_text
+from pages.components import theme, wording
+from pages.components.charts import shortened
+from pages.components.group_figures_words import MEANINGS, four_fifths_text, group_name
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MAX_DRAWN = 30
+"""Of more groups, those with the highest and the lowest rates are drawn."""
+_MARKERS = {Verdict.FLAG: "square", Verdict.UNCLEAR: "circle-open", Verdict.PASS: "diamond"}
+_ROW_PIXELS = 34
+_LETTERS = 34
+
+
+def drawn(table: GroupTable, schema: Schema) -> list[GroupRates]:
+    """The groups in the order of the chart: ranges as they follow, others by their rate, the highest first."""
+    groups = list(table.groups)
+    is_range = len(table.attributes) == 1 and schema.column(table.attributes[0]).kind is not Kind.CATEGORICAL
+    if not is_range or len(groups) > MAX_DRAWN:
+        groups.sort(key=lambda group: -group.selection.share)
+    return groups if len(groups) <= MAX_DRAWN else [*groups[: MAX_DRAWN // 2], *groups[-MAX_DRAWN // 2 :]]
+
+
+def rates_chart(table: GroupTable, schema: Schema, favourable: str) -> Figure:
+    """Selection rates with their intervals, a group a line, and where four fifths of the highest lies."""
+    from plotly.graph_objects import Figure
+
+    groups = drawn(table, schema)
+    layout = _layout(table, groups, schema, f"Favourable outcome by {wording.listed(table.attributes)}")
+    layout["xaxis"]["title"] = {"text": f"Share with “{shortened(favourable, 30)}”, % of the group"}
+    best = table.most_favoured
+    if best is not None:
+        _mark_four_fifths(
+            layout, 100 * FOUR_FIFTHS * best.selection.share, shortened(group_name(table, best, schema), 30)
+        )
+    return Figure(data=[_verdict_trace(table, groups, verdict, schema) for verdict in Verdict], layout=layout)
+
+
+def _verdict_trace(table: GroupTable, groups: Sequence[GroupRates], verdict: Verdict, schema: Schema) -> dict[str, Any]:
+    meaning = MEANINGS[verdict]
+    chosen = [i for i, group in enumerate(groups) if group.verdict is verdict]
+    marker = {"symbol": _MARKERS[verdict], "size": 11, "color": meaning.colour, "line": {"width": 2}}
+    hover = [_hover(table, groups[i], schema) for i in chosen]
+    return _dots([groups[i].selection for i in chosen], [float(i) for i in chosen], marker, hover) | {
+        "name": f"{meaning.symbol} {meaning.name}"
+    }
+
+
+def odds_chart(table: GroupTable, schema: Schema) -> Figure:
+    """True and false positive rates with their intervals, a group a line."""
+    from plotly.graph_objects import Figure
+
+    groups = drawn(table, schema)
+    layout = _layout(table, groups, schema, "Favourable outcome by what the data recorded")
+    layout["xaxis"]["title"] = {"text": "Share with the favourable outcome, %"}
+    sides = (
+        ("recorded outcome favourable (true positive rate)", -0.14, "circle", theme.series()[0]),
+        ("recorded outcome not favourable (false positive rate)", 0.14, "square-open", theme.series()[1]),
+    )
+    traces = []
+    for side, (name, shift, symbol, colour) in enumerate(sides):
+        rates = [(group.true_positive, group.false_positive)[side] for group in groups]
+        known = [(i, rate) for i, rate in enumerate(rates) if rate is not None and rate.n]
+        hover = [f"{_name(table, groups[i], schema)}<br>{name}: {_rate_text(rate)}" for i, rate in known]
+        marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2}}
+        traces.append(_dots([rate for _, rate in known], [i + shift for i, _ in known], marker, hover) | {"name": name})
+    return Figure(data=traces, layout=layout)
+
+
+def _dots(rates: Sequence[Rate], places: Sequence[float], marker: dict[str, Any], hover: list[str]) -> dict[str, Any]:
+    bars = {
+        "type": "data",
+        "symmetric": False,
+        "array": [100 * max(0.0, rate.high - rate.share) for rate in rates],
+        "arrayminus": [100 * max(0.0, rate.share - rate.low) for rate in rates],
+        "color": marker["color"],
+        "thickness": 2,
+        "width": 5,
+    }
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [100 * rate.share for rate in rates],
+        "y": list(places),
+        "error_x": bars,
+        "marker": marker,
+        "text": hover,
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _layout(table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str) -> dict[str, Any]:
+    layout = theme.chart_layout(shortened(title, 70), "", "", 170 + _ROW_PIXELS * len(groups))
+    layout["xaxis"] |= {"rangemode": "tozero", "fixedrange": True}
+    layout["yaxis"] |= {
+        "range": [len(groups) - 0.5, -0.5],
+        "fixedrange": True,
+        "tickmode": "array",
+        "tickvals": list(range(len(groups))),
+        "ticktext": [_tick(table, group, schema) for group in groups],
+        "ticklabelstandoff": 8,
+        "zeroline": False,
+    }
+    layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}}
+    layout["margin"] = {**layout["margin"], "t": 84}
+    return layout | {"hovermode": "closest", "separators": ".\u202f"}
+
+
+def _mark_four_fifths(layout: dict[str, Any], at: float, best: str) -> None:
+    """A dashed line with its name below the axis' end, where no dot is."""
+    line = {"color": theme.ink(), "width": 1.5, "dash": "dash"}
+    layout["shapes"] = [
+        {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
+    ]
+    layout["annotations"] = [
+        {
+            "x": at,
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "text": f"┆ {four_fifths_text(best)}",
+            "showarrow": False,
+            "font": {"size": 12.5, "color": theme.ink()},
+        }
+    ]
+    layout["legend"]["y"] = 1.0 + 26 / max(1, layout["height"] - 170)
+    layout["margin"]["t"] = 108
+
+
+def _tick(table: GroupTable, group: GroupRates, schema: Schema) -> str:
+    small = "" if group.is_compared else " · few"
+    return f"{shortened(group_name(table, group, schema), _LETTERS)}{small}"
+
+
+def _name(table: GroupTable, group: GroupRates, schema: Schema) -> str:
+    return shortened(group_name(table, group, schema), 90)
+
+
+def _hover(table: GroupTable, group: GroupRates, schema: Schema) -> str:
+    impact = group.impact
+    ratio = "" if impact is None else f"<br>Impact ratio {impact.value:.2f} ({impact.low:.2f} to {impact.high:.2f})"
+    meaning = MEANINGS[group.verdict]
+    return f"{_name(table, group, schema)}<br>{_rate_text(group.selection)}{ratio}<br>{meaning.symbol} {meaning.name}"
+
+
+def _rate_text(rate: Rate) -> str:
+    return f"{wording.share(rate.share, rate.low, rate.high)}, {wording.counted(rate.n, 'row')}"
+
+
+def figures_frame(table: GroupTable, schema: Schema) -> pd.DataFrame:
+    """All groups of a table, in the order of the chart; shares in percent."""
+    n_rows = sum(group.n_rows for group in table.groups)
+    groups = sorted(table.groups, key=lambda group: -group.selection.share)
+    lines = [_line(table, group, schema, n_rows) for group in groups]
+    frame = pd.DataFrame(lines)
+    return frame.dropna(axis=1, how="all")
+
+
+def _line(table: GroupTable, group: GroupRates, schema: Schema, n_rows: int) -> dict[str, object]:
+    impact, meaning = group.impact, MEANINGS[group.verdict]
+    line: dict[str, object] = {
+        "Group": group_name(table, group, schema),
+        "Verdict": f"{meaning.symbol} {meaning.name}",
+        "Rows": group.n_rows,
+        "Rows, %": 100 * group.n_rows / n_rows,
+        "Under 2 %": "" if group.is_compared else "yes",
+        **_rate_cells("Favourable", group.selection),
+        "Impact ratio": None if impact is None else impact.value,
+        "Impact low": None if impact is None else impact.low,
+        "Impact high": None if impact is None else impact.high,
+    }
+    for name, rate in (("True positive", group.true_positive), ("False positive", group.false_positive)):
+        line |= _rate_cells(name, rate)
+    return line
+
+
+def _rate_cells(name: str, rate: Rate | None) -> dict[str, object]:
+    if rate is None or not rate.n:
+        return {f"{name}, %": None, f"{name} low, %": None, f"{name} high, %": None}
+    return {f"{name}, %": 100 * rate.share, f"{name} low, %": 100 * rate.low, f"{name} high, %": 100 * rate.high}
+
+
+def figures_csv(tables: Sequence[GroupTable], schema: Schema) -> bytes:
+    """All tables in one file, safe for a spreadsheet."""
+    parts = [figures_frame(table, schema).assign(**{"Attributes": " and ".join(table.attributes)}) for table in tables]
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame[["Attributes", *(name for name in frame.columns if name != "Attributes")]]
+    return frame.map(export_text).to_csv(index=False).encode()

@@ -1,0 +1,229 @@
+"""Classical group figures of a review: what to look at, the verdicts, rates with intervals, what must be known of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError
+from fairness_engine.group_report import FigureSettings, GroupReport, GroupTable
+from fairness_engine.rules.settings import Edges, Source
+from fairness_engine.schema import Kind, Schema
+from pages.components import (
+    group_figures_charts,
+    group_figures_words,
+    layout,
+    outcome_source,
+    questions,
+    state,
+    steps,
+    theme,
+    wording,
+)
+from pages.components.decisions import decisions_of
+from pages.components.kept import kept
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review
+
+STYLE = """
+<style>
+.eh-verdict {line-height: 1.45}
+.eh-verdict-tag {border: 1.5px solid currentColor; border-radius: 0.9rem; padding: 0 0.6rem; font-size: 0.9rem; font-weight: 650;
+  white-space: nowrap; display: inline-block; margin-bottom: 0.3rem}
+.eh-verdict-of {font-weight: 600; font-size: 1.06rem; margin-right: 0.5rem}
+</style>
+"""
+_MAX_CHOSEN = 6
+_MAX_TOGETHER = 3
+_FIRST = 2
+_DECIDES = {Source.MODEL: "The model", Source.LABELS: "The label of the data"}
+_EDGES = {Edges.ROUND: "Round numbers", Edges.EQUAL: "Equal widths"}
+_BINS = (3, 5, 10, 20)
+
+
+def draw(review: Review) -> None:
+    """Controls, verdicts, the chart and table of one choice of attributes, what the words mean."""
+    schema = review.schema
+    assert schema is not None, "the page asks for a review with data and a scope"
+    st.html(STYLE)
+    settings = _controls(review, schema)
+    if settings is None:
+        st.info("Choose an attribute: the figures compare its groups.")
+        return
+    report = _asked(review, settings)
+    if report is None:
+        return
+    favourable = _favourable(review)
+    st.markdown(wording.markdown(group_figures_words.rows_sentence(report, favourable)))
+    _verdicts(report, schema)
+    table = _chosen_table(report, review.id)
+    _figures(table, schema, favourable, review.id)
+    with st.expander("What the verdicts mean, and do not"):
+        st.markdown(wording.markdown(group_figures_words.CONVENTION))
+    st.download_button(
+        "Save all figures as CSV",
+        lambda: group_figures_charts.figures_csv(report.tables, schema),
+        "evenhand-group-figures.csv",
+        "text/csv",
+        key="figures_csv",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _asked(review: Review, settings: FigureSettings) -> GroupReport | None:
+    """The report, or why there is none and where that can be changed."""
+    try:
+        with st.spinner("Counting decisions by group …"):
+            return questions.group_figures(review, settings)
+    except EvenhandError as error:
+        layout.say(error)
+        state.link_to(steps.SCOPE, "Change the scope")
+        return None
+
+
+def _favourable(review: Review) -> str:
+    """What the favourable outcome is called."""
+    decisions, schema = decisions_of(review), review.schema
+    if decisions.names and decisions.favourable is not None:
+        return decisions.name(decisions.favourable)
+    return str(schema.favourable) if schema is not None and schema.favourable is not None else "favourable"
+
+
+# --- controls -----------------------------------------------------------------------------------
+
+
+def _controls(review: Review, schema: Schema) -> FigureSettings | None:
+    """What the widgets say; ``None`` while no attribute is chosen."""
+    names = [column.name for column in schema.inputs]
+    protected = [name for name in (review.scope.protected if review.scope else ()) if name in names]
+    with layout.wrapping("figures_controls"):
+        places = st.columns([4, 3, 3], vertical_alignment="bottom")
+    with places[0]:
+        chosen: list[str] = st.multiselect(
+            "Attributes",
+            names,
+            default=protected[:_FIRST],
+            max_selections=_MAX_CHOSEN,
+            key=f"figures_attributes_{review.id}",
+            persist_state="session",
+            help="Protected ones at first; any column can be looked at. Several are looked at one by one and, up to three, together.",
+        )
+    with places[1]:
+        source = _source_field(review, schema)
+    with places[2]:
+        edges, bins = _range_fields(review, schema, chosen)
+    if not chosen:
+        return None
+    sets = [(name,) for name in chosen] + ([tuple(chosen)] if 1 < len(chosen) <= _MAX_TOGETHER else [])
+    column = outcome_source.predictions_of(review) if source is Source.LABELS else ""
+    if not outcome_source.is_without_model(review):
+        column = ""
+    return FigureSettings(tuple(sets), source, column, bins, edges)
+
+
+def _source_field(review: Review, schema: Schema) -> Source:
+    """Whose decisions are counted; asked only where there are two."""
+    if outcome_source.is_without_model(review):
+        return Source.LABELS
+    if schema.label is None or schema.favourable is None:
+        return Source.MODEL
+    chosen = st.segmented_control(
+        "Who decides",
+        list(_DECIDES),
+        default=Source.MODEL,
+        required=True,
+        format_func=_DECIDES.__getitem__,
+        key=f"figures_source_{review.id}",
+        persist_state="session",
+        help="The label shows how groups differ in the data that the model learnt from.",
+    )
+    return Source(chosen)
+
+
+def _range_fields(review: Review, schema: Schema, chosen: list[str]) -> tuple[Edges, int]:
+    """How numbers are cut; asked only where there is one."""
+    if not any(schema.column(name).kind in (Kind.INTEGER, Kind.REAL) for name in chosen):
+        return Edges.ROUND, 10
+    with st.popover("Ranges of numbers", icon=":material/straighten:"):
+        edges = st.segmented_control(
+            "Cut at",
+            list(_EDGES),
+            default=Edges.ROUND,
+            required=True,
+            format_func=_EDGES.__getitem__,
+            key=f"figures_edges_{review.id}",
+            persist_state="session",
+        )
+        bins = st.segmented_control(
+            "Ranges, about",
+            _BINS,
+            default=10,
+            required=True,
+            key=f"figures_bins_{review.id}",
+            persist_state="session",
+            help="The same ranges as for rule sets with the same settings.",
+        )
+    return Edges(edges), int(bins)
+
+
+# --- verdicts and figures -----------------------------------------------------------------------
+
+
+def _verdicts(report: GroupReport, schema: Schema) -> None:
+    """One card a choice of attributes: symbol, colour and words."""
+    tables = report.tables
+    for start in range(0, len(tables), 3):
+        with layout.wrapping(f"verdicts_{start}"):
+            places = st.columns(min(3, len(tables)))
+        for place, table in zip(places, tables[start : start + 3], strict=False):
+            with place, st.container(border=True, height="stretch"):
+                st.html(verdict_html(table, schema))
+
+
+def verdict_html(table: GroupTable, schema: Schema) -> str:
+    """The verdict of a table; every text in it is escaped."""
+    meaning = group_figures_words.MEANINGS[table.verdict]
+    title = wording.escaped(group_figures_words.title_of(table))
+    sentence = wording.escaped(group_figures_words.verdict_sentence(table, schema))
+    tag = f"{meaning.symbol} {meaning.name[0].upper()}{meaning.name[1:]}"
+    return (
+        f'<div class="eh-verdict"><span class="eh-verdict-of">{title}</span>'
+        f'<span class="eh-verdict-tag" style="color:{meaning.colour}">{tag}</span><div>{sentence}</div></div>'
+    )
+
+
+def _chosen_table(report: GroupReport, review_id: str) -> GroupTable:
+    """The choice of attributes whose groups are drawn."""
+    titles = {group_figures_words.title_of(table): table for table in report.tables}
+    if len(titles) < 2:
+        return report.tables[0]
+    chosen = st.segmented_control(
+        "Groups by",
+        list(titles),
+        default=next(iter(titles)),
+        required=True,
+        key=f"figures_table_{review_id}_{hash(tuple(titles)) & 0xFFFFFFFF:x}",
+    )
+    return titles[str(chosen)]
+
+
+def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str) -> None:
+    """Rates with intervals, the rates by what the data recorded, and what must be known."""
+    key = (review_id, repr(table), theme.is_dark())
+    chart = kept("figures_rates", key, lambda: group_figures_charts.rates_chart(table, schema, favourable))
+    frame = kept("figures_frame", key[:2], lambda: group_figures_charts.figures_frame(table, schema))
+    n_drawn, n_groups = len(group_figures_charts.drawn(table, schema)), len(table.groups)
+    note = "A dot is the group's rate, the bar its 95 % interval (Wilson), each group on its own."
+    if n_drawn < n_groups:
+        note += f" {n_drawn} of {n_groups} groups are drawn, those with the highest and the lowest rates; the table has all."
+    layout.chart_with_table(chart, frame, "figures_rates_chart", note)
+    for text in group_figures_words.notes(table, schema):
+        st.markdown(wording.markdown(text))
+    if any(group.true_positive is not None for group in table.groups):
+        odds = kept("figures_odds", key, lambda: group_figures_charts.odds_chart(table, schema))
+        with st.expander("By what the data recorded: true and false positive rates"):
+            st.plotly_chart(odds, key="figures_odds_chart", config=theme.CHART_CONFIG, theme=None)
+            st.caption("The same numbers are in the table above, as true and false positive.")

@@ -33,12 +33,11 @@ def draw(run: RunRecord, result: RuleResult, names: Decisions) -> None:
     if not positions:
         st.info("No single term was scored: the run's groups are of several categories only.")
         return
-    categories = list(dict.fromkeys(_category(result, position) for position in positions))
-    options = [_ALL, *categories] if len(positions) <= _MAX_TOGETHER else categories
+    options = categories_of(result, positions)
     wanted = options[0]
-    if len(options) > 2 or len(categories) > 1:
+    if len(options) > 1:
         wanted = st.segmented_control(
-            "Category", options, default=options[0], required=True, key=f"dots_category_{run.id}", format_func=str
+            "Category", options, default=options[0], required=True, key=f"dots_category_{run.id}"
         )
     chosen = [position for position in positions if wanted in (_ALL, _category(result, position))]
     figure = kept(
@@ -57,6 +56,13 @@ def single_terms(result: RuleResult) -> list[int]:
     found = [i for i in range(len(scored)) if scored.n_attributes[i] == 1]
     order = {attribute.name: place for place, attribute in enumerate(result.attributes)}
     return sorted(found, key=lambda i: (order[_category(result, i)], float(scored.inside[i])))
+
+
+def categories_of(result: RuleResult, positions: list[int]) -> list[str]:
+    """The categories to choose from, that with the highest score first; all together at the end unless that is too much."""
+    found = list(dict.fromkeys(_category(result, position) for position in sorted(positions)))
+    is_all = 1 < len(found) and len(positions) <= _MAX_TOGETHER
+    return [*found, _ALL] if is_all else found
 
 
 def favourable_axis(names: Decisions) -> str:

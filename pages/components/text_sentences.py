@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from fairness_engine.rules.scored import RuleResult
     from fairness_engine.runs.records import Review, RunRecord
 
+_LEGEND = (
+    f"{theme.SELECTION.symbol} marks the words that differ; everything else is equal. {decisions.FAVOURABLE} is the favourable "
+    f"decision, {decisions.UNFAVOURABLE} another."
+)
 SECTION = "Sentences"
 """Name of the section of the Groups page."""
 _N_RANKED = 6
 _N_PAGE = 8
 _MAX_CHARACTERS = 700
 _ALL = "All terms"
+_LOOKED = ("rule_set", "n_looked_at", "n_differing")
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,12 @@ class SentencePair:
 
     Args:
         rule_set: position of the rule set among the run's.
-        term: put into the first text, of the rule set; several joined by "and".
-        other: put into the second text.
+        term: in the first text, of the rule set; one a category, with commas between.
+        other: in the second text.
         texts: both texts.
         spans: begin and end of the words put in, of each text.
         decisions, scores: of each text.
+        own: which of the two stands in the data as it is, 0 or 1.
     """
 
     rule_set: int
@@ -47,11 +53,7 @@ class SentencePair:
     spans: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
     decisions: tuple[int, int]
     scores: tuple[float, float]
-
-    @property
-    def differs(self) -> bool:
-        """Whether the two texts got different decisions."""
-        return self.decisions[0] != self.decisions[1]
+    own: int = 1
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> SentencePair:
@@ -65,7 +67,31 @@ class SentencePair:
             (spans[0], spans[1]),
             (int(content["decisions"][0]), int(content["decisions"][1])),
             (float(content["scores"][0]), float(content["scores"][1])),
+            int(bool(content["is_original"])),
         )
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What a run kept of its texts.
+
+    Args:
+        pairs: decided differently, in the order of their rule sets.
+        looked: rule set, texts looked at for pairs, and those decided differently in its direction.
+    """
+
+    pairs: tuple[SentencePair, ...] = ()
+    looked: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Sentences:
+        """Read the result ``sentences``; empty where a run has none."""
+        looked = [tuple(int(each[name]) for name in _LOOKED) for each in content.get("looked") or ()]
+        return cls(tuple(SentencePair.from_json(each) for each in content.get("pairs") or ()), tuple(looked))
+
+    def n_differing(self, rule_set: int) -> tuple[int, int] | None:
+        """Of how many texts looked at how many are decided differently; ``None`` where none was looked at."""
+        return next(((n, n_differing) for position, n, n_differing in self.looked if position == rule_set), None)
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
@@ -79,23 +105,20 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     _draw_ranked(result, names)
     st.fragment(layout.guarded(text_dots.draw))(run, result, names)
     st.subheader("The same sentence, another word", anchor=False)
-    pairs = pairs_of(run)
-    if pairs:
-        st.fragment(layout.guarded(_draw_pairs))(run, pairs, names)
+    found = sentences_of(run)
+    if found.pairs:
+        st.fragment(layout.guarded(_draw_pairs))(run, found, names)
     else:
-        st.info("No sentence of this run is decided otherwise when a term is replaced by another of its category.")
+        st.info(
+            "None of the sentences looked at is decided otherwise when its term is replaced by another of the category."
+        )
     st.subheader("Try a sentence of your own", anchor=False)
     st.fragment(layout.guarded(text_own.draw))(run, names)
 
 
-def pairs_of(run: RunRecord) -> list[SentencePair]:
-    """The sentence pairs that a run kept, read once a session."""
-
-    def read() -> list[SentencePair]:
-        content = state.store().results(run.id).get("sentences") or {}
-        return [SentencePair.from_json(each) for each in content.get("pairs") or ()]
-
-    return kept("sentence_pairs", run.id, read)
+def sentences_of(run: RunRecord) -> Sentences:
+    """The sentences that a run kept, read once a session."""
+    return kept("sentences", run.id, lambda: Sentences.from_json(state.store().results(run.id).get("sentences") or {}))
 
 
 # --- terms in order -----------------------------------------------------------------------------
@@ -156,50 +179,54 @@ def _points(result: RuleResult, position: int) -> str:
 # --- pairs --------------------------------------------------------------------------------------
 
 
-def _draw_pairs(run: RunRecord, pairs: Sequence[SentencePair], names: Decisions) -> None:
-    terms = {_ALL: len(pairs)}
-    for pair in pairs:
+def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
+    terms = {_ALL: len(found.pairs)}
+    for pair in found.pairs:
         terms[pair.term] = terms.get(pair.term, 0) + 1
-    left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
     wanted = left.selectbox(
         "Term",
         list(terms),
-        format_func=lambda term: f"{term} ({terms[term]})",
+        format_func=lambda term: f"{term} ({wording.counted(terms[term], 'pair')})",
         key=f"sentence_term_{run.id}",
         help="The word in the sentence on the left.",
     )
-    only = middle.toggle("Only those decided otherwise", key=f"sentence_differs_{run.id}", value=True)
-    chosen = [pair for pair in pairs if wanted in (_ALL, pair.term) and (pair.differs or not only)]
     right.download_button(
-        "Save as CSV",
-        lambda: pairs_csv(pairs, names),
+        "Save all as CSV",
+        lambda: pairs_csv(found.pairs, names),
         f"evenhand-sentences-{run.id[:8]}.csv",
         "text/csv",
         key="sentences_csv",
         icon=":material/download:",
         on_click="ignore",
     )
-    if not chosen:
-        st.info("No sentence pair matches. Choose another term, or show those that are decided alike too.")
-        return
+    chosen = [pair for pair in found.pairs if wanted in (_ALL, pair.term)]
     n_pages = -(-len(chosen) // _N_PAGE)
     page = 1
     if n_pages > 1:
-        page = int(st.number_input(f"Page of {n_pages}", 1, n_pages, 1, key=f"sentence_page_{run.id}_{wanted}_{only}"))
-    first = (page - 1) * _N_PAGE
-    shown = chosen[first : first + _N_PAGE]
-    st.caption(
-        f"Pairs {wording.count(first + 1)} to {wording.count(first + len(shown))} of {wording.count(len(chosen))} that were kept. "
-        f"{theme.SELECTION.symbol} marks the words that were put in; everything else is equal. "
-        f"{decisions.FAVOURABLE} is the favourable decision."
-    )
+        page = int(st.number_input(f"Page of {n_pages}", 1, n_pages, 1, key=f"sentence_page_{run.id}_{wanted}"))
+    shown = chosen[(page - 1) * _N_PAGE : page * _N_PAGE]
+    st.caption(f"{wording.markdown(shown_text(found, chosen, wanted))}  \n{_LEGEND}")
     st.html("".join(pair_html(pair, names) for pair in shown))
+
+
+def shown_text(found: Sentences, chosen: Sequence[SentencePair], wanted: str) -> str:
+    """How many sentences were looked at for a term, and how many of them are decided otherwise; not escaped."""
+    told = found.n_differing(chosen[0].rule_set) if wanted != _ALL and chosen else None
+    if told is None:
+        return "The pairs with the largest difference of scores, the terms with the largest difference of shares first."
+    n_looked_at, n_differing = told
+    return (
+        f"Of {wording.counted(n_looked_at, 'sentence')} looked at, {wording.count(n_differing)} "
+        f"{'is' if n_differing == 1 else 'are'} decided otherwise with “{wanted}”; the {wording.counted(len(chosen), 'pair')} with the "
+        "largest difference of scores."
+    )
 
 
 def pair_html(pair: SentencePair, names: Decisions) -> str:
     """Both sentences side by side; everything that came from a file is escaped."""
     sides = "".join(_side_html(pair, side, names) for side in (0, 1))
-    return f'<div class="eh-pair{" eh-differs" if pair.differs else ""}">{sides}</div>'
+    return f'<div class="eh-pair">{sides}</div>'
 
 
 def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
@@ -209,8 +236,9 @@ def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
     verdict = wording.escaped(names.text(decision))
     colour = theme.FAVOURED.colour if decision == names.favourable else theme.HARMED.colour
     score = decisions.score_text(pair.scores[side], digits)
+    own = " · from your data" if side == pair.own else ""
     return (
-        f'<div><p class="eh-verdict"><b style="color:{colour}">{verdict}</b> · score {score}</p>'
+        f'<div><p class="eh-verdict"><b style="color:{colour}">{verdict}</b> · score {score}{own}</p>'
         f"<p>{text_marks.swapped_html(text, spans, _MAX_CHARACTERS)}</p></div>"
     )
 

@@ -81,7 +81,8 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
 
         return certify, CERTIFY_KEYS
     if options.command == "rules":
-        from fairness_engine.command_line.rules import RULES_KEYS, rules
+        from fairness_engine.command_line.rules import rules
+        from fairness_engine.command_line.rules_json import RULES_KEYS
 
         return rules, RULES_KEYS
     from fairness_engine.command_line import comparisons, searches

@@ -298,9 +298,24 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         "--max-seconds", type=_positive, metavar="S", help="stop after so many seconds; what is scored is kept"
     )
     group.add_argument(
-        "--top", type=_count_from_zero, default=10, metavar="N", help="list so many rule sets (default 10; 0 lists all)"
+        "--top",
+        type=_count_from_zero,
+        default=10,
+        metavar="N",
+        help="list so many rule sets, the highest scores first (default 10); 0 lists all, as --folded does",
     )
-    group.add_argument("--folded", action="store_true", help="list near-duplicates too, not the most general one alone")
+    group.add_argument(
+        "--folded",
+        action="store_true",
+        help="list near-duplicates too, and groups that nearly everybody is in",
+    )
+    texts = parser.add_argument_group("texts")
+    texts.add_argument(
+        "--text-column", default="", metavar="COLUMN", help="compare identity terms in the texts of this column"
+    )
+    texts.add_argument(
+        "--terms", type=Path, metavar="FILE", help="the terms by category, JSON or CSV; default: the 48 of the paper"
+    )
     _add_common(parser)
 
 

@@ -3,42 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
+from pathlib import Path
 
 from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
-from fairness_engine.command_line.request import assess
+from fairness_engine.command_line.request import Assessed, assess, read_scope
+from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.command_line.rules_text import rules_text
-from fairness_engine.command_line.searches import make_config, run_one
-from fairness_engine.errors import RunError, SettingError
-from fairness_engine.events import IntArray
-from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.scores import Stage
+from fairness_engine.command_line.searches import run_one
+from fairness_engine.corrections import replace_column
+from fairness_engine.domain import Scope
+from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.rules.settings import RuleSettings, Source
-from fairness_engine.rules.space import NO_RULE
-from fairness_engine.rules.words import sentence
-from fairness_engine.runs.config import RunKind
+from fairness_engine.rules.terms import read_terms
+from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import RunRecord
-from fairness_engine.runs.store import RunStore
-from fairness_engine.schema import Kind
+from fairness_engine.schema import Column, Kind, Schema
 
-RULES_KEYS = (
-    *("n_rule_sets", "rule_sets", "n_shown", "n_listed", "top_score", "top_low", "rows", "source", "column"),
-    *("settings", "attributes", "summary"),
-)
-SAMPLED = {
-    Stage.POOL: "shared",
-    Stage.TOPPED_UP: "own",
-    Stage.FRESH: "fresh",
-    Stage.EXACT: "exact",
-    Stage.ROWS: "rows",
-}
-"""How the samples of a score were drawn, as the JSON says it."""
+_SETTINGS = ("support", "error", "confidence", "least_samples", "bins", "edges", "max_attributes", "one_sided")
 _UNLIMITED = 2**62
 """A run of rule sets is limited by seconds alone; a budget wants one limit."""
 
@@ -52,12 +36,9 @@ def rules(options: argparse.Namespace) -> Outcome:
     """
     settings = _settings(options)
     assessed = assess(options)
-    if options.values or options.gap:
-        say(
-            "Note: --values and --gap have no effect on rule sets: numbers are cut by --bins, and decisions are compared."
-        )
-    budget = Budget(_UNLIMITED, options.max_seconds)
-    config = make_config(assessed, options, RunKind.RULES, budget=budget, settings=settings.to_json())
+    config = _config(assessed, options, settings)
+    for note in _without_effect(options, settings):
+        say(f"Note: {note}")
 
     def shown(run: RunRecord, *, has_bar: bool) -> str:
         return progress_text(run, has_bar=has_bar, counts=f"{run.evaluations:,} evaluations, {run.seconds:.1f} s")
@@ -71,98 +52,62 @@ def _settings(options: argparse.Namespace) -> RuleSettings:
     """The settings that the options describe.
 
     Raises:
-        SettingError: one out of its range, or predictions beside a model.
+        SettingError: one out of its range, or two that exclude one another.
     """
-    names = ("support", "error", "confidence", "least_samples", "bins", "edges", "max_attributes", "one_sided")
-    given = {name: getattr(options, name) for name in names}
     if options.model and options.predictions:
         raise SettingError(
             "--predictions compares a column of the table without a model. Leave --model out, or --predictions."
         )
-    source = Source.MODEL if options.model else Source.LABELS
-    return RuleSettings.from_json({**given, "source": source.value, "predictions": options.predictions})
+    if options.terms and not options.text_column:
+        raise SettingError("--terms names what is looked for in texts: name their column with --text-column.")
+    given = {name: getattr(options, name) for name in _SETTINGS}
+    source = Source.MODEL if options.model or options.text_column else Source.LABELS
+    texts = {"text_column": options.text_column}
+    if options.terms:
+        texts["terms"] = dict(read_terms(_read(options.terms), options.terms.name))
+    return RuleSettings.from_json({**given, **texts, "source": source.value, "predictions": options.predictions})
 
 
-def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool = False) -> dict[str, Any]:
-    """What the JSON says of rule sets; a run that ended before it had scored any has none.
-
-    Args:
-        top: how many are listed, the highest scores first; 0 for all.
-        with_folded: list also those that are nearly the same people as one above them.
-    """
-    settings = run.config.settings
-    is_of_column = settings["source"] == Source.LABELS.value
-    fields = {
-        "source": settings["source"],
-        "column": (settings["predictions"] or run.config.schema.label) if is_of_column else None,
-        "settings": dict(settings),
-        "summary": store.results(run.id).get("rules"),
-    }
+def _read(path: Path) -> bytes:
     try:
-        result = store.rules(run.id)
-    except RunError:
-        nothing = {"n_rule_sets": 0, "rule_sets": [], "n_shown": 0, "n_listed": 0, "top_score": None, "top_low": None}
-        return {**nothing, "rows": None, "attributes": [], **fields}
-    head = result.scored.head
-    is_shown = (head == np.arange(len(head))) | (head < 0)
-    positions = np.arange(len(head)) if with_folded else np.flatnonzero(is_shown)
-    listed = positions[:top] if top else positions
-    return {
-        "n_rule_sets": len(head),
-        "rule_sets": rule_sets_json(result, listed),
-        "n_shown": int(is_shown.sum()),
-        "n_listed": len(listed),
-        "top_score": float(result.scored.score[0]),
-        "top_low": float(result.scored.low.max()),
-        "rows": result.n_rows,
-        "attributes": [_attribute_json(attribute) for attribute in result.attributes],
-        **fields,
-    }
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"--terms must name a file of identity terms, got '{path}': {error.strerror}.") from None
 
 
-def rule_sets_json(result: RuleResult, positions: IntArray) -> list[dict[str, Any]]:
-    """Some rule sets, each with its place among all.
+def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSettings) -> RunConfig:
+    """The run that the options describe.
 
-    Args:
-        result: of a run.
-        positions: which, from 0.
+    Raises:
+        InputError: a scope that cannot be; texts without a model.
     """
-    scored = result.scored
-    n_members = np.bincount(scored.head[scored.head >= 0], minlength=len(scored))
-    is_harmed, stage = scored.is_harmed, scored.stage
-    found = []
-    for position in positions.tolist():
-        line = scored.rules[position]
-        head = int(scored.head[position])
-        found.append(
-            {
-                **result.rule_set_json(position),
-                "rules": [rule_json(result.attributes[i], int(rule)) for i, rule in enumerate(line) if rule != NO_RULE],
-                "rows": int(scored.n_rows[position]),
-                "direction": "harmed" if is_harmed[position] else "favoured",
-                "error": float(scored.error[position]),
-                "sampled": SAMPLED[Stage(int(stage[position]))],
-                "rank": position + 1,
-                "n_folded": max(0, int(n_members[position]) - 1),
-                "folded_under": head + 1 if head not in (position, -1) else None,
-                "text": sentence(result, position),
-            }
-        )
-    return found
+    schema, column = assessed.schema, settings.text_column
+    if not column:
+        scope = read_scope(options, schema, needs_variants=False)
+    elif assessed.model is None:
+        raise ModelError("Terms are swapped in texts, which only a model can decide anew: name it with --model.")
+    elif options.protected:
+        raise SettingError("--protected names attributes of a table, and --text-column compares terms: leave one out.")
+    else:
+        schema = _with_text(schema, column)
+        scope = Scope(protected=(column,), threshold=options.threshold)
+    model_id = assessed.model.id if assessed.model is not None else ""
+    own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
+    return RunConfig(RunKind.RULES, assessed.data.id, model_id, schema, scope, **own)
 
 
-def rule_json(attribute: RuleAttribute, rule: int) -> dict[str, Any]:
-    """A rule as the contract has it; of a continuous range also whether its upper end belongs to it."""
-    found = attribute.rule_json(rule)
-    if attribute.kind == Kind.REAL:
-        found["includes_high"] = bool(attribute.values_of(rule)[-1] == attribute.n_values - 1)
-    return found
+def _with_text(schema: Schema, name: str) -> Schema:
+    """The schema with a column of texts, whatever it was taken for."""
+    if name == schema.label:
+        raise SettingError(f"'{name}' is the label. Name the column that holds the texts with --text-column.")
+    return replace_column(replace(schema, protected=()), Column(name, Kind.TEXT))
 
 
-def _attribute_json(attribute: RuleAttribute) -> Mapping[str, Any]:
-    return {
-        "column": attribute.name,
-        "kind": attribute.kind,
-        "values": list(attribute.labels),
-        "n_rules": attribute.n_rules,
-    }
+def _without_effect(options: argparse.Namespace, settings: RuleSettings) -> list[str]:
+    """Options that were given and change nothing here, a sentence each."""
+    said = []
+    if options.values or options.gap:
+        said.append("--values and --gap have no effect on rule sets: --bins cuts numbers, and decisions are compared.")
+    if settings.text_column and (options.limit or options.fixed):
+        said.append("--limit and --fixed have no effect on texts.")
+    return said

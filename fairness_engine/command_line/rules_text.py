@@ -10,10 +10,7 @@ from fairness_engine.rules.words import share_text
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.rules_check import RulesCheck
 
-_HOW = {
-    "exact": "Every neighbour of every row was evaluated, so these scores are exact",
-    "rows": "Scores are of the rows themselves",
-}
+_MOST_SHOWN = 10
 
 
 def rules_text(result: Mapping[str, Any]) -> str:
@@ -21,34 +18,36 @@ def rules_text(result: Mapping[str, Any]) -> str:
     end = result["stop_reason"] or result["state"]
     if not result["n_rule_sets"]:
         return f"No rule set was scored; {end}. Run {result['run_id']}."
-    lines = [_heading(result)]
-    lines += [_line(rule_set) for rule_set in result["rule_sets"]]
-    lines += [
-        _how(result),
-        f"{result['evaluations']:,} evaluations in {result['seconds']:.1f} s; {end}. Run {result['run_id']}.",
-    ]
-    return "\n".join(lines)
+    spent = f"{result['evaluations']:,} evaluations in {result['seconds']:.1f} s"
+    lines = [_heading(result), *(_line(rule_set, _people(result)) for rule_set in result["rule_sets"]), _how(result)]
+    return "\n".join([*lines, f"{spent}; {end}. Run {result['run_id']}."])
 
 
 def _heading(result: Mapping[str, Any]) -> str:
-    settings = result["settings"]
+    n, least = result["n_rule_sets"], share_text(result["settings"]["support"])
     whose = f"the column '{result['column']}'" if result["source"] == Source.LABELS.value else "the model"
-    n_folded = result["n_rule_sets"] - result["n_shown"]
-    text = (
-        f"{result['n_rule_sets']:,} rule sets hold {share_text(settings['support'])} of the {result['rows']:,} rows or more, "
-        f"by what {whose} decides"
-    )
-    if n_folded:
-        text += f"; {n_folded:,} of them are nearly the same people as one with fewer rules and are folded under it"
-    return f"{text}. The {result['n_listed']:,} with the highest scores:"
+    text = f"{_counted(n, 'rule set holds', 'rule sets hold')} {least} of the {result['rows']:,} {_people(result)} or more, by what {whose} decides."
+    if result["n_folded"]:
+        text += f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, and folded under it."
+    if result["n_rests"]:
+        text += f" {_counted(result['n_rests'], 'leaves', 'leave')} too few outside, and would speak of those."
+    return f"{text} The highest scores:"
 
 
-def _line(rule_set: Mapping[str, Any]) -> str:
-    text = f"{rule_set['rank']:>6}. {rule_set['text']}; score {_points(rule_set)}; {rule_set['rows']:,} rows ({share_text(rule_set['support'])})"
+def _people(result: Mapping[str, Any]) -> str:
+    """What groups are made of."""
+    return "texts" if result["settings"]["text_column"] else "rows"
+
+
+def _line(rule_set: Mapping[str, Any], people: str) -> str:
+    size = f"{rule_set['rows']:,} {people} ({share_text(rule_set['support'])})"
+    text = f"{rule_set['rank']:>6}. {rule_set['text']}; score {_points(rule_set)}; {size}"
     if rule_set["n_folded"]:
         text += f"; {rule_set['n_folded']:,} more like it"
     if rule_set["folded_under"] is not None:
-        text += f"; nearly the same people as {rule_set['folded_under']}"
+        text += f"; folded under {rule_set['folded_under']}"
+    if rule_set["is_rest"]:
+        text += "; nearly everybody"
     return text
 
 
@@ -59,18 +58,29 @@ def _points(rule_set: Mapping[str, Any]) -> str:
 
 def _how(result: Mapping[str, Any]) -> str:
     """What the scores rest on, and what the intervals mean."""
-    settings, sampled = result["settings"], {rule_set["sampled"] for rule_set in result["rule_sets"]}
-    joint = f"the intervals hold for all {result['n_rule_sets']:,} rule sets together with {share_text(settings['confidence'])} confidence"
+    settings, listed = result["settings"], result["rule_sets"]
+    sampled = {rule_set["sampled"] for rule_set in listed}
+    confidence = share_text(settings["confidence"])
+    joint = f"the intervals hold for all {result['n_rule_sets']:,} rule sets together with {confidence} confidence"
     if sampled == {"exact"}:
-        return f"{_HOW['exact']} for this data and these neighbours."
+        what = (
+            "Every text was decided with every term"
+            if settings["text_column"]
+            else "Every neighbour of every row was decided"
+        )
+        return f"{what}: these scores are exact for this data."
     if sampled == {"rows"}:
-        return f"{_HOW['rows']}; {joint}, if the rows are a random sample of the people meant."
-    least = min(min(rule_set["n_inside"], rule_set["n_outside"]) for rule_set in result["rule_sets"])
-    worst = max(rule_set["error"] for rule_set in result["rule_sets"])
+        return f"Scores are of the rows themselves; {joint}, if the rows are a random sample of the people meant."
+    least = min(min(rule_set["n_inside"], rule_set["n_outside"]) for rule_set in listed)
+    worst = max(rule_set["error"] for rule_set in listed)
     return (
-        f"Scores are of samples, {least:,} or more inside and outside, the highest on fresh ones; each is off by at most "
-        f"{100 * worst:.1f} points (the paper's error), and {joint}."
+        f"Scores are of samples, {least:,} or more inside and outside, of error {100 * worst:.1f} points at most (as the paper counts it); "
+        f"{joint}."
     )
+
+
+def _counted(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"
 
 
 def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
@@ -85,7 +95,7 @@ def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
             f"The {n:,} rule sets with the highest scores scored again, one by one, on {n_samples:,} fresh samples: "
             f"{check.n_contradictions:,} contradict their intervals."
         )
-    wrong = [each for each in check.rule_sets if not each.holds][:10]
+    wrong = [each for each in check.rule_sets if not each.holds][:_MOST_SHOWN]
     lines = [
         f"rule set {each.rank}: stored {each.score:.4f} ({each.low:.4f} to {each.high:.4f}), now {each.again:.4f}"
         for each in wrong

@@ -137,13 +137,11 @@ def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, 
     Raises:
         InputError: no model, or a scope that cannot be.
     """
-    is_rules = kind is RunKind.RULES
-    if assessed.model is None and not is_rules:
+    if assessed.model is None:
         raise ModelError("A model is needed: name it with --model.")
-    scope = read_scope(options, assessed.schema, needs_variants=not is_rules)
+    scope = read_scope(options, assessed.schema)
     own = {"seed": options.seed, **own}
-    model_id = assessed.model.id if assessed.model is not None else ""
-    return RunConfig(kind, assessed.data.id, model_id, assessed.schema, scope, **own)
+    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, **own)
 
 
 def run_one(

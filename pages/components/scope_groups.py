@@ -51,8 +51,10 @@ def draw_without_model(review: Review, protected: Sequence[str]) -> None:
     """The rest of the page for a review without a model: the favourable outcome, and on to the groups."""
     st.subheader("Decision", anchor=False)
     schema = ask_favourable(review)
-    st.caption(wording.markdown(without_model.in_words(review)) + " There is no threshold to move.")
-    st.info(NO_VALUES)
+    st.caption(
+        f"{wording.markdown(without_model.in_words(review))} There is no threshold to move, and numbers are cut into ranges by "
+        "themselves."
+    )
     scope = Scope(tuple(protected)) if review.scope is None else replace(review.scope, **_only(review.scope, protected))
     if st.button("Save and look for groups", type="primary", key="save_scope"):
         state.store().save_review(replace(model_fit.with_answers(review, schema, protected), scope=scope))

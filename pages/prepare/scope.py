@@ -29,10 +29,11 @@ schema, saved = review.schema, review.scope
 
 st.subheader("Protected attributes", anchor=False)
 names = [column.name for column in schema.inputs]
+proposed = schema.protected if is_without_model(review) else scope_form.first_choice(schema)
 protected = st.multiselect(
     "Protected attributes",
     names,
-    default=[name for name in (saved.protected if saved else scope_form.first_choice(schema)) if name in names],
+    default=[name for name in (saved.protected if saved else proposed) if name in names],
     placeholder="Choose at least one",
     help=wording.explain("protected attribute") + " With several, all their combinations are compared.",
     label_visibility="collapsed",

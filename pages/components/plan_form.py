@@ -22,22 +22,22 @@ _CUSTOM = "Custom"
 _CUSTOM_ROWS = 200_000
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
-ONE, COMPARE, PROVE = "One search", "Compare techniques", "Prove"
+ONE, COMPARE, PROVE, GROUPS = "One search", "Compare techniques", "Prove", "Groups"
 _MAX_SEEDS = 10
 _FEW_SECONDS = 60.0
 """An exact count that takes no longer is proposed; a longer one is the reader's choice."""
 
 
 def mode_form() -> str:
-    """``ONE`` search, a comparison (``COMPARE``), or a proof (``PROVE``)."""
+    """``ONE`` search, a comparison (``COMPARE``), a proof (``PROVE``), or rule sets (``GROUPS``)."""
     mode = st.segmented_control(
         "What to start",
-        [ONE, COMPARE, PROVE],
+        [ONE, COMPARE, PROVE, GROUPS],
         default=ONE,
         required=True,
         key="plan_mode",
         help="A comparison runs several techniques on the same budget and with several seeds, so that luck shows. A proof "
-        "decides whole regions of the domain instead of single people.",
+        "decides whole regions of the domain instead of single people. Groups says for whom the favourable outcome is rarer.",
         persist_state="session",
     )
     return str(mode)

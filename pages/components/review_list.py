@@ -76,6 +76,8 @@ def last_run(runs: list[RunRecord]) -> str:
         return f"estimate, {newest.state.value}"
     if newest.config.kind == "certify":
         return f"certification, {newest.state.value}"
+    if newest.config.kind == "rules":
+        return f"rule sets, {newest.state.value}"
     if newest.config.kind == "count":
         return f"exact count, {newest.state.value}"
     technique = TECHNIQUES.get(newest.config.technique)

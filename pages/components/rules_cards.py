@@ -19,6 +19,7 @@ STYLE = """
   white-space: nowrap}
 .eh-rule-group {font-weight: 600; font-size: 1.06rem}
 .eh-rule-small {font-size: 0.92rem; opacity: 0.85}
+.eh-rule-headline {font-size: 1.2rem; line-height: 1.45; font-weight: 500}
 .eh-rule-like {font-size: 0.92rem; margin: 0.15rem 0}
 </style>
 """
@@ -38,25 +39,24 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: 
     shown = ranked.shown[:n_shown].tolist()
     for start in range(0, len(shown), 2):
         with layout.wrapping(f"wide_rules_{start}"):
-            places = st.columns(2)
+            places = st.columns(2, gap="small")
         for place, position in zip(places, shown[start : start + 2], strict=False):
             with place, st.container(border=True, height="stretch", key=f"rule_{position}"):
-                st.html(card_html(result, position))
-                _buttons(run_id, position, is_open=position == chosen)
+                with st.container(horizontal=True, gap="small", key=f"rule_head_{position}"):
+                    st.html(card_html(result, position), width="stretch")
+                    _open_button(run_id, position, is_open=position == chosen)
                 like = ranked.families.get(position)
                 if like is not None:
                     _near_duplicates(result, like)
 
 
-def _buttons(run_id: str, position: int, *, is_open: bool) -> None:
+def _open_button(run_id: str, position: int, *, is_open: bool) -> None:
     st.button(
-        "Open, see above" if is_open else "Open",
+        "Shown" if is_open else "Open",
         key=f"rule_open_{run_id}_{position}",
         on_click=rules_choice.choose,
         args=(position,),
         disabled=is_open,
-        type="tertiary",
-        icon=":material/open_in_full:",
     )
 
 

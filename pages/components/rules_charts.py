@@ -161,13 +161,13 @@ def _inside(
 ) -> dict[str, Any]:
     chosen = np.flatnonzero(harmed == (meaning is theme.HARMED))
     return _marks(inside[chosen], places[chosen], meaning, [hover[i] for i in chosen]) | {
-        "name": f"{meaning.symbol} the group, {meaning.name}",
+        "name": f"the group, {meaning.name}",
     }
 
 
 def _outside(outside: FloatArray, places: FloatArray, hover: list[str], name: str) -> dict[str, Any]:
     marker = {"symbol": "circle-open", "size": 12, "color": theme.ink(), "line": {"width": 2}}
-    return _marks(outside, places, theme.PLAIN, hover) | {"name": f"○ {name}", "marker": marker}
+    return _marks(outside, places, theme.PLAIN, hover) | {"name": name, "marker": marker}
 
 
 def _marks(x: FloatArray, places: FloatArray, meaning: theme.Meaning, hover: list[str]) -> dict[str, Any]:
@@ -254,7 +254,9 @@ def support_chart(result: RuleResult, support: float, wanted: float) -> Figure:
     steps = support_steps(result, support)
     x = (100 * steps["support"]).tolist()
     scores = (100 * result.scored.score[steps["position"].to_numpy()]).tolist()
-    layout = theme.chart_layout("What the least size of a group does", "Least share of the rows, %", "Rule sets", 420)
+    layout = theme.chart_layout(
+        "Rule sets, and the highest score, by the least size of a group", "Least share of the rows, %", "Rule sets", 420
+    )
     layout["yaxis"] |= {"domain": [0.56, 1.0], "type": "log", "fixedrange": True, "dtick": 1}
     layout["yaxis2"] = layout["yaxis"] | {
         "title": {"text": "Highest score, points"},

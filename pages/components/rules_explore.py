@@ -59,7 +59,11 @@ def count_text(result: RuleResult, ranked: Ranked) -> str:
     """How many rule sets match, and how many families they are."""
     n, n_all, n_shown = len(ranked.positions), len(result.scored), len(ranked.shown)
     text = f"{wording.count(n)} of {wording.counted(n_all, 'rule set')} match"
-    return f"{text}; {wording.count(n_shown)} after near-duplicates are folded." if n_shown < n else f"{text}."
+    return (
+        f"{text}; {wording.count(n_shown)} after near-duplicates are folded. Numbers are ranks among all."
+        if n_shown < n
+        else f"{text}."
+    )
 
 
 def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:

@@ -56,9 +56,19 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     if result is None:
         return
     summary = rules_runs.summary_of(run)
-    for text in rules_words.summary(run, result, summary, rules_filters.first_of(run, result)):
-        st.markdown(wording.markdown(text))
+    first = rules_filters.first_of(run, result)
+    st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
+    st.markdown(wording.markdown(rules_words.method(run, result, summary)))
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
+
+
+def headline_html(result: RuleResult, position: int | None) -> str:
+    """The largest difference, its symbol in the colour of its direction; escaped."""
+    text = wording.escaped(rules_words.headline(result, position))
+    if position is None or result.scored.low[position] <= 0:
+        return text
+    meaning = rules_words.direction(result, position)
+    return f'<b style="color:{meaning.colour}">{meaning.symbol}</b> {text.removeprefix(meaning.symbol).strip()}'
 
 
 def _standing(run: RunRecord) -> None:

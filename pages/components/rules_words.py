@@ -18,17 +18,6 @@ EXACT, ROWS = 3, 4
 """``scores.Stage``, which is not imported: it brings SciPy along."""
 
 
-def summary(run: RunRecord, result: RuleResult, counts: Mapping[str, Any], position: int | None) -> list[str]:
-    """What was found and how sure it is: a sentence on the largest difference, one on how it was measured.
-
-    Args:
-        run, result: of rule sets.
-        counts: what the run wrote beside them.
-        position: the first rule set of the list; ``None`` when there is none that is not nearly everybody.
-    """
-    return [headline(result, position), method(run, result, counts)]
-
-
 def headline(result: RuleResult, position: int | None) -> str:
     """The group with the largest difference, and in which direction."""
     if position is None:

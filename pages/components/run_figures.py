@@ -39,6 +39,10 @@ def what_is_left(record: RunRecord) -> Left:
     if config.kind == "estimate":
         left = max(0, config.n_samples - record.n_tried)
         return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
+    if config.kind == "rules":
+        limit = config.budget.max_seconds
+        done = min(1.0, record.seconds / limit) if limit else 0.0
+        return Left(done, f"at most {wording.duration(max(0.0, limit - record.seconds))}" if limit else "")
     max_rows = None if config.kind == "certify" else config.budget.max_evaluations  # it counts boxes, not rows
     for limit, spent, noun in (
         (max_rows, record.evaluations, "row"),

@@ -115,6 +115,8 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
             _draw_count(store, record)
         elif record.config.kind == "certify":
             _draw_certification(store, record)
+        elif record.config.kind == "rules":
+            _draw_rule_sets(record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -284,6 +286,15 @@ def _draw_certification(store: RunStore, record: RunRecord) -> None:
     if shares is not None:
         st.html(f"{certify_bar.STYLE}{certify_bar.bar_html(shares)}")
     state.link_to(steps.CERTIFY, "Follow it on the Certification page" if record.is_active else "See what is proved")
+
+
+def _draw_rule_sets(record: RunRecord) -> None:
+    """Where it stands; the Groups page has the rest."""
+    _standing(record)
+    if record.n_found:
+        evaluated = f"{wording.counted(record.evaluations, 'row')} evaluated in {wording.duration(record.seconds)}"
+        st.markdown(f"{wording.counted(record.n_found, 'rule set')} scored, {evaluated}.")
+    state.link_to(steps.GROUPS, "Follow it on the Groups page" if record.is_active else "See the groups")
 
 
 def _draw_split(store: RunStore, record: RunRecord) -> None:

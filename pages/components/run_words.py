@@ -35,6 +35,10 @@ _ENDS = {
 }
 
 
+_RULES_ENDS = {
+    StopReason.EXHAUSTED: "",
+    StopReason.SECONDS: "The time is up: the scores are of the samples that there was time for.",
+}
 _CERTIFY_ENDS = {
     StopReason.EVALUATIONS: "The limit of boxes is reached.",
     StopReason.EXHAUSTED: "There was nothing left to split, or enough is decided.",
@@ -43,13 +47,15 @@ _CERTIFY_ENDS = {
 
 def run_title(config: RunConfig) -> str:
     """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``,
-    ``Certification, counting``."""
+    ``Certification, counting``, ``Rule sets, groups of 5 % or more``."""
     if config.kind == "estimate":
         return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
     if config.kind == "count":
         return "Exact count"
     if config.kind == "certify":
         return f"Certification, {config.settings.get('mode', 'counting')}"
+    if config.kind == "rules":
+        return f"Rule sets, groups of {100 * config.settings.get('support', 0.05):g} % or more"
     technique = TECHNIQUES.get(config.technique)
     title = technique.title if technique else config.technique
     strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
@@ -96,12 +102,14 @@ def ending(record: RunRecord) -> str:
         return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
-    ends = _ENDS | _CERTIFY_ENDS if record.config.kind == "certify" else _ENDS
+    ends = _ENDS | {"certify": _CERTIFY_ENDS, "rules": _RULES_ENDS}.get(record.config.kind.value, {})
     end = ends.get(record.stop_reason, "") if record.stop_reason else ""
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
     if record.config.kind == "count" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'individual')} of the domain were gone through."
+    if record.config.kind == "rules" and record.state.value == "finished" and not record.n_found:
+        end = "The time was up before any group was scored. Look again with more seconds."
     return f"{end} {kept if record.state.value == 'cancelled' else ''}".strip()
 
 
@@ -117,6 +125,8 @@ def _crash(record: RunRecord) -> str:
 def _kept(record: RunRecord) -> str:
     if record.config.kind == "certify":
         return "What was proved up to then is kept." if record.evaluations else "Nothing was proved up to then."
+    if record.config.kind == "rules":
+        return "What was scored up to then is kept." if record.n_found else "Nothing was scored up to then."
     if record.config.kind != "search":
         return ""
     if record.n_found == 0:

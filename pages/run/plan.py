@@ -1,4 +1,4 @@
-"""Plan: one search, a comparison of several, or a proof; a budget and seeds; start the runs."""
+"""Plan: one search, a comparison of several, a proof, or rule sets; a budget and seeds; start the runs."""
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from pages.components import (
     plan_form,
     planning,
     questions,
+    rules_form,
     state,
     steps,
     wording,
@@ -21,12 +22,14 @@ def main() -> None:
     layout.heading(
         steps.PLAN.title,
         "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds more; "
-        "a proof tells for whom there are none.",
+        "a proof tells for whom there are none; groups are compared with everyone else.",
     )
     review = state.require(steps.PLAN)
     mode = plan_form.mode_form()
     if mode == plan_form.PROVE:
         _proof(review)
+    elif mode == plan_form.GROUPS:
+        _groups(review)
     else:
         _searches(review, is_comparison=mode == plan_form.COMPARE)
 
@@ -57,6 +60,15 @@ def _proof(review) -> None:
     if st.button("Start", type="primary", key="start"):
         state.set_run(certify_form.start(review, certify_form.make_config(review, wanted)))
         state.go_to(steps.CERTIFY)
+
+
+def _groups(review) -> None:
+    st.subheader("Rule sets", anchor=False)
+    wanted = rules_form.ask(review)
+    st.markdown(wording.markdown(rules_form.expected_text(review, wanted)))
+    if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
+        state.set_run(rules_form.start(review, rules_form.make_config(review, wanted)))
+        state.go_to(steps.GROUPS)
 
 
 def _one_search(review):

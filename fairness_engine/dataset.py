@@ -149,9 +149,9 @@ def _with_labels(dataset: Dataset, outcome: Column, labels: IntArray) -> Dataset
 
 def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) -> list[str]:
     n_rows = int((state == MISSING).sum())
-    worst = max(tallies, key=lambda tally: tally.n_missing)
     if not n_rows:
         return []
+    worst = max(tallies, key=lambda tally: tally.n_missing)
     return [
         f"{n_rows} of {table.n_rows} rows have an empty cell or '?' and are left out; column '{worst.name}' has "
         f"{worst.n_missing}. Complete them, or choose 'ignored' as the type of a column that the model does not take."

@@ -6,6 +6,7 @@ A *row* inside the engine is one line of a float64 matrix ``(n_rows, n_columns)`
 * categorical: the *position* 0..k-1 of the category (what the model receives is ``Column.codes[position]``);
 * integer: the value itself; real: the value itself.
 
+A schema of texts may have no inputs: a model of texts takes a column of kind *text* alone (``texts.py``).
 So every technique walks on one kind of lattice and never meets a file's coding.
 """
 
@@ -165,8 +166,8 @@ class Schema:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise SchemaError(f"Column names must differ, got '{twice[0]}' twice. Rename or remove one of them.")
-        if not self.inputs:
-            raise SchemaError("A schema needs at least one column that the model takes, got none.")
+        if not self.inputs and not any(column.kind is Kind.TEXT for column in self.columns):
+            raise SchemaError("A schema needs at least one column that the model takes, or one of texts, got none.")
         for name in self.protected:
             self.index(name)
 
@@ -189,7 +190,7 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            known = ", ".join(self.names[:12])
+            known = ", ".join(self.names[:12]) or "none"
             raise SchemaError(
                 f"'{name}' must be a column that the model takes, but the inputs are: {known}. Check the spelling."
             ) from None

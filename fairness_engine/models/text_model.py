@@ -169,7 +169,9 @@ def _of_estimator(estimator: Any, notes: tuple[str, ...]) -> tuple[Predictor, tu
             f"The model's '{reader}' takes names of files (input other than 'content'), which is refused. Make it with "
             "input='content' and fit it again."
         )
-    return _by_own_decisions(estimator), tuple(str(each) for each in estimator.classes_), notes
+    predictor = _by_own_decisions(estimator)
+    predictor.kind = " and ".join(type(step).__name__ for _, step in getattr(estimator, "steps", ((None, estimator),)))
+    return predictor, tuple(str(each) for each in estimator.classes_), notes
 
 
 def _by_own_decisions(estimator: Any) -> Predictor:

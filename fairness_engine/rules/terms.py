@@ -27,6 +27,8 @@ MAX_TERMS = 1_000
 """In all categories together."""
 MAX_TERM = 100
 """Letters of a term, or of a category's name."""
+MAX_LETTERS = 10_000
+"""Of all terms together: they travel with every run."""
 _FILE = "identity_terms.json"
 _HEADER = ("category", "term")
 _GAP = re.compile(r"[\s\-\u2010\u2011]+")
@@ -87,8 +89,12 @@ def check_terms(categories: Iterable[tuple[str, Iterable[str]]]) -> Terms:
             )
     _check_twice(terms)
     n_terms = sum(len(words) for _, words in terms)
-    if n_terms > MAX_TERMS:
-        raise SettingError(f"At most {MAX_TERMS:,} identity terms are allowed, got {n_terms:,}. Shorten the list.")
+    n_letters = sum(len(word) for category, words in terms for word in (category, *words))
+    if n_terms > MAX_TERMS or n_letters > MAX_LETTERS:
+        raise SettingError(
+            f"At most {MAX_TERMS:,} identity terms of {MAX_LETTERS:,} letters together are allowed, got {n_terms:,} of {n_letters:,}. "
+            "Shorten the list."
+        )
     return terms
 
 

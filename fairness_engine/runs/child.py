@@ -18,15 +18,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.errors import EvenhandError, FitError, ProcessError
 from fairness_engine.runs import sandbox
 from fairness_engine.runs.compiled import Loops
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
     from fairness_engine.runs.opened import Opened
+    from fairness_engine.runs.opened_texts import OpenedTexts
 
 Request = dict[str, Any]
+_ANSWERS: dict[str, tuple[str, ...]] = {
+    "box": ("settings", "low", "high"),
+    "certifiable": (),
+    "decisions": ("rows",),
+    "gradients": (),
+    "group_figures": ("settings",),
+    "plausible": ("row",),
+    "scores": ("rows",),
+    "shap": ("people",),
+    "simplify": ("pair",),
+    "texts": ("texts",),
+    "where": ("settings",),
+}
+"""What a question must say, by its name."""
 _FIRST_PHASES = {"certify": "certifying", "rules": "finding groups"}
 
 
@@ -41,7 +56,7 @@ class Child:
     def __init__(self, send: Callable[[str], None], at_end: Callable[[], None]) -> None:
         self._send = send
         self._at_end = at_end
-        self._opened: Opened | None = None
+        self._opened: Opened | OpenedTexts | None = None
         self._cancel = threading.Event()
 
     def listen(self, requests: BinaryIO) -> Iterator[Request]:
@@ -101,11 +116,9 @@ class Child:
             return self._opened.summary()
         if request["do"] == "fit":
             return self._opened.fit()
-        if request["do"] == "scores":
-            return self._opened.scores(request["rows"])
         return _explain(self._opened, request)
 
-    def _run(self, opened: Opened, request: Request) -> dict[str, Any]:
+    def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
         from fairness_engine.runs.config import RunConfig
 
@@ -117,23 +130,20 @@ class Child:
         return {}
 
 
-def _explain(opened: Opened, request: Request) -> dict[str, Any]:
-    """Answers about one pair, person or box, about where the pairs are, about the model's slopes, and whether it can be certified."""
-    answers: dict[str, Callable[[], dict[str, Any]]] = {
-        "box": lambda: opened.box(request["settings"], request["low"], request["high"]),
-        "certifiable": opened.certifiable,
-        "decisions": lambda: opened.decisions(request["rows"]),
-        "gradients": opened.gradients,
-        "group_figures": lambda: opened.group_figures(request["settings"]),
-        "plausible": lambda: opened.plausible(request["row"]),
-        "shap": lambda: opened.shap(request["people"]),
-        "simplify": lambda: opened.simplify(request["pair"]),
-        "texts": lambda: opened.texts(request["texts"]),
-        "where": lambda: opened.where(request["settings"]),
-    }
-    if request["do"] not in answers:
-        raise ProcessError(f"There is no request '{request['do']}'.")
-    return answers[request["do"]]()
+def _explain(opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
+    """Answers about rows or texts, one pair, person or box, about where the pairs are, the model's slopes, and whether it can be certified.
+
+    What was opened answers under the name of the request.
+    """
+    name = request["do"]
+    if name not in _ANSWERS:
+        raise ProcessError(f"There is no request '{name}'.")
+    answer: Callable[..., dict[str, Any]] | None = getattr(opened, name, None)
+    if answer is None:
+        raise FitError(
+            "Rows of a table and texts are asked about in different ways, and this review is of the other kind."
+        )
+    return answer(*(request[part] for part in _ANSWERS[name]))
 
 
 def split(event: Event) -> Iterator[Event]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.domain import Domain, Ranges, Scope
-from fairness_engine.errors import ProcessError, SettingError
+from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
@@ -23,6 +23,7 @@ from fairness_engine.models.no_model import no_model
 from fairness_engine.models.open import open_model
 from fairness_engine.recorded import Recorded, recorded_labels, recorded_predictions
 from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.opened_texts import OpenedTexts, open_texts, text_column
 from fairness_engine.runs.protocol import pack_pairs, unpack_pairs
 from fairness_engine.schema import Schema
 
@@ -283,8 +284,10 @@ class Opened:
         }
 
 
-def open_all(request: Mapping[str, Any]) -> Opened:
+def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
     """Read the data and open the model that an ``open`` request names; without a model, what the data says is left.
+
+    A scope whose protected column holds texts asks for a model of texts.
 
     Raises:
         InputError: either cannot be used, or they do not belong together.
@@ -292,6 +295,9 @@ def open_all(request: Mapping[str, Any]) -> Opened:
     data, model_file = request["data"], request.get("model")
     schema = Schema.from_json(request["schema"])
     scope = Scope.from_json(request["scope"]) if request.get("scope") else None
+    column = text_column(schema, scope)
+    if scope is not None and column is not None:
+        return open_texts(request, schema, scope, column)
     if scope is not None:
         (Domain if request.get("needs_variants", True) else Ranges)(
             schema, scope
@@ -301,6 +307,11 @@ def open_all(request: Mapping[str, Any]) -> Opened:
     dataset = make_dataset(table, schema)
     if model_file is None:
         return Opened(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
+    if not schema.inputs:
+        raise FitError(
+            "A model of tables needs a column of categories or numbers, but the data has texts only. Choose another type under Data, or "
+            "a model of texts and its column under Scope."
+        )
     model = open_model(
         Path(model_file["path"]),
         dataset.schema,

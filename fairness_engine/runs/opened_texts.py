@@ -1,0 +1,114 @@
+"""Texts and a model that takes strings, opened together in the model's process: the twin of ``opened.Opened``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.domain import Scope
+from fairness_engine.errors import FitError
+from fairness_engine.events import Event, pack_array
+from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.schema import Schema
+from fairness_engine.table import read_table
+from fairness_engine.texts import Texts, is_text_column, make_texts
+
+
+def text_column(schema: Schema, scope: Scope | None) -> str | None:
+    """The column of texts that a scope is about; ``None`` where it is about a table.
+
+    Raises:
+        FitError: a column of texts beside other protected attributes.
+    """
+    named = [name for name in (scope.protected if scope else ()) if is_text_column(schema, name)]
+    if not named:
+        return None
+    if scope is not None and len(scope.protected) > 1:
+        raise FitError(
+            f"The texts of '{named[0]}' are assessed alone, got {', '.join(scope.protected)}. Leave the other attributes out."
+        )
+    return named[0]
+
+
+@dataclass(frozen=True)
+class OpenedTexts:
+    """What one process holds of a review of texts.
+
+    Args:
+        texts: of the column.
+        model: takes them.
+    """
+
+    texts_of_data: Texts
+    model: TextModel
+
+    def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        """The events of a run of rule sets.
+
+        Raises:
+            FitError: another kind of run, which needs a table.
+            SettingError: no term occurs, or too few texts hold one.
+        """
+        from fairness_engine.rules.settings import RuleSettings
+        from fairness_engine.rules.text_run import TextSubject, run_text_rules
+
+        if config.kind is not RunKind.RULES:
+            raise FitError(
+                f"A run of the kind '{config.kind}' compares rows of a table, but '{self.texts_of_data.column}' holds texts. Compare "
+                "identity terms instead (rule sets)."
+            )
+        settings = RuleSettings.from_json({**config.settings, "text_column": self.texts_of_data.column})
+        subject = TextSubject(self.texts_of_data.texts, self.model)
+        yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
+
+    def fit(self) -> dict[str, Any]:
+        """The fit card, as JSON. What is drawn for it does not depend on a run."""
+        from fairness_engine.models.text_fit import assess_text_fit
+
+        return {"fit": assess_text_fit(self.model, self.texts_of_data, np.random.default_rng(0)).to_json()}
+
+    def texts(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Scores ``(n_texts, n_scores)`` and decisions ``(n_texts,)`` of texts, packed."""
+        scores = score_texts(self.model, list(texts))
+        return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
+
+    def summary(self) -> dict[str, Any]:
+        """What the reply to ``open`` says."""
+        return {
+            "n_rows": len(self.texts_of_data),
+            "n_dropped": self.texts_of_data.n_empty,
+            "problems": list(self.texts_of_data.problems),
+            "classes": list(self.model.classes),
+            "threshold": self.model.threshold,
+            "is_binary": self.model.is_binary,
+        }
+
+
+def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column: str) -> OpenedTexts:
+    """Read the texts and open the model that an ``open`` request names.
+
+    Raises:
+        InputError: either cannot be used, or they do not belong together.
+    """
+    data, model_file = request["data"], request.get("model")
+    texts = make_texts(read_table(Path(data["path"]), name=data["name"]), schema, column)
+    if model_file is None:
+        raise FitError(
+            f"The texts of '{column}' are swapped and decided anew, which needs a model of texts. Choose one under Model."
+        )
+    model = open_text_model(
+        Path(model_file["path"]),
+        schema,
+        classes=texts.classes or None,
+        favourable=1 if texts.favourable_class is None else texts.favourable_class,
+        threshold=scope.threshold,
+        unsafe_formats=bool(request.get("unsafe_formats")),
+        name=model_file["name"],
+    )
+    return OpenedTexts(texts, model)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from fairness_engine.errors import SettingError
+from fairness_engine.rules.terms import Terms, check_terms
 
 MAX_RULE_SETS = 200_000
 """More than anybody reads; beyond it the larger rule sets are left out, and the run says so."""
@@ -64,7 +65,7 @@ class RuleSettings:
     source: Source = Source.MODEL
     predictions: str = ""
     text_column: str = ""
-    terms: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    terms: Terms = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", Edges(self.edges))
@@ -76,6 +77,8 @@ class RuleSettings:
         _check("bins", self.bins, 2 <= self.bins <= 100, "2 to 100")
         _check("max_attributes", self.max_attributes, 1 <= self.max_attributes <= 6, "1 to 6")
         _check("n_rescored", self.n_rescored, 0 <= self.n_rescored <= 10_000, "0 to 10,000")
+        if self.terms:
+            object.__setattr__(self, "terms", check_terms(self.terms))
         if self.predictions and self.source is not Source.LABELS:
             raise SettingError(
                 "A column of predictions is compared without a model. Leave the model out, or the column."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairness_engine.samples import Sample, SampleModel
 
 DEMO_TECHNIQUE = "aequitas"
-_COLUMNS = 4
+_COLUMNS = 3
 
 
 def show_demos() -> None:

@@ -23,6 +23,8 @@ _SHAPES = {
     theme.FAVOURED.symbol: "triangle-up-open",
     theme.UNDECIDED.symbol: "circle-open",
 }
+_MANY = 20
+"""With more lines than these the axis stands above them."""
 _MAX_TOGETHER = 60
 """Terms that one chart shows; of more, a category at a time."""
 
@@ -39,7 +41,7 @@ def draw(run: RunRecord, result: RuleResult, names: Decisions) -> None:
         wanted = st.segmented_control(
             "Category", options, default=options[0], required=True, key=f"dots_category_{run.id}"
         )
-    chosen = [position for position in positions if wanted in (_ALL, _category(result, position))]
+    chosen = [position for position in positions if wanted in (_ALL, category_of(result, position))]
     figure = kept(
         "text_dots", (run.id, wanted, theme.is_dark()), lambda: dot_chart(result, chosen, favourable_axis(names))
     )
@@ -55,13 +57,13 @@ def single_terms(result: RuleResult) -> list[int]:
     scored = result.scored
     found = [i for i in range(len(scored)) if scored.n_attributes[i] == 1]
     order = {attribute.name: place for place, attribute in enumerate(result.attributes)}
-    return sorted(found, key=lambda i: (order[_category(result, i)], float(scored.inside[i])))
+    return sorted(found, key=lambda i: (order[category_of(result, i)], float(scored.inside[i])))
 
 
 def categories_of(result: RuleResult, positions: list[int]) -> list[str]:
     """The categories to choose from, that with the highest score first; all together at the end unless that is too much."""
-    found = list(dict.fromkeys(_category(result, position) for position in sorted(positions)))
-    is_all = 1 < len(found) and len(positions) <= _MAX_TOGETHER
+    found = list(dict.fromkeys(category_of(result, position) for position in sorted(positions)))
+    is_all = len(found) > 1 and len(positions) <= _MAX_TOGETHER
     return [*found, _ALL] if is_all else found
 
 
@@ -71,7 +73,8 @@ def favourable_axis(names: Decisions) -> str:
     return f"Share decided “{names.name(names.favourable or 0)}” (%)" if known else "Favourable share (%)"
 
 
-def _category(result: RuleResult, position: int) -> str:
+def category_of(result: RuleResult, position: int) -> str:
+    """The category of a rule set of one term."""
     return next(
         a.name for a, rule in zip(result.attributes, result.scored.rules[position].tolist(), strict=True) if rule >= 0
     )
@@ -100,7 +103,7 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
     import plotly.graph_objects as go
 
     scored = result.scored
-    keys = [_category_html(result, position) for position in positions]
+    keys = [_escaped_of(result, position) for position in positions]
     labels = [[category for category, _ in keys], [term for _, term in keys]]
     inside = [100 * float(scored.inside[position]) for position in positions]
     outside = [100 * float(scored.outside[position]) for position in positions]
@@ -143,13 +146,15 @@ def _dot_layout(axis: str, n: int) -> dict[str, Any]:
         "dividercolor": theme.faint(),
         "tickson": "labels",
     }
-    chart["xaxis"] |= {"range": [-2, 102], "side": "top"}
-    chart["margin"] |= {"t": 90}
+    chart["xaxis"]["range"] = [-2, 102]
+    if n > _MANY:
+        chart["xaxis"]["side"] = "top"
+        chart["margin"] |= {"t": 96}
     return chart | {"showlegend": False, "hovermode": "closest"}
 
 
-def _category_html(result: RuleResult, position: int) -> tuple[str, str]:
-    return wording.escaped(_category(result, position)), wording.escaped(term_of(result, position))
+def _escaped_of(result: RuleResult, position: int) -> tuple[str, str]:
+    return wording.escaped(category_of(result, position)), wording.escaped(term_of(result, position))
 
 
 def dot_table(result: RuleResult, positions: list[int]) -> pd.DataFrame:
@@ -161,7 +166,7 @@ def dot_table(result: RuleResult, positions: list[int]) -> pd.DataFrame:
     scored = result.scored
     return pd.DataFrame(
         {
-            "Category": [_category(result, position) for position in positions],
+            "Category": [category_of(result, position) for position in positions],
             "Term": [term_of(result, position) for position in positions],
             "": [meaning_of(result, position).symbol for position in positions],
             "With this term": [share_text(float(scored.inside[position])) for position in positions],

@@ -26,6 +26,7 @@ _LEGEND = (
 SECTION = "Sentences"
 """Name of the section of the Groups page."""
 _N_RANKED = 6
+_N_TERMS = 4
 _N_PAGE = 8
 _MAX_CHARACTERS = 700
 _ALL = "All terms"
@@ -143,31 +144,32 @@ def favourable_name(names: Decisions) -> str:
 
 
 def ranked(result: RuleResult, favourable: str, most: int = _N_RANKED) -> list[str]:
-    """The terms with the largest difference that is more than chance, in plain sentences; safe nowhere, so escape them.
+    """The terms whose difference is more than chance, the largest first, those with the same figures in one sentence; not escaped.
 
     Args:
         result: of a run on texts.
         favourable: what the favourable decision is called.
-        most: how many at most.
+        most: how many sentences at most.
     """
     scored = result.scored
-    clear = [i for i in range(len(scored)) if scored.n_attributes[i] == 1 and scored.low[i] > 0]
-    return [term_sentence(result, position, favourable) for position in clear[:most]]
+    said: dict[tuple[str, str], list[str]] = {}
+    for position in range(len(scored)):
+        if scored.n_attributes[position] == 1 and scored.low[position] > 0:
+            key = (rules_words.direction(result, position).symbol, figures_text(result, position, favourable))
+            said.setdefault(key, []).append(f"“{text_dots.term_of(result, position)}”")
+    lines = [f"{symbol} {wording.listed(terms, _N_TERMS)}: {figures}" for (symbol, figures), terms in said.items()]
+    return lines[:most]
 
 
-def term_sentence(result: RuleResult, position: int, favourable: str) -> str:
-    """``▼ “muslim”: 41 % kept, the same texts with another term of religion 68 % (27 points, 21.3-32.9).``"""
-    from fairness_engine.rules.words import group_text, share_text
+def figures_text(result: RuleResult, position: int, favourable: str) -> str:
+    """``41.0 % kept, the same texts with another term of religion 68.0 %. 27.0 points (21.3-32.9).``"""
+    from fairness_engine.rules.words import share_text
 
     scored = result.scored
-    line = scored.rules[position].tolist()
-    categories = [attribute.name for attribute, rule in zip(result.attributes, line, strict=True) if rule >= 0]
     inside, outside = share_text(float(scored.inside[position])), share_text(float(scored.outside[position]))
-    symbol = rules_words.direction(result, position).symbol
-    group = group_text(result, position).removeprefix("texts with ")
-    others = f"another term of {wording.listed(categories)}" if len(categories) == 1 else "other such terms"
+    category = text_dots.category_of(result, position)
     return (
-        f"{symbol} {group}: {inside} {favourable}, the same texts with {others} {outside}. {_points(result, position)}."
+        f"{inside} {favourable}, the same texts with another term of {category} {outside}. {_points(result, position)}."
     )
 
 
@@ -183,7 +185,7 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
     terms = {_ALL: len(found.pairs)}
     for pair in found.pairs:
         terms[pair.term] = terms.get(pair.term, 0) + 1
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
     wanted = left.selectbox(
         "Term",
         list(terms),
@@ -204,7 +206,8 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
     n_pages = -(-len(chosen) // _N_PAGE)
     page = 1
     if n_pages > 1:
-        page = int(st.number_input(f"Page of {n_pages}", 1, n_pages, 1, key=f"sentence_page_{run.id}_{wanted}"))
+        key = f"sentence_page_{run.id}_{wanted}"
+        page = int(middle.number_input(f"Page (of {n_pages})", 1, n_pages, 1, key=key))
     shown = chosen[(page - 1) * _N_PAGE : page * _N_PAGE]
     st.caption(f"{wording.markdown(shown_text(found, chosen, wanted))}  \n{_LEGEND}")
     st.html("".join(pair_html(pair, names) for pair in shown))

@@ -341,6 +341,9 @@ def test_terms_are_ranked_in_plain_sentences_and_chance_is_left_out() -> None:
     )
     assert second.startswith("△ “jewish”: 68.0 % kept")
     assert text_sentences.ranked(result_of(LINES[2:3]), "kept") == []
+    alike = result_of([((0, -1), 410, 680, 0.2, 0.34), ((1, -1), 410, 680, 0.2, 0.34)])
+    (together,) = text_sentences.ranked(alike, "kept")
+    assert together.startswith("▼ “muslim” and “jewish”: 41.0 % kept")
 
 
 def test_every_term_stands_in_its_category_with_its_direction() -> None:

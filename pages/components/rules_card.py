@@ -10,7 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.estimate import interval
 from fairness_engine.rules.words import group_text, share_text
-from pages.components import rules_cards, rules_choice, rules_words, state, wording
+from pages.components import group_people, rules_cards, rules_choice, rules_words, state, wording
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 
@@ -73,7 +73,18 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
         text = labels_text(review, run, result, position)
         if text:
             st.markdown(wording.markdown(text))
+        if not rules_words.is_of_texts(result):
+            _people(review, run, result, position)
         st.caption("The address of this page opens this rule set: send it to whom it concerns.")
+
+
+def _people(review: Review, run: RunRecord, result: RuleResult, position: int) -> None:
+    """The rows and pairs of the group, looked up once somebody wants to see them."""
+    name = f"rule_people_{run.id}_{position}"
+    part = st.expander("Its rows and pairs", key=name, icon=":material/table_rows:", on_change="rerun")
+    if part.open:
+        with part:
+            group_people.draw(review, run, result, position)
 
 
 def sides_html(result: RuleResult, position: int) -> str:

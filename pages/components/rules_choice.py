@@ -6,7 +6,7 @@ import streamlit as st
 
 VIEW = "view"
 """The key of the page's sections, and their name in the address."""
-RULE_SETS, TWO, FIGURES, SENTENCES = "Rule sets", "Two attributes", "Group figures", "Sentences"
+RULE_SETS, TWO, FIGURES = "Rule sets", "Two attributes", "Group figures"
 _NAME = "rule"
 
 

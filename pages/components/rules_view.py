@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components import (
+    group_figures_view,
     layout,
     rules_choice,
     rules_explore,
@@ -37,6 +38,8 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
     found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
     if run is not None and run.config.settings.get("text_column"):
         found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
+    if not text_review.is_text(review):
+        found[rules_choice.FIGURES] = lambda: group_figures_view.draw(review)
     return found
 
 

@@ -69,6 +69,18 @@ def decisions_of(review: Review) -> Decisions:
     return Decisions(tuple(names), favourable)
 
 
+def favourable_name(review: Review) -> str:
+    """What the favourable outcome is called, of a model or of the data's label."""
+    decisions, schema = decisions_of(review), review.schema
+    if decisions.names and decisions.favourable is not None:
+        return decisions.name(decisions.favourable)
+    if schema is None or schema.favourable is None:
+        return "favourable"
+    label = next((column for column in schema.columns if column.name == schema.label and column.codes), None)
+    by_code = {} if label is None else dict(zip(map(str, label.codes), label.labels, strict=True))
+    return by_code.get(str(schema.favourable), str(schema.favourable))
+
+
 def _is_code(name: str) -> bool:
     """A bare number says nothing to a reader."""
     try:

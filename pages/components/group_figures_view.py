@@ -21,7 +21,7 @@ from pages.components import (
     theme,
     wording,
 )
-from pages.components.decisions import decisions_of
+from pages.components.decisions import favourable_name
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def draw(review: Review) -> None:
     report = _asked(review, settings)
     if report is None:
         return
-    favourable = _favourable(review)
+    favourable = favourable_name(review)
     st.markdown(wording.markdown(group_figures_words.rows_sentence(report, favourable)))
     _verdicts(report, schema)
     table = _chosen_table(report, review.id)
@@ -82,14 +82,6 @@ def _asked(review: Review, settings: FigureSettings) -> GroupReport | None:
         layout.say(error)
         state.link_to(steps.SCOPE, "Change the scope")
         return None
-
-
-def _favourable(review: Review) -> str:
-    """What the favourable outcome is called."""
-    decisions, schema = decisions_of(review), review.schema
-    if decisions.names and decisions.favourable is not None:
-        return decisions.name(decisions.favourable)
-    return str(schema.favourable) if schema is not None and schema.favourable is not None else "favourable"
 
 
 # --- controls -----------------------------------------------------------------------------------

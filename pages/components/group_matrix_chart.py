@@ -1,0 +1,231 @@
+"""Two protected attributes as a heat map with its numbers written in, and the same as a table.
+
+Cells are bars, for a click on a heat map is not told to the server. Colour diverges from the share of everybody, vermilion below and
+blue above, with ▼ and △ beside the number; cells of few rows are hatched, empty ones say so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairness_engine.table import export_text
+from pages.components import theme, wording
+from pages.components.charts import shortened
+from pages.components.group_cells import Cells
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_MAX_FULL, _MAX_NUMBERS = 8, 14
+"""Columns up to which a cell has two lines of numbers, and one."""
+_LEAST_REACH = 5.0
+"""Points from everybody's share at which the colour is full, at the least: small differences stay pale."""
+_GAP = 0.96
+_CHANGED = 0.5
+"""Points within which a share counts as everybody's."""
+_STRONG = 0.55
+
+
+def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple[int, int] | None) -> Figure:
+    """The cells as a picture.
+
+    Args:
+        cells: of two attributes, or of one.
+        names: of the attributes, the one down first.
+        outcome: what the favourable one is called.
+        chosen: the cell that is framed.
+    """
+    from plotly.graph_objects import Figure
+
+    n_down, n_across = cells.share.shape
+    is_wide = n_across > _MAX_FULL
+    layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
+    layout["xaxis"] |= _ticks(cells.across, n_across) | {"side": "top", "range": [-0.5, n_across - 0.5]}
+    layout["yaxis"] |= _ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "ticklabelstandoff": 6}
+    if len(names) > 1:
+        layout["xaxis"]["title"] = {"text": shortened(names[1], 60)}
+    layout["yaxis"]["title"] = {"text": shortened(names[0], 40)}
+    layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
+    layout["margin"] = {**layout["margin"], "t": 104 if len(names) > 1 else 64}
+    layout |= {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
+    layout["shapes"] = [] if chosen is None else [_frame(*chosen)]
+    return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
+
+
+def _title(names: tuple[str, ...], outcome: str) -> str:
+    return shortened(f"Share with “{shortened(outcome, 30)}” by {wording.listed(names)}", 80)
+
+
+def _ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
+    longest = 18 if n <= _MAX_FULL else 12
+    same = {"tickmode": "array", "tickvals": list(range(n)), "fixedrange": True, "showgrid": False, "zeroline": False}
+    return {**same, "ticktext": [shortened(label, max(longest, 24 if n == 1 else longest)) for label in labels]}
+
+
+def _frame(i: int, j: int) -> dict[str, Any]:
+    line = {"color": theme.SELECTION.colour, "width": 4}
+    return {"type": "rect", "x0": j - 0.48, "x1": j + 0.48, "y0": i - 0.48, "y1": i + 0.48, "line": line}
+
+
+def reach(cells: Cells) -> float:
+    """Points from everybody's share at which the colour is full: those of the furthest cell that has not too few rows."""
+    gaps = 100 * np.abs(cells.share - cells.overall)
+    told = gaps[~np.isnan(gaps) & ~cells.is_few]
+    return max(_LEAST_REACH, float(told.max()) if len(told) else 0.0)
+
+
+def _filled(cells: Cells) -> dict[str, Any]:
+    """The cells that have a share."""
+    places = np.argwhere(cells.drawn > 0)
+    points = [100 * float(cells.share[i, j] - cells.overall) for i, j in places]
+    furthest = reach(cells)
+    strength = [abs(each) / furthest for each in points]
+    few = [bool(cells.is_few[i, j]) for i, j in places]
+    return _bars(places, cells) | {
+        "text": [cell_text(cells, i, j) for i, j in places.tolist()],
+        "textfont": {"size": 13 if cells.share.shape[1] <= _MAX_FULL else 11.5},
+        "insidetextfont": {"color": [_ink_on(one) for one in strength]},
+        "marker": {
+            "color": points,
+            "colorscale": _scale(),
+            "cmin": -furthest,
+            "cmax": furthest,
+            "colorbar": _colour_bar(furthest),
+            "line": {"width": 0},
+            "pattern": {
+                "shape": ["/" if one else "" for one in few],
+                "fgcolor": theme.ink(),
+                "fillmode": "overlay",
+                "fgopacity": 0.28,
+                "size": 9,
+                "solidity": 0.12,
+            },
+        },
+    }
+
+
+def _empty(cells: Cells) -> dict[str, Any]:
+    """The cells that have none, in grey."""
+    places = np.argwhere(cells.drawn == 0)
+    return _bars(places, cells) | {
+        "text": ["no row" if not cells.n_rows[i, j] else "no sample" for i, j in places],
+        "textfont": {"size": 11},
+        "insidetextfont": {"color": theme.ink()},
+        "marker": {"color": "rgba(128, 128, 128, 0.10)", "line": {"width": 1, "color": theme.faint()}},
+    }
+
+
+def _bars(places: np.ndarray, cells: Cells) -> dict[str, Any]:
+    """Bars that fill the given cells."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [int(i) for i, _ in places],
+        "base": [int(j) - _GAP / 2 for _, j in places],
+        "x": [_GAP] * len(places),
+        "width": _GAP,
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "constraintext": "none",
+        "customdata": [[int(i), int(j)] for i, j in places],
+        "hovertext": [hover_text(cells, int(i), int(j)) for i, j in places],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "unselected": {"marker": {"opacity": 1}},
+        "selected": {"marker": {"opacity": 1}},
+    }
+
+
+def _scale() -> list[list[object]]:
+    """Vermilion, the paper, blue: told apart by people of every colour vision."""
+    low, high = theme.HARMED.colour, theme.FAVOURED.colour
+    middle = "#262C34" if theme.is_dark() else "#F4F5F7"
+    return [[0.0, low], [0.5, middle], [1.0, high]]
+
+
+def _ink_on(strength: float) -> str:
+    """Colour of text on a cell of this strength of colour, 0 to 1."""
+    return theme.on_bar() if strength > _STRONG else theme.ink()
+
+
+def _colour_bar(furthest: float) -> dict[str, Any]:
+    ends = [-furthest, 0.0, furthest]
+    return {
+        "title": {"text": "points from<br>everybody", "side": "top", "font": {"size": 12}},
+        "tickvals": ends,
+        "ticktext": [f"−{furthest:.0f}", "0", f"+{furthest:.0f}"],
+        "thickness": 12,
+        "len": 0.9,
+        "outlinewidth": 0,
+    }
+
+
+def direction(cells: Cells, i: int, j: int) -> theme.Meaning | None:
+    """Whether fewer or more than of everybody get the favourable outcome; ``None`` for as many."""
+    points = 100 * float(cells.share[i, j] - cells.overall)
+    if abs(points) < _CHANGED:
+        return None
+    return theme.HARMED if points < 0 else theme.FAVOURED
+
+
+def cell_text(cells: Cells, i: int, j: int) -> str:
+    """What is written in a cell: direction, share and rows; less where there are many columns."""
+    n_across = cells.share.shape[1]
+    percent = 100 * float(cells.share[i, j])
+    if n_across > _MAX_NUMBERS:
+        return ""
+    if n_across > _MAX_FULL:
+        return f"{percent:.0f}"
+    meaning = direction(cells, i, j)
+    first = f"{meaning.symbol + ' ' if meaning else ''}{percent:.1f} %"
+    n = wording.count(int(cells.n_rows[i, j]))
+    return f"{first}<br>{n} {'texts' if cells.is_text else 'few' if cells.is_few[i, j] else 'rows'}"
+
+
+def hover_text(cells: Cells, i: int, j: int) -> str:
+    """Everything that is known of a cell."""
+    labels = [cells.down[i], *([cells.across[j]] if len(cells.attributes) > 1 else [])]
+    lines = [f"<b>{shortened(', '.join(labels), 90)}</b>"]
+    n = int(cells.n_rows[i, j])
+    if not n or not cells.drawn[i, j]:
+        return f"{lines[0]}<br>{'No row of the data' if not n else 'No sample was drawn here'}"
+    share = wording.share(float(cells.share[i, j]), *(cells.ends(i, j) or ()))
+    lines.append(f"{share} favourable; everybody {100 * cells.overall:.1f} %")
+    if cells.is_text:
+        lines.append(f"{wording.counted(int(cells.drawn[i, j]), 'text')} with these terms swapped in")
+    else:
+        few = ", under 2 %" if cells.is_few[i, j] else ""
+        lines.append(f"{wording.counted(n, 'row')}, {wording.share(n / cells.n_all)} of all{few}")
+        lines.append(f"{wording.counted(int(cells.drawn[i, j]), 'sample')}")
+    return "<br>".join(lines)
+
+
+def matrix_frame(cells: Cells, names: tuple[str, ...]) -> pd.DataFrame:
+    """One line a cell, in the order of the picture, the empty ones too; shares in percent."""
+    lines = []
+    for i, j in np.ndindex(cells.share.shape):
+        labels = dict(zip(names, (cells.down[i], cells.across[j]), strict=False))
+        share, ends = float(cells.share[i, j]), cells.ends(i, j)
+        lines.append(
+            {
+                **labels,
+                "Favourable, %": None if np.isnan(share) else 100 * share,
+                "Points from everybody": None if np.isnan(share) else 100 * (share - cells.overall),
+                "Low, %": None if ends is None else 100 * ends[0],
+                "High, %": None if ends is None else 100 * ends[1],
+                "Texts" if cells.is_text else "Rows": int(cells.n_rows[i, j]),
+                "Samples": int(cells.drawn[i, j]),
+                "Under 2 %": "yes" if cells.is_few[i, j] else "",
+            }
+        )
+    frame = pd.DataFrame(lines)
+    dropped = [name for name in ("Low, %", "High, %") if frame[name].isna().all()]
+    return frame.drop(columns=[*dropped, *(["Under 2 %"] if cells.is_text else [])])
+
+
+def matrix_csv(frame: pd.DataFrame) -> bytes:
+    """The table as a file, safe for a spreadsheet."""
+    return frame.map(export_text).to_csv(index=False).encode()

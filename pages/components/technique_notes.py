@@ -118,3 +118,49 @@ CERTIFY_SETTINGS = {
     "n_samples": ("Samples", "How many undecided individuals are drawn for the estimate."),
 }
 """Name and meaning of every setting of a certification."""
+
+TESTSGD = Note(
+    "Makes every group that values of the protected attributes can make, alone or together: a range of ages, two of six countries, "
+    "women of one of them. For each it compares the share with the favourable outcome inside and of everyone else, over rows of your "
+    "data and rows one small step away from them. The largest differences come first.",
+    "When discrimination may hide in a group that nobody has named: between two attributes, or in a range. It needs no values to "
+    "compare, works without a model too, on the outcomes in the data, and on models that take texts.",
+    "A difference is no proof of its cause: the groups may differ in what counts. It says nothing of a single person, and nothing of "
+    "groups smaller than the least share. Where samples are drawn, a score holds within its interval.",
+)
+TESTSGD_SUMMARY = "Finds the groups that a model, or a column of outcomes, treats differently from everyone else, however they are put together."
+TESTSGD_SOURCE = (
+    "TestSGD: interpretable testing of neural networks against subtle group discrimination, Algorithms 1 and 2"
+)
+THEMIS_LINE = (
+    "THEMIS, for comparison, takes the finest groups only, one value of every attribute, and tells the highest share from the lowest: "
+    "how far apart two groups can lie, but not which rule keeps them apart."
+)
+RULE_WORDS = {
+    "Rule set": "Conditions that all hold, at most one on each attribute: the people that they hold for are a group.",
+    "Support": "The share of the data's rows that a group has. Smaller groups than the least share are not looked at.",
+    "Score": "By how many points the favourable shares inside and outside the group differ.",
+    "Error": "How far off the score may be, because it is measured on samples. The intervals hold for all rule sets together, so the top "
+    "one is not there by luck alone.",
+    "Harmed, favoured": "Fewer, or more, than of everyone else get the favourable outcome.",
+}
+"""What rule sets speak of, in the order in which a reader meets it."""
+RULE_SETTINGS = {
+    "support": ("Support", "The least share of the rows that a group must have."),
+    "error": (
+        "Error",
+        "The most that sampling may be off, inside and outside together; 0 evaluates every neighbour of every row.",
+    ),
+    "confidence": ("Confidence", "Of the intervals, for all rule sets together."),
+    "least_samples": ("Least samples", "Samples at least, inside and outside each."),
+    "bins": ("Bins", "Into how many ranges a number is cut."),
+    "edges": ("Edges", "Ranges of equal widths, or between round numbers."),
+    "max_attributes": ("Attributes", "In one rule set at most."),
+    "one_sided": ("One-sided", "Only ranges that begin or end where the column does."),
+    "n_rescored": ("Scored again", "So many of the highest are scored again on samples of their own."),
+    "source": ("Source", "Whose decisions: a model's, or those in a column of the data."),
+    "predictions": ("Predictions", "The column of predictions, where that is the source."),
+    "text_column": ("Text column", "The texts to look into, for a model that takes texts."),
+    "terms": ("Terms", "The words that are swapped, by category; without any, a list of 48."),
+}
+"""Name and meaning of every setting of rule sets."""

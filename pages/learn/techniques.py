@@ -3,9 +3,10 @@
 import streamlit as st
 
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
-from pages.components import layout, proof_example, state, steps, wording
+from pages.components import layout, proof_example, rules_example, state, steps, wording
 from pages.components.kept import kept
 from pages.components.partition_map import partition_map
 from pages.components.technique_families import known_families
@@ -17,7 +18,15 @@ from pages.components.technique_notes import (
     FALLBACK,
     NOTES,
     PROOF_WORDS,
+    RULE_SETTINGS,
+    RULE_WORDS,
+    TESTSGD,
+    TESTSGD_SOURCE,
+    TESTSGD_SUMMARY,
+    THEMIS_LINE,
 )
+
+_N_EXAMPLES = 4
 
 
 def main() -> None:
@@ -34,6 +43,12 @@ def main() -> None:
     st.markdown("For models that can be read: they decide whole regions of the domain instead of single people.")
     with st.container(border=True, key="technique_certification"):
         draw_certification()
+    st.subheader("Groups", anchor="groups")
+    st.markdown(
+        "For shares instead of single people: who gets the favourable outcome less often, or more often, than everyone else."
+    )
+    with st.container(border=True, key="technique_testsgd"):
+        draw_testsgd()
     st.subheader("Words used here", anchor=False)
     st.table(
         {"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())},
@@ -102,6 +117,45 @@ def draw_example() -> None:
     st.caption(
         "Splits cut where most is undecided, and the blue and the orange area only grow. Counting decides everybody in the first box: "
         "this rule is a straight line. The bounds of a network leave a gap, so it takes splits as well."
+    )
+
+
+def draw_testsgd() -> None:
+    """What rule sets say and what they do not, and some that can be checked by hand."""
+    st.markdown("#### TestSGD")
+    st.markdown(TESTSGD_SUMMARY)
+    draw_answers(TESTSGD)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RULE_WORDS.items()))
+    st.fragment(layout.guarded(draw_rules_example))()
+    st.markdown(THEMIS_LINE)
+    st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
+    with st.expander("Settings"):
+        defaults = RuleSettings().to_json()
+        st.markdown(table((*RULE_SETTINGS[name], str(default or wording.DASH)) for name, default in defaults.items()))
+    state.link_to(steps.GROUPS, "Look for groups in the open review")
+
+
+def draw_rules_example() -> None:
+    """Rule sets to try: sixty people, and the least share that a group must have."""
+    st.markdown(f"**An example to check by hand.** {rules_example.STORY} {rules_example.ANSWER}")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.table(rules_example.table(), border="horizontal")
+        percent = st.slider(
+            "Least share of the rows, %",
+            rules_example.MIN_PERCENT,
+            rules_example.MAX_PERCENT,
+            5,
+            5,
+            key="example_support",
+        )
+    result = kept("rules_example", percent, lambda: rules_example.example_result(percent / 100))
+    shown = rules_example.first(result, _N_EXAMPLES)
+    with right:
+        st.table(rules_example.rules_table(result, shown), border="horizontal")
+    st.caption(
+        f"The highest of {wording.counted(len(result.scored), 'rule set')} of at least {percent} % of the rows; a group and its "
+        "complement are listed once. " + rules_example.what_it_shows(percent / 100)
     )
 
 

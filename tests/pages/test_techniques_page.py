@@ -8,11 +8,22 @@ from said import OpenApp
 
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.certification.words import describe_box
+from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.rules.words import group_text
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
-from pages.components import proof_example
+from pages.components import proof_example, rules_example
 from pages.components.technique_families import known_families
-from pages.components.technique_notes import CERTIFICATION, CERTIFY_SETTINGS, NOTES, PROOF_WORDS
+from pages.components.technique_notes import (
+    CERTIFICATION,
+    CERTIFY_SETTINGS,
+    NOTES,
+    PROOF_WORDS,
+    RULE_SETTINGS,
+    RULE_WORDS,
+    TESTSGD,
+    THEMIS_LINE,
+)
 
 
 def test_every_technique_answers_what_when_and_what_not(open_app: OpenApp) -> None:
@@ -24,7 +35,7 @@ def test_every_technique_answers_what_when_and_what_not(open_app: OpenApp) -> No
             assert answer in text, name
         assert f"Source: {technique.reference}" in text
     headings = [heading.value for heading in app.subheader]
-    assert headings == [*(family.title for family in known_families()), "Proofs", "Words used here"]
+    assert headings == [*(family.title for family in known_families()), "Proofs", "Groups", "Words used here"]
 
 
 def test_every_setting_is_listed_with_its_default(open_app: OpenApp) -> None:
@@ -38,6 +49,7 @@ def test_every_setting_is_listed_with_its_default(open_app: OpenApp) -> None:
         if settings_of(TECHNIQUES[name])
     ]
     expected.append([CERTIFY_SETTINGS[name][0] for name in CertifySettings().to_json()])
+    expected.append([RULE_SETTINGS[name][0] for name in RuleSettings().to_json()])
     assert [[label.replace("\\", "") for label in labels] for labels in listed] == expected
 
 
@@ -48,7 +60,14 @@ def test_certification_says_what_is_proved_and_what_is_not(open_app: OpenApp) ->
     assert set(CERTIFY_SETTINGS) == set(CertifySettings().to_json()), "every setting is explained, and no other"
 
 
-# --- the example --------------------------------------------------------------------------------
+def test_rule_sets_say_what_they_compare_and_what_they_do_not(open_app: OpenApp) -> None:
+    text = said.text_of(open_app("pages/learn/techniques.py"))
+    for answer in (TESTSGD.does, TESTSGD.use_when, TESTSGD.cannot_say, *RULE_WORDS.values(), THEMIS_LINE):
+        assert answer in text
+    assert set(RULE_SETTINGS) == set(RuleSettings().to_json()), "every setting is explained, and no other"
+
+
+# --- the examples -------------------------------------------------------------------------------
 
 
 def true_shares() -> tuple[float, float]:
@@ -87,3 +106,52 @@ def test_boxes_of_the_example_are_told_in_words_and_drawn(open_app: OpenApp) -> 
     assert app.get("bidi_component")[0].proto.bytes != content
     tree = proof_example.example_tree(1, is_counted=False)
     assert describe_box(proof_example.columns(), *tree.box(1)) == ["income 1-10"]
+
+
+def by_hand(sexes: tuple[str, ...], ages: tuple[int, ...]) -> tuple[float, float]:
+    """The shares inside and outside a group of the sixty people, added up from the table as it is shown."""
+    table = rules_example.table()
+    inside, outside = [0, 0], [0, 0]
+    for line, sex in enumerate(table["Credit"]):
+        for age in rules_example.AGES:
+            hits, n = (int(part) for part in table[f"{age} to {age + 9}"][line].split(" of "))
+            side = inside if sex in sexes and age in ages else outside
+            side[0] += hits
+            side[1] += n
+    return inside[0] / inside[1], outside[0] / outside[1]
+
+
+def test_the_sixty_people_are_scored_as_one_does_by_hand() -> None:
+    result = rules_example.example_result(0.05)
+    assert len(result.scored) == 2 + 5 + 10, "two sexes, five ranges of three ages, and both"
+    for position in range(len(result.scored)):
+        sexes, ages = rules_example.SEXES, rules_example.AGES
+        for rule in result.rule_set_json(position)["rules"]:
+            if rule["column"] == "sex":
+                sexes = tuple(rule["values"])
+            else:
+                ages = tuple(age for age in rules_example.AGES if rule["low"] <= age <= rule["high"])
+        inside, outside = by_hand(sexes, ages)
+        assert result.scored.inside[position] == pytest.approx(inside)
+        assert result.scored.outside[position] == pytest.approx(outside)
+    scores = {group_text(result, i): 100 * result.scored.score[i] for i in range(len(result.scored))}
+    assert scores["women aged 29 or under"] == pytest.approx(30), "as the answer says"
+    assert scores["women"] == pytest.approx(10)
+    assert scores["people aged 29 or under"] == pytest.approx(15)
+    for number in ("2 of 10", "25 of 50", "30 points", "10 points", "15 between"):
+        assert number in rules_example.ANSWER
+
+
+def test_a_larger_support_hides_the_small_group(open_app: OpenApp) -> None:
+    app = open_app("pages/learn/techniques.py")
+    assert said.errors_of(app) == []
+    groups = next(element.value for element in app.table if "Score" in element.value)
+    assert groups["Group"].tolist()[0] == "women aged 29 or under"
+    assert groups["Score"].tolist()[0] == "▼ 30.0 points harmed"
+    app.slider(key="example_support").set_value(20).run()
+    groups = next(element.value for element in app.table if "Score" in element.value)
+    assert "women aged 29 or under" not in groups["Group"].tolist()
+    assert "The ten women under 30 are fewer than that" in said.text_of(app)
+    app.slider(key="example_support").set_value(rules_example.MAX_PERCENT).run()
+    groups = next(element.value for element in app.table if "Score" in element.value)
+    assert groups["Group"].tolist() == ["women"]

@@ -7,16 +7,17 @@ or an apostrophe ends a word ("anti-gay", "gay's"). A place in a text belongs to
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 
 from fairness_engine.errors import SettingError
 from fairness_engine.rules.terms import Terms, same_term
 
+_MARKED = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+"""Where Unicode has marks: the planes between have none."""
 _BETWEEN_WORDS = r"[\s\-\u2010\u2011]+"
 
 
@@ -78,25 +79,31 @@ class TermFinder:
 
     Args:
         terms: checked (``terms.check_terms``).
+
+    Attributes:
+        listed: category and term of every term, the longest first.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         listed = [(category, term) for category, words in terms for term in words]
-        self._listed = sorted(listed, key=lambda each: -len(each[1]))
+        self.listed = sorted(listed, key=lambda each: -len(each[1]))
         self._forms = {
             category: {same_term(term): tuple(write(term, case) for case in Case) for term in words}
             for category, words in terms
         }
-        self._pattern = _pattern([term for _, term in self._listed])
+        self._pattern = _pattern([term for _, term in self.listed])
+
+    def places(self, text: str) -> list[tuple[int, int, int, Case]]:
+        """First letter, end, position in ``listed`` and case of every term, from left to right; they do not overlap."""
+        return [
+            (*match.span(), (match.lastindex or 1) - 1, case_of(match.group()))
+            for match in self._pattern.finditer(text)
+        ]
 
     def find(self, text: str) -> list[Found]:
         """The places of all terms, from left to right; they do not overlap."""
-        return [self._found(match) for match in self._pattern.finditer(text)]
-
-    def _found(self, match: re.Match[str]) -> Found:
-        category, term = self._listed[(match.lastindex or 1) - 1]
-        return Found(match.start(), match.end(), category, term, case_of(match.group()))
+        return [Found(start, end, *self.listed[i], case) for start, end, i, case in self.places(text)]
 
     def swap(self, text: str, terms: Mapping[str, str]) -> Swapped:
         """The text with every term of some categories replaced.
@@ -143,6 +150,7 @@ def count_terms(texts: Iterable[str], terms: Terms) -> TermCounts:
     return TermCounts(n_any, by_category, by_term)
 
 
+@lru_cache(4096)
 def case_of(word: str) -> Case:
     """How a word found in a text is written; a single capital letter counts as a capitalised word."""
     letters = [letter for letter in word if letter.isupper() or letter.islower()]
@@ -188,7 +196,7 @@ def _spelling(term: str) -> str:
 @cache
 def _marks() -> str:
     """The letters' marks of Unicode as ranges of a character class: Python's ``\\w`` lacks them, so a word would end before one."""
-    points = [point for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) in ("Mn", "Mc", "Me")]
+    points = [point for point in _MARKED if unicodedata.category(chr(point)) in ("Mn", "Mc", "Me")]
     ranges: list[list[int]] = []
     for point in points:
         if ranges and ranges[-1][1] == point - 1:

@@ -28,11 +28,12 @@ from fairness_engine.rules.terms import default_terms
 from fairness_engine.rules.text_decide import TextDecider
 from fairness_engine.rules.text_ranking import Scored, ranked
 from fairness_engine.rules.text_scores import Block, decide_block, templates_at_once
-from fairness_engine.rules.text_seeds import Template, TextSpace
+from fairness_engine.rules.text_seeds import Templates, TextSpace
 
 _FRESH_STREAM, _PAIRS_STREAM = 1, 2
 _EXACT_RATIO = 2
-"""Where all texts are no more than this many times a sample, all are looked at: the highest would be sampled twice anyway."""
+"""Where all texts, or all that differ in more than terms, are no more than this many times a sample, all are looked at: the highest
+would be sampled twice anyway."""
 _MAX_SHOWN_TERMS = 6
 
 
@@ -169,39 +170,35 @@ class _Work:
         """Work; before each step its name."""
         for line, which in enumerate(self.sets.sets):
             block, seeds = Block.empty(self.space, which), self.space.seeds(which)
-            is_exact = len(seeds) <= _EXACT_RATIO * self.n_wanted or self._has_few_templates(seeds, which)
-            texts = seeds if is_exact else self._drawn(seeds, line)
-            yield from self._decided(block, texts, "swapping terms of")
-            self.scored.append(Scored(block, len(seeds), is_exact=is_exact))
+            most = _EXACT_RATIO * self.n_wanted
+            every = self.space.templates(seeds, which, math.inf if len(seeds) <= most else most)
+            yield from self._decided(block, every or self._drawn(seeds, which, line), "swapping terms of")
+            self.scored.append(Scored(block, len(seeds), is_exact=every is not None))
         for line in self._to_rescore():
             old = self.scored[line]
-            fresh = Block.empty(self.space, old.block.which)
-            texts = self._drawn(self.space.seeds(old.block.which), line, _FRESH_STREAM)
-            yield from self._decided(fresh, texts, "scoring the highest again in other texts: terms of")
+            which = old.block.which
+            fresh = Block.empty(self.space, which)
+            drawn = self._drawn(self.space.seeds(which), which, line, _FRESH_STREAM)
+            yield from self._decided(fresh, drawn, "scoring the highest again in other texts: terms of")
             self.scored[line] = Scored(fresh, old.n_texts, is_exact=False, is_fresh=True)
 
-    def _has_few_templates(self, seeds: IntArray, which: tuple[int, ...]) -> bool:
-        """Whether so many texts are few once the terms are taken out; told without going through all of natural texts."""
-        found: set[Template] = set()
-        for text in seeds.tolist():
-            found.add(self.space.template(text, which))
-            if len(found) > _EXACT_RATIO * self.n_wanted:
-                return False
-        return True
-
-    def _drawn(self, seeds: IntArray, line: int, *stream: int) -> IntArray:
+    def _drawn(self, seeds: IntArray, which: tuple[int, ...], line: int, *stream: int) -> Templates:
+        """As many texts as are wanted, drawn without replacement."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(line, *stream)))
-        return np.sort(rng.choice(seeds, size=int(self.n_wanted), replace=False))
+        drawn = np.sort(rng.choice(seeds, size=int(self.n_wanted), replace=False))
+        found = self.space.templates(drawn, which)
+        assert found is not None  # no limit was set
+        return found
 
-    def _decided(self, block: Block, texts: IntArray, phase: str) -> Iterator[str]:
+    def _decided(self, block: Block, templates: Templates, phase: str) -> Iterator[str]:
         """Decide texts with every combination, a batch at a time."""
         names = " and ".join(self.space.attributes[i].name for i in block.which)
-        templates, counts = self.space.templates(texts, block.which)
+        different, counts = templates
         size = templates_at_once(block)
-        for start in range(0, len(templates), size):
-            yield f"{phase} {names}: {100 * start // len(templates)} %"
+        for start in range(0, len(different), size):
+            yield f"{phase} {names}: {100 * start // len(different)} %"
             part = slice(start, start + size)
-            decide_block(self.space, block, templates[part], counts[part], self.decider)
+            decide_block(self.space, block, different[part], counts[part], self.decider)
 
     def _to_rescore(self) -> list[int]:
         """The sets of categories that hold one of the highest scores and were sampled."""

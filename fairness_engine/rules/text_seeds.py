@@ -6,9 +6,10 @@ Texts that differ in those terms only are one template, so that the many sentenc
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from fairness_engine.rules.attributes import TERM, BoolArray, RuleAttribute
 from fairness_engine.rules.term_matching import Case, Swapped, TermFinder, write
 from fairness_engine.rules.terms import Terms
 
+Templates = tuple[list["Template"], IntArray]
+"""Different templates, and how many texts have each."""
 _Place = tuple[int, int, int, int, int]
 """First letter, end, category, term and case of a term in a text."""
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(NamedTuple):
     """A text with gaps.
 
     Args:
@@ -52,9 +54,9 @@ class TextSpace:
         self._forms = [[[write(term, case) for term in words] for case in Case] for _, words in terms]
         index = {(category, term): (i, j) for i, (category, words) in enumerate(terms) for j, term in enumerate(words)}
         finder = TermFinder(terms)
+        own = [index[each] for each in finder.listed]
         self.places: list[tuple[_Place, ...]] = [
-            tuple((f.start, f.end, *index[f.category, f.term], int(f.case)) for f in finder.find(text))
-            for text in texts
+            tuple((start, end, *own[i], int(case)) for start, end, i, case in finder.places(text)) for text in texts
         ]
         self.holds: BoolArray = np.zeros((len(texts), len(terms)), dtype=bool)
         for i, places in enumerate(self.places):
@@ -98,12 +100,19 @@ class TextSpace:
                 done = end
         return Template((*pieces, whole[done:]), tuple(gaps))
 
-    def templates(self, texts: IntArray, which: Sequence[int]) -> tuple[list[Template], IntArray]:
-        """The different templates of some texts, in order of appearance, and how many texts have each."""
+    def templates(self, texts: IntArray, which: Sequence[int], most: float = math.inf) -> Templates | None:
+        """The different templates of some texts, in order of appearance, and how many texts have each.
+
+        Args:
+            texts, which: of whom, and the categories taken out.
+            most: of templates; where there are more the answer is ``None``, without going through all texts.
+        """
         found: dict[Template, int] = {}
         for text in texts.tolist():
             template = self.template(text, which)
             found[template] = found.get(template, 0) + 1
+            if len(found) > most:
+                return None
         return list(found), np.array(list(found.values()), dtype=np.int64)
 
     def fill(self, template: Template, which: Sequence[int], combinations: IntArray) -> list[str]:

@@ -11,7 +11,6 @@ import streamlit as st
 from pages.components import (
     group_figures_view,
     group_matrix,
-    group_figures_view,
     layout,
     rules_choice,
     rules_explore,
@@ -40,8 +39,6 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
     found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
     if run is not None and result is not None:
         found[rules_choice.TWO] = lambda: group_matrix.draw(review, run, result)
-    if not text_review.is_text(review):
-        found[rules_choice.FIGURES] = lambda: group_figures_view.draw(review)
     if run is not None and run.config.settings.get("text_column"):
         found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
     if not text_review.is_text(review):

@@ -121,7 +121,8 @@ def _guess_label(table: Table, columns: tuple[Column, ...]) -> str | None:
     few = {column.name: n for column in columns if 2 <= (n := _n_outcomes(table, column)) <= 20}
     plain = {column.name: column.name.lower().replace("-", "_").replace(" ", "_") for column in columns}
     is_spoilt = any(plain[column.name] in _SURE_LABEL_NAMES[:4] and column.name not in few for column in columns)
-    if is_spoilt or sum(column.is_input for column in columns) < 2:
+    has_texts = any(column.kind is Kind.TEXT for column in columns)
+    if is_spoilt or sum(column.is_input for column in columns) < (1 if has_texts else 2):
         return None
     last = [column.name for column in columns[-3:] if column.name in few]
     ranked = [

@@ -262,3 +262,10 @@ def test_rename_refusals(column: str, code: str, label: str, says: str) -> None:
 def test_replace_column_adds_an_unknown_one() -> None:
     schema = Schema((Column("a", Kind.INTEGER, minimum=0, maximum=1),))
     assert replace_column(schema, Column("b", Kind.TEXT)).columns[-1].name == "b"
+
+
+def test_a_label_beside_texts_alone_is_found() -> None:
+    lines = "".join(f"Text number {i} says something of its own,{('kept', 'removed')[i % 3 // 2]}\n" for i in range(60))
+    schema = infer_schema(read_table(f"comment,moderation\n{lines}".encode()))
+    assert [column.kind for column in schema.columns] == [Kind.TEXT, Kind.CATEGORICAL]
+    assert (schema.label, schema.favourable, schema.inputs) == ("moderation", "kept", ())

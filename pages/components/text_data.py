@@ -130,7 +130,7 @@ def _show_counts(counts: TermCounts, terms: ReviewTerms, n_texts: int) -> None:
     with left:
         layout.chart_with_table(figure, table, key="term_counts_chart")
     with right:
-        st.markdown("  \n".join(counts_in_words(counts, terms, n_texts)))
+        st.markdown("\n".join(f"- {line}" for line in counts_in_words(counts, terms, n_texts)))
 
 
 def counts_in_words(counts: TermCounts, terms: ReviewTerms, n_texts: int) -> list[str]:
@@ -148,7 +148,7 @@ def counts_in_words(counts: TermCounts, terms: ReviewTerms, n_texts: int) -> lis
             f"{wording.count(len(unseen))} of {wording.count(n_terms)} terms occur in no text ({named}); they are still put in "
             "the place of others."
         )
-    lines.append("Words are looked for whole, in any case; of “African American” the longer term counts.")
+    lines.append("Words are looked for whole and in any case, the longest terms first.")
     return lines
 
 

@@ -77,6 +77,7 @@ def draw(run: RunRecord, names: Decisions) -> None:
         return
     st.markdown(wording.markdown(in_words(answers, category, names)))
     st.html(f"{text_marks.style()}{_style()}{table_html(answers, names)}")
+    st.caption(wording.markdown(score_note(names)))
 
 
 def terms_of(run: RunRecord) -> Terms:
@@ -150,6 +151,13 @@ def in_words(answers: Sequence[Decided], category: str | None, names: Decisions)
         f"{said} With {wording.count(len(others))} of {wording.count(n_others)} other terms of {category} it is decided otherwise: "
         f"{wording.listed(others, _N_NAMED)}."
     )
+
+
+def score_note(names: Decisions) -> str:
+    """What the scores are of; not escaped."""
+    if len(names.names) == 2:
+        return f"The score is the model's for “{names.name(1)}”."
+    return "The score is the model's for the class that it decides."
 
 
 def table_html(answers: Sequence[Decided], names: Decisions) -> str:

@@ -209,7 +209,9 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
         key = f"sentence_page_{run.id}_{wanted}"
         page = int(middle.number_input(f"Page (of {n_pages})", 1, n_pages, 1, key=key))
     shown = chosen[(page - 1) * _N_PAGE : page * _N_PAGE]
-    st.caption(f"{wording.markdown(shown_text(found, chosen, wanted))}  \n{_LEGEND}")
+    st.caption(
+        f"{wording.markdown(shown_text(found, chosen, wanted))}  \n{_LEGEND} {wording.markdown(text_own.score_note(names))}"
+    )
     st.html("".join(pair_html(pair, names) for pair in shown))
 
 

@@ -132,8 +132,8 @@ def _check_term(category: str, term: str) -> None:
         raise SettingError(
             f"An identity term may have at most {MAX_TERM} letters, but '{category}' holds one of {len(term)}. Shorten it."
         )
-    is_word = (term[0].isalnum() and (term[-1].isalnum() or unicodedata.combining(term[-1]) > 0)) and term.isprintable()
-    if not is_word:
+    is_word = term[0].isalnum() and (term[-1].isalnum() or unicodedata.category(term[-1]).startswith("M"))
+    if not (is_word and term.isprintable()):
         raise SettingError(
             f"An identity term must begin and end with a letter or a digit, because whole words are looked for, got '{term[:40]}' "
             f"in '{category}'. Correct it."

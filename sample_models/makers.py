@@ -223,6 +223,18 @@ def make_marketing(table: CausalModel) -> Iterator[Made]:
         table.protected,
     )
 
+    planted = network_of_rule(table.rule)
+    yield Made(
+        f"{table.name}_planted.onnx",
+        "The planted rule itself (ONNX)",
+        "A network whose weights are the planted rule: what the trained ones learnt of it can be told apart.",
+        table.known,
+        planted.decide,
+        partial(write_onnx, planted),
+        is_exact=True,
+        protected=table.protected,
+    )
+
 
 def make_recidivism(table: CausalModel) -> Iterator[Made]:
     """The models for recidivism; its whole space is small enough to fit a tree to."""

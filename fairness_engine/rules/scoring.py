@@ -17,8 +17,8 @@ from fairness_engine.rules.top_up import pool_size, top_up
 
 _MAX_PASSES = 3
 """Of scoring the highest again: those that move up when others move down are scored again, too."""
-_FIRST_LOOK = 20
-"""An evaluation of everything that takes this many pools begins with one pool, in case it is cut short."""
+_FIRST_LOOK = 1 / 20
+"""An evaluation of everything begins with this part of it, drawn like a pool: what is known should it be cut short."""
 
 
 class Scoring:
@@ -66,9 +66,8 @@ class Scoring:
         Raises:
             SearchStopped: cancelled, or out of time; ``counts`` are those of the steps before, or of a part of the first pool.
         """
-        if not self.is_exact or self.n_population > _FIRST_LOOK * self._n_pool:
-            yield "drawing samples for all groups at once"
-            self._draw_pool()
+        yield "drawing samples for all groups at once"
+        self._draw_pool()
         if self.is_exact:
             yield "evaluating every neighbour of every row"
             self.samples = self._sampler.enumerate()
@@ -85,9 +84,11 @@ class Scoring:
             self._score_again(chosen, number)
 
     def _draw_pool(self) -> None:
-        pool = RowCounts.none(self._space.n_rows)
+        pool, n = RowCounts.none(self._space.n_rows), self._n_pool
+        if self.is_exact:
+            n = min(n, int(self.n_population * _FIRST_LOOK))
         try:
-            self._sampler.draw(self._n_pool, self._rng, into=pool)
+            self._sampler.draw(n, self._rng, into=pool)
         except SearchStopped:
             if not pool.drawn.any():
                 raise

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
-from fairness_engine.events import IntArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.words import group_text, share_text
-from pages.components import layout, rules_choice, rules_words, wording
+from pages.components import layout, rules_choice, rules_words, theme, wording
+from pages.components.kept import kept
 from pages.components.rules_filters import Ranked
 
 STYLE = """
 <style>
 .eh-rule {line-height: 1.45}
+[class*="st-key-rule_head_"] {flex-wrap: nowrap}
 .eh-rule-top {display: flex; gap: 0.6rem; align-items: baseline; flex-wrap: wrap}
 .eh-rule-rank {font-weight: 650; opacity: 0.75; min-width: 1.2rem}
 .eh-rule-tag {border: 1px solid currentColor; border-radius: 0.9rem; padding: 0 0.55rem; font-size: 0.85rem; font-weight: 600;
@@ -26,6 +29,23 @@ STYLE = """
 _MAX_LIKE = 12
 
 
+@dataclass(frozen=True)
+class Card:
+    """What a card shows.
+
+    Args:
+        position: of the rule set.
+        body: its HTML.
+        n_like: how many near-duplicates are folded under it.
+        like: HTML of the first of them.
+    """
+
+    position: int
+    body: str
+    n_like: int
+    like: str
+
+
 def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:
     """Cards of the first rule sets, two in a row where there is room.
 
@@ -36,18 +56,28 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: 
         n_shown: how many cards.
         chosen: the rule set that is open.
     """
-    shown = ranked.shown[:n_shown].tolist()
-    for start in range(0, len(shown), 2):
-        with layout.wrapping(f"wide_rules_{start}"):
+    key = (run_id, ranked.positions.tobytes(), n_shown, theme.is_dark())
+    cards = kept("rules_cards", key, lambda: cards_of(result, ranked, n_shown))
+    for start in range(0, len(cards), 2):
+        with layout.wrapping(f"rules_{start}", is_wide=True):
             places = st.columns(2, gap="small")
-        for place, position in zip(places, shown[start : start + 2], strict=False):
-            with place, st.container(border=True, height="stretch", key=f"rule_{position}"):
-                with st.container(horizontal=True, gap="small", key=f"rule_head_{position}"):
-                    st.html(card_html(result, position), width="stretch")
-                    _open_button(run_id, position, is_open=position == chosen)
-                like = ranked.families.get(position)
-                if like is not None:
-                    _near_duplicates(result, like)
+        for place, card in zip(places, cards[start : start + 2], strict=False):
+            with place, st.container(border=True, height="stretch", key=f"rule_{card.position}"):
+                with st.container(horizontal=True, gap="small", key=f"rule_head_{card.position}"):
+                    st.html(card.body, width="stretch")
+                    _open_button(run_id, card.position, is_open=card.position == chosen)
+                if card.n_like:
+                    _near_duplicates(card)
+
+
+def cards_of(result: RuleResult, ranked: Ranked, n_shown: int) -> list[Card]:
+    """The cards of the first rule sets, in the colours of the reader's theme."""
+    cards = []
+    for position in ranked.shown[:n_shown].tolist():
+        like = ranked.families.get(position, ranked.shown[:0])
+        text = "".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist())
+        cards.append(Card(position, card_html(result, position), len(like), text))
+    return cards
 
 
 def _open_button(run_id: str, position: int, *, is_open: bool) -> None:
@@ -60,11 +90,11 @@ def _open_button(run_id: str, position: int, *, is_open: bool) -> None:
     )
 
 
-def _near_duplicates(result: RuleResult, like: IntArray) -> None:
-    n = len(like)
+def _near_duplicates(card: Card) -> None:
+    n = card.n_like
     title = f"{wording.count(n)} more {'that is' if n == 1 else 'that are'} nearly the same people"
     with st.expander(title):
-        st.html("".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist()))
+        st.html(card.like)
         if n > _MAX_LIKE:
             st.caption(f"The table has the other {wording.count(n - _MAX_LIKE)}.")
 

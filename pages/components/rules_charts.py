@@ -1,6 +1,6 @@
-"""The charts of rule sets: shares inside and outside with the score's interval, and what the support does to the result.
+"""The chart of rule sets: shares inside and outside, and the score with its interval; its twin returns the same numbers as a table.
 
-Each function returns a Plotly figure and has a twin that returns the same numbers as a table. Directions differ by symbol and by
+ Directions differ by symbol and by
 colour: ▼ filled for a group that is harmed, △ hollow for one that is favoured.
 """
 
@@ -14,7 +14,7 @@ import pandas as pd
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.words import group_text
-from pages.components import theme, wording
+from pages.components import theme
 from pages.components.charts import shortened
 from pages.components.rules_words import capitalised, others, score_text
 
@@ -28,7 +28,6 @@ _SHARES, _SCORES = [0.0, 0.62], [0.70, 1.0]
 _LETTERS = 92
 _TEXT_ABOVE = 0.27
 """How far above a group's marks its name stands, in rows."""
-_MAX_STEPS = 200
 
 
 def dot_chart(result: RuleResult, positions: IntArray, chosen: int | None) -> Figure:
@@ -222,77 +221,3 @@ def dot_table(result: RuleResult, positions: IntArray) -> pd.DataFrame:
             "Rows, %": 100 * scored.n_rows[positions] / result.n_rows,
         }
     )
-
-
-# --- what the support does ----------------------------------------------------------------------
-
-
-def support_steps(result: RuleResult, support: float) -> pd.DataFrame:
-    """How many rule sets there are and the highest score among them, by the least support: from the run's own rule sets.
-
-    Returns:
-        Columns ``support`` (0 to 1, ascending), ``n`` and ``position`` (of the highest score).
-    """
-    share = result.scored.n_rows / result.n_rows
-    order = np.argsort(-share, kind="stable")
-    best = np.minimum.accumulate(order)
-    levels = np.unique(np.concatenate([[support], np.linspace(support, float(share.max()), _MAX_STEPS)]))
-    n = np.searchsorted(-share[order], -(levels - 1e-9), side="right")
-    return pd.DataFrame({"support": levels, "n": n, "position": best[np.maximum(n - 1, 0)]})[n > 0]
-
-
-def support_chart(result: RuleResult, support: float, wanted: float) -> Figure:
-    """Number of rule sets, and the highest score, against the least support (Table 6 of the paper, for every value at once).
-
-    Args:
-        result: of the run.
-        support: of the run.
-        wanted: where the slider stands.
-    """
-    from plotly.graph_objects import Figure
-
-    steps = support_steps(result, support)
-    x = (100 * steps["support"]).tolist()
-    scores = (100 * result.scored.score[steps["position"].to_numpy()]).tolist()
-    layout = theme.chart_layout(
-        "Rule sets, and the highest score, by the least size of a group", "Least share of the rows, %", "Rule sets", 420
-    )
-    layout["yaxis"] |= {"domain": [0.56, 1.0], "type": "log", "fixedrange": True, "dtick": 1}
-    layout["yaxis2"] = layout["yaxis"] | {
-        "title": {"text": "Highest score, points"},
-        "domain": [0.0, 0.44],
-        "type": "linear",
-        "rangemode": "tozero",
-        "dtick": None,
-    }
-    layout["xaxis"] |= {"anchor": "y2", "fixedrange": True}
-    layout |= {"hovermode": "x unified", "showlegend": False, "separators": ".\u202f"}
-    at = 100 * max(wanted, support)
-    line = {"color": theme.SELECTION.colour, "width": 2, "dash": "dot"}
-    layout["shapes"] = [{"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}]
-    curves = [
-        _step(x, steps["n"].tolist(), "y", "%{y:,d} rule sets", theme.LINE_DASHES[0]),
-        _step(x, scores, "y2", "highest score %{y:.1f} points", theme.LINE_DASHES[1]),
-    ]
-    return Figure(data=curves, layout=layout)
-
-
-def _step(x: list[float], y: list[float], axis: str, template: str, dash: str) -> dict[str, Any]:
-    line = {"color": theme.PLAIN.colour, "width": 3, "dash": dash, "shape": "vh"}
-    same = {"type": "scatter", "mode": "lines", "line": line, "yaxis": axis}
-    return {**same, "x": x, "y": y, "hovertemplate": f"{template}<extra></extra>"}
-
-
-def support_table(result: RuleResult, support: float) -> pd.DataFrame:
-    """The curve at round values of the support, with the rule set of the highest score at each."""
-    levels = sorted({support, *(level for level in (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5) if level > support)})
-    share = result.scored.n_rows / result.n_rows
-    lines = []
-    for level in levels:
-        found = np.flatnonzero(share >= level - 1e-9)
-        if len(found):
-            top = int(found[0])
-            lines.append(
-                [wording.share(level), len(found), capitalised(group_text(result, top)), score_text(result, top)]
-            )
-    return pd.DataFrame(lines, columns=["At least", "Rule sets", "Highest score", "Score"])

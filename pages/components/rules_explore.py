@@ -1,4 +1,4 @@
-"""The rule sets of a run: filters, the chart, the open rule set, ranked cards, the table, what the support does."""
+"""The rule sets of a run: filters, the chart, the open rule set, ranked cards, the table."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components import (
-    layout,
     rules_card,
     rules_cards,
     rules_charts,
     rules_choice,
     rules_filters,
-    rules_runs,
     rules_table,
-    rules_themis,
     theme,
     wording,
 )
@@ -51,8 +48,6 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
         rules_cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
         st.subheader("All that match", anchor=False)
         rules_table.draw(run.id, result, ranked, chosen)
-    _support(run, result, wanted.support)
-    rules_themis.draw(result, rules_runs.summary_of(run))
 
 
 def count_text(result: RuleResult, ranked: Ranked) -> str:
@@ -92,23 +87,3 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
 def _position(custom: object) -> int:
     """Plotly hands over what a point carries as a number, or as a list of one."""
     return int(custom[0] if isinstance(custom, list | tuple) else custom)  # type: ignore[call-overload]
-
-
-def _support(run: RunRecord, result: RuleResult, wanted: float) -> None:
-    """What a larger least size would leave; all from this run's own rule sets."""
-    support = float(run.config.settings["support"])
-    if float(result.scored.n_rows.max()) / result.n_rows - support < 0.005:
-        return
-    st.subheader("What the least size of a group does", anchor=False)
-    figure = kept(
-        "rules_support",
-        (run.id, wanted, theme.is_dark()),
-        lambda: rules_charts.support_chart(result, support, wanted),
-    )
-    table = kept("rules_support_table", run.id, lambda: rules_charts.support_table(result, support))
-    layout.chart_with_table(
-        figure,
-        table,
-        "rules_support_chart",
-        "From the rule sets of this run: those whose group is at least that large. The dotted line is where the slider stands.",
-    )

@@ -68,7 +68,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
     """The widgets, kept for the run while the browser is open."""
     key = f"rules_filter_{run.id}"
     with layout.wrapping("rules_filters"):
-        places = st.columns([3, 3, 2, 2], vertical_alignment="bottom")
+        places = st.columns([3, 3, 4], vertical_alignment="bottom")
     with places[0]:
         support = _support_field(run, result, key)
     with places[1]:
@@ -82,7 +82,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
             help="Harmed: fewer of the group than of everyone else get the favourable outcome. Favoured: more.",
             persist_state="session",
         )
-    with places[2]:
+    with places[2], st.container(horizontal=True, vertical_alignment="bottom"):
         n_shown = st.segmented_control(
             "Drawn",
             N_SHOWN,
@@ -92,7 +92,6 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
             help="How many groups are drawn and listed, the largest difference first. The table has all.",
             persist_state="session",
         )
-    with places[3]:
         attributes, n_attributes, leaves_out = _more_fields(run, result, key)
     return RuleFilter(support, str(direction), attributes, n_attributes, leaves_out, int(n_shown))
 

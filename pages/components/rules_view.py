@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components import (
-    group_figures_view,
     group_matrix,
     layout,
     rules_choice,
@@ -17,6 +16,8 @@ from pages.components import (
     rules_filters,
     rules_form,
     rules_runs,
+    rules_support,
+    rules_themis,
     rules_words,
     run_words,
     state,
@@ -41,8 +42,6 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
         found[rules_choice.TWO] = lambda: group_matrix.draw(review, run, result)
     if run is not None and run.config.settings.get("text_column"):
         found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
-    if not text_review.is_text(review):
-        found[rules_choice.FIGURES] = lambda: group_figures_view.draw(review)
     return found
 
 
@@ -66,6 +65,8 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
     st.markdown(wording.markdown(rules_words.method(run, result, summary)))
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
+    rules_support.draw(run, result)
+    rules_themis.draw(result, summary)
 
 
 def headline_html(result: RuleResult, position: int | None) -> str:

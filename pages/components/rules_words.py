@@ -96,7 +96,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     if (stage == ROWS).all():
         name = settings.get("predictions") or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
-    evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {wording.duration(run.seconds)}"
+    evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {_duration(run.seconds)}"
     if (stage == EXACT).all():
         if is_of_texts(result):
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
@@ -112,6 +112,10 @@ def _error_text(settings: Mapping[str, Any], result: RuleResult) -> str:
     if error <= asked:
         return f"Each score is off by at most {100 * asked:g} points at {_whole(settings['confidence'])} confidence for itself"
     return f"Some scores are off by up to {100 * error:.1f} points, more than the {100 * asked:g} asked for: the run ended early"
+
+
+def _duration(seconds: float) -> str:
+    return "less than 0.1 s" if seconds < 0.1 else wording.duration(seconds)
 
 
 def _whole(share: float) -> str:

@@ -15,6 +15,7 @@ RESULT = {
     "auc": None,
     "fit": {"accuracy": 0.9, "is_deterministic": True, "uses_protected": {"sex": False}},
     "estimate": {"high": 0.5},
+    "rule_sets": [{"score": 0.3, "rules": [{"low": 18}]}, {"score": 0.1}],
 }
 
 
@@ -38,6 +39,9 @@ RESULT = {
         ("n == 100 or share > 1 and high > 1", True),
         ("estimate.high == 0.5", True),
         ("estimate.share > 0.01", True),
+        ("rule_sets.0.score > 0.2", True),
+        ("rule_sets.1.score > 0.2", False),
+        ("estimate.rule_sets.0.rules.0.low == 18", True),
     ],
 )
 def test_a_gate_compares(text: str, fails: bool) -> None:
@@ -74,6 +78,10 @@ def test_what_is_no_gate_is_refused(text: str) -> None:
         ("state == 1", "no number"),
         ("auc > 0.5", "'auc' is nothing"),
         ("fit > 0.5", "no number"),
+        ("rule_sets > 0.5", "no number"),
+        ("rule_sets.2.score > 0.5", "must name something in the result"),
+        ("rule_sets.score > 0.5", "must name something in the result"),
+        ("rule_sets.-1.score > 0.5", "must name something in the result"),
     ],
 )
 def test_a_name_must_stand_for_a_number(text: str, said: str) -> None:

@@ -152,16 +152,19 @@ def first_pair(result: RuleResult) -> tuple[int, int] | None:
     return pairs[0] if pairs else None
 
 
-def rule_set_of(result: RuleResult, values: Mapping[int, int]) -> int | None:
-    """The position of the rule set that is one value on each of some attributes; ``None`` when it was not scored.
+def rule_set_of(
+    result: RuleResult, values: Mapping[int, int], only: Mapping[int, frozenset[int]] | None = None
+) -> int | None:
+    """The position of the rule set that takes exactly these values; ``None`` when it was not scored.
 
     Args:
         result: of a run.
-        values: by position of the attribute.
+        values: one value each, by position of the attribute.
+        only: some values each, of further attributes.
     """
     wanted = np.full(len(result.attributes), NO_RULE)
-    for attribute, value in values.items():
-        rule = single_rule(result.attributes[attribute], value)
+    for attribute, some in ({i: frozenset([value]) for i, value in values.items()} | dict(only or {})).items():
+        rule = rule_of(result.attributes[attribute], some)
         if rule is None:
             return None
         wanted[attribute] = rule
@@ -169,8 +172,14 @@ def rule_set_of(result: RuleResult, values: Mapping[int, int]) -> int | None:
     return int(found[0]) if len(found) else None
 
 
+def rule_of(attribute: RuleAttribute, values: frozenset[int]) -> int | None:
+    """The rule that takes these values and no others; ``None`` when there is none."""
+    wanted = np.zeros(attribute.n_values, dtype=bool)
+    wanted[sorted(values)] = True
+    found = np.flatnonzero((attribute.members == wanted).all(axis=1))
+    return int(found[0]) if len(found) else None
+
+
 def single_rule(attribute: RuleAttribute, value: int) -> int | None:
     """The rule that is one value and no other; ``None`` where ranges are one-sided."""
-    members = attribute.members
-    found = np.flatnonzero(members[:, value] & (members.sum(axis=1) == 1))
-    return int(found[0]) if len(found) else None
+    return rule_of(attribute, frozenset([value]))

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairness_engine.group_report import FOUR_FIFTHS, GroupRates, GroupTable, Rate, Verdict
+from fairness_engine.group_report import FOUR_FIFTHS, GroupRates, GroupTable, Rate
 from fairness_engine.schema import Kind, Schema
 from fairness_engine.table import export_text
 from pages.components import theme, wording
 from pages.components.charts import shortened
-from pages.components.group_figures_words import MEANINGS, four_fifths_text, group_name
+from pages.components.group_figures_words import HIGHEST, MEANINGS, four_fifths_text, group_name, meaning_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MAX_DRAWN = 30
 """Of more groups, those with the highest and the lowest rates are drawn."""
-_MARKERS = {Verdict.FLAG: "square", Verdict.UNCLEAR: "circle-open", Verdict.PASS: "diamond"}
+_MARKERS = {"highest rate": "diamond-open", "flag": "square", "not enough evidence": "circle-open", "pass": "circle"}
 _ROW_PIXELS = 34
 _LETTERS = 34
 
@@ -45,20 +45,23 @@ def rates_chart(table: GroupTable, schema: Schema, favourable: str) -> Figure:
     layout["xaxis"]["title"] = {"text": f"Share with “{shortened(favourable, 30)}”, % of the group"}
     best = table.most_favoured
     if best is not None:
-        _mark_four_fifths(
-            layout, 100 * FOUR_FIFTHS * best.selection.share, shortened(group_name(table, best, schema), 30)
-        )
-    return Figure(data=[_verdict_trace(table, groups, verdict, schema) for verdict in Verdict], layout=layout)
+        at = 100 * FOUR_FIFTHS * best.selection.share
+        _mark_four_fifths(layout, at, shortened(group_name(table, best, schema), 30))
+    meanings = (HIGHEST, *MEANINGS.values())
+    return Figure(data=[_marked(table, groups, meaning, schema) for meaning in meanings], layout=layout)
 
 
-def _verdict_trace(table: GroupTable, groups: Sequence[GroupRates], verdict: Verdict, schema: Schema) -> dict[str, Any]:
-    meaning = MEANINGS[verdict]
-    chosen = [i for i, group in enumerate(groups) if group.verdict is verdict]
-    marker = {"symbol": _MARKERS[verdict], "size": 11, "color": meaning.colour, "line": {"width": 2}}
+def _marked(table: GroupTable, groups: Sequence[GroupRates], meaning: theme.Meaning, schema: Schema) -> dict[str, Any]:
+    """The dots of the groups that are marked alike."""
+    chosen = [i for i, group in enumerate(groups) if meaning_of(table, group) is meaning]
     hover = [_hover(table, groups[i], schema) for i in chosen]
-    return _dots([groups[i].selection for i in chosen], [float(i) for i in chosen], marker, hover) | {
-        "name": f"{meaning.symbol} {meaning.name}"
-    }
+    dots = _dots([groups[i].selection for i in chosen], [float(i) for i in chosen], _marker(meaning), hover)
+    return dots | {"name": f"{meaning.symbol} {meaning.name}"}
+
+
+def _marker(meaning: theme.Meaning) -> dict[str, Any]:
+    line = {"width": 2, "color": meaning.colour}
+    return {"symbol": _MARKERS[meaning.name], "size": 11, "color": meaning.colour, "line": line}
 
 
 def odds_chart(table: GroupTable, schema: Schema) -> Figure:
@@ -77,7 +80,7 @@ def odds_chart(table: GroupTable, schema: Schema) -> Figure:
         rates = [(group.true_positive, group.false_positive)[side] for group in groups]
         known = [(i, rate) for i, rate in enumerate(rates) if rate is not None and rate.n]
         hover = [f"{_name(table, groups[i], schema)}<br>{name}: {_rate_text(rate)}" for i, rate in known]
-        marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2}}
+        marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
         traces.append(_dots([rate for _, rate in known], [i + shift for i, _ in known], marker, hover) | {"name": name})
     return Figure(data=traces, layout=layout)
 
@@ -105,8 +108,11 @@ def _dots(rates: Sequence[Rate], places: Sequence[float], marker: dict[str, Any]
 
 
 def _layout(table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str) -> dict[str, Any]:
-    layout = theme.chart_layout(shortened(title, 70), "", "", 170 + _ROW_PIXELS * len(groups))
-    layout["xaxis"] |= {"rangemode": "tozero", "fixedrange": True}
+    layout = theme.chart_layout(shortened(title, 70), "", "", 164 + _ROW_PIXELS * len(groups))
+    rates = [
+        rate for g in groups for rate in (g.selection, g.true_positive, g.false_positive) if rate is not None and rate.n
+    ]
+    layout["xaxis"] |= {"range": [0, min(102.0, 104 * max(rate.high for rate in rates))], "fixedrange": True}
     layout["yaxis"] |= {
         "range": [len(groups) - 0.5, -0.5],
         "fixedrange": True,
@@ -118,12 +124,13 @@ def _layout(table: GroupTable, groups: Sequence[GroupRates], schema: Schema, tit
     }
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
     layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}}
-    layout["margin"] = {**layout["margin"], "t": 84}
+    layout["margin"] = {**layout["margin"], "t": 74}
     return layout | {"hovermode": "closest", "separators": ".\u202f"}
 
 
 def _mark_four_fifths(layout: dict[str, Any], at: float, best: str) -> None:
-    """A dashed line with its name below the axis' end, where no dot is."""
+    """A dashed line with its name above the dots."""
+    end = layout["xaxis"]["range"][1]
     line = {"color": theme.ink(), "width": 1.5, "dash": "dash"}
     layout["shapes"] = [
         {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
@@ -134,13 +141,14 @@ def _mark_four_fifths(layout: dict[str, Any], at: float, best: str) -> None:
             "y": 1,
             "yref": "paper",
             "yanchor": "bottom",
-            "text": f"┆ {four_fifths_text(best)}",
+            "xanchor": "left" if at < 0.3 * end else "right" if at > 0.7 * end else "center",
+            "text": four_fifths_text(best),
             "showarrow": False,
             "font": {"size": 12.5, "color": theme.ink()},
         }
     ]
-    layout["legend"]["y"] = 1.0 + 26 / max(1, layout["height"] - 170)
-    layout["margin"]["t"] = 108
+    layout["legend"]["y"] = 1.0 + 24 / max(1, layout["height"] - 164)
+    layout["margin"]["t"] = 98
 
 
 def _tick(table: GroupTable, group: GroupRates, schema: Schema) -> str:
@@ -155,7 +163,7 @@ def _name(table: GroupTable, group: GroupRates, schema: Schema) -> str:
 def _hover(table: GroupTable, group: GroupRates, schema: Schema) -> str:
     impact = group.impact
     ratio = "" if impact is None else f"<br>Impact ratio {impact.value:.2f} ({impact.low:.2f} to {impact.high:.2f})"
-    meaning = MEANINGS[group.verdict]
+    meaning = meaning_of(table, group)
     return f"{_name(table, group, schema)}<br>{_rate_text(group.selection)}{ratio}<br>{meaning.symbol} {meaning.name}"
 
 
@@ -173,7 +181,7 @@ def figures_frame(table: GroupTable, schema: Schema) -> pd.DataFrame:
 
 
 def _line(table: GroupTable, group: GroupRates, schema: Schema, n_rows: int) -> dict[str, object]:
-    impact, meaning = group.impact, MEANINGS[group.verdict]
+    impact, meaning = group.impact, meaning_of(table, group)
     line: dict[str, object] = {
         "Group": group_name(table, group, schema),
         "Verdict": f"{meaning.symbol} {meaning.name}",

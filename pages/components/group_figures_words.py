@@ -21,6 +21,8 @@ CONVENTION = (
     "United States (29 CFR 1607.4 D, 1978), not a law for other decisions, and no measure of individual treatment: rates can be "
     "alike while people are treated differently, and differ for reasons that have nothing to do with the attribute."
 )
+HIGHEST = theme.Meaning("highest rate", "◇", "#1B1F24", "#E8EAED")
+"""The group that the others are measured by."""
 _MAX_NAMED = 6
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
 
@@ -67,8 +69,8 @@ def _flagged_sentence(table: GroupTable, schema: Schema, best_name: str) -> str:
     rates = f"{wording.share(worst.selection.share)} favourable"
     small = "" if worst.is_compared else f", with under {_least()} of the rows"
     text = (
-        f"{group_name(table, worst, schema)}{small}: {rates}, {figure_text(impact)} of the rate of {best_name}. "
-        "All of the interval lies below four fifths."
+        f"{group_name(table, worst, schema)}{small}: {rates}, impact ratio {figure_text(impact)} against {best_name}. "
+        "All of that interval lies below four fifths."
     )
     n = len(flagged)
     return text if n == 1 else f"{text} {n} of {len(table.groups)} groups are flagged."
@@ -114,6 +116,11 @@ def rows_sentence(report: GroupReport, favourable: str) -> str:
         are = "is" if report.n_left_out == 1 else "are"
         text += f" {n} {are} left out: outside the limits of the scope, or without a decision."
     return text
+
+
+def meaning_of(table: GroupTable, group: GroupRates) -> theme.Meaning:
+    """What a group is marked as: its verdict, but for the group that the others are measured by."""
+    return HIGHEST if group is table.most_favoured else MEANINGS[group.verdict]
 
 
 def _least() -> str:

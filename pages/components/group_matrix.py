@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,18 +10,21 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.rules.attributes import TERM
-from fairness_engine.rules.words import group_words, plain_name, sentence
-from pages.components import group_cells, group_matrix_chart, rules_choice, theme, wording
+from fairness_engine.rules.space import NO_RULE
+from fairness_engine.rules.words import group_words, plain_name, sentence, share_text
+from pages.components import group_cells, group_matrix_chart, layout, rules_choice, theme, wording
 from pages.components.decisions import favourable_name
 from pages.components.group_cells import Cells
 from pages.components.kept import kept
 from pages.components.theme import CHART_CONFIG
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from fairness_engine.rules.scored import RuleResult
     from fairness_engine.runs.records import Review, RunRecord
 
-_NOBODY = "None"
+_ANYBODY = "Everybody"
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
@@ -32,8 +35,11 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
         run: that is shown.
         result: what it scored.
     """
-    pair = _choose_pair(run, result)
-    only = _filter(run, result, pair)
+    with layout.wrapping("matrix_controls"):
+        places = st.columns([3, 2, 3])
+    with places[0]:
+        pair = _choose_pair(run, result)
+    only = _filter(run, result, pair, places[1:])
     down, across = _orientation(result, pair)
     cells = kept(
         "matrix_cells",
@@ -44,7 +50,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
     key = f"matrix_{run.id}_{down}_{across}_{hash(tuple(only.items())) & 0xFFFFFFFF:x}"
     chosen = st.session_state.get(f"{key}_cell")
     outcome = favourable_name(review)
-    st.markdown(wording.markdown(summary(cells, names, only_text(result, only))))
+    st.markdown(wording.markdown(summary(result, cells, only_text(result, only))))
     _picture(cells, names, outcome, key, chosen)
     _table(cells, names, key, chosen)
     if chosen is not None:
@@ -83,30 +89,33 @@ def _orientation(result: RuleResult, pair: tuple[int, int] | None) -> tuple[int,
     return (first, second) if is_longer else (second, first)
 
 
-def _filter(run: RunRecord, result: RuleResult, pair: tuple[int, int] | None) -> dict[int, frozenset[int]]:
+def _filter(
+    run: RunRecord, result: RuleResult, pair: tuple[int, int] | None, places: Sequence[DeltaGenerator]
+) -> dict[int, frozenset[int]]:
     """Values of a third attribute that alone count; nothing for all."""
     taken = pair if pair is not None else (0,)
     others = [i for i in range(len(result.attributes)) if i not in taken]
     if not others or result.attributes[0].kind == TERM:
         return {}
-    with st.container(horizontal=True, gap="medium", key="matrix_filter"):
-        names = {_NOBODY: None, **{plain_name(result.attributes[i].name): i for i in others}}
-        chosen = st.selectbox(
-            "Only people with a certain",
-            list(names),
-            key=f"matrix_third_{run.id}_{taken}",
-            help="A third attribute: the matrix then counts only people with the values that you choose.",
-        )
-        third = names[str(chosen)]
-        if third is None:
-            return {}
-        labels = result.attributes[third].labels
-        values = st.multiselect(
-            str(chosen),
-            range(len(labels)),
-            format_func=labels.__getitem__,
-            key=f"matrix_values_{run.id}_{taken}_{third}",
-        )
+    names = {_ANYBODY: None, **{plain_name(result.attributes[i].name): i for i in others}}
+    chosen = places[0].selectbox(
+        "Whom to count",
+        list(names),
+        format_func=lambda name: name if names[name] is None else f"by {name}",
+        key=f"matrix_third_{run.id}_{taken}",
+        help="By a third attribute: the cells then count only people with the values that you choose.",
+    )
+    third = names[str(chosen)]
+    if third is None:
+        return {}
+    labels = result.attributes[third].labels
+    values = places[1].multiselect(
+        f"Only {chosen}",
+        range(len(labels)),
+        format_func=labels.__getitem__,
+        key=f"matrix_values_{run.id}_{taken}_{third}",
+        placeholder="all values",
+    )
     return {third: frozenset(values)} if values else {}
 
 
@@ -122,32 +131,41 @@ def only_text(result: RuleResult, only: Mapping[int, frozenset[int]]) -> str:
     return ", ".join(parts)
 
 
-def summary(cells: Cells, names: tuple[str, ...], only: str) -> str:
+def summary(result: RuleResult, cells: Cells, only: str) -> str:
     """The lowest and the highest cell that has not too few rows, and what is empty or marked; not escaped."""
     told = np.where(cells.is_few, np.nan, cells.share)
-    whom = f"Among people with {only}: " if only else ""
+    whom = f"People with {only}. " if only else ""
     if np.isnan(told).all():
-        return f"{whom}no cell has 2 % of the rows: every share here is of few people."
+        return f"{whom}No cell has 2 % of the rows: every share here is of few people."
     low, high = (np.unravel_index(at(told), told.shape) for at in (np.nanargmin, np.nanargmax))
     text = (
-        f"{whom}{_cell_name(cells, *low)} get the favourable outcome least often, {_percent(cells, *low)}; "
-        f"{_cell_name(cells, *high)} most often, {_percent(cells, *high)}. Everybody: {100 * cells.overall:.1f} %."
+        f"{whom}Lowest: {group_of(result, cells, *low)}, {percent(cells, *low)} favourable. Highest: "
+        f"{group_of(result, cells, *high)}, {percent(cells, *high)}. Everybody: {share_text(cells.overall)}."
     )
     n_empty, n_few = int((cells.n_rows == 0).sum()), int(cells.is_few.sum())
     if n_few:
-        few = "cell has" if n_few == 1 else "cells have"
-        text += f" {n_few} {few} under 2 % of the rows: hatched, and left out of this sentence."
+        are, have = ("is", "has") if n_few == 1 else ("are", "have")
+        text += f" {wording.counted(n_few, 'cell')} {have} under 2 % of the rows and {are} hatched: too few people to count here."
     if n_empty:
-        text += f" {wording.counted(n_empty, 'combination')} of {' and '.join(names)} {'does' if n_empty == 1 else 'do'} not occur."
+        text += f" {wording.counted(n_empty, 'combination')} {'has' if n_empty == 1 else 'have'} no row."
     return text
 
 
-def _cell_name(cells: Cells, i: int, j: int) -> str:
-    return f"“{cells.down[i]}”" if len(cells.attributes) == 1 else f"“{cells.down[i]}, {cells.across[j]}”"
+def group_of(result: RuleResult, cells: Cells, i: int, j: int) -> str:
+    """The group of a cell in words; not escaped."""
+    rules = [NO_RULE] * len(result.attributes)
+    for attribute, value in zip(cells.attributes, (i, j), strict=False):
+        rule = group_cells.single_rule(result.attributes[attribute], value)
+        if rule is None:  # ranges that rules do not take one by one
+            return ", ".join([cells.down[i], *([cells.across[j]] if len(cells.attributes) > 1 else [])])
+        rules[attribute] = rule
+    return group_words(result.attributes, rules)
 
 
-def _percent(cells: Cells, i: int, j: int) -> str:
-    return wording.share(float(cells.share[i, j]), *(cells.ends(i, j) or ()))
+def percent(cells: Cells, i: int, j: int) -> str:
+    """The share of a cell, with its interval where it has one."""
+    ends, share = cells.ends(i, j), float(cells.share[i, j])
+    return share_text(share) if ends is None else wording.share(share, *ends)
 
 
 def how_text(cells: Cells) -> str:
@@ -224,8 +242,7 @@ def _cell(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]], 
     """Who the chosen cell is, and the way to its rule set."""
     i, j = chosen
     values = dict(zip(cells.attributes, chosen, strict=False))
-    values |= {attribute: next(iter(some)) for attribute, some in only.items() if len(some) == 1}
-    position = group_cells.rule_set_of(result, values)
+    position = group_cells.rule_set_of(result, values, only)
     with st.container(border=True, key="matrix_cell"):
         st.html(f'<span style="color:{theme.SELECTION.colour}">{theme.SELECTION.symbol}</span> The chosen cell')
         if position is not None:
@@ -239,21 +256,17 @@ def _cell(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]], 
                 help="Intervals, samples, rows and pairs of this group.",
             )
             return
-        st.markdown(f"**{wording.markdown(cell_sentence(result, cells, values, i, j))}**")
+        st.markdown(f"**{wording.markdown(cell_sentence(result, cells, only_text(result, only), i, j))}**")
         st.caption(why_not_scored(cells, i, j))
 
 
-def cell_sentence(result: RuleResult, cells: Cells, values: Mapping[int, int], i: int, j: int) -> str:
-    """The cell in words; not escaped."""
-    rules = [-1] * len(result.attributes)
-    for attribute, value in values.items():
-        rule = group_cells.single_rule(result.attributes[attribute], value)
-        rules[attribute] = -1 if rule is None else rule
-    group = group_words(result.attributes, rules) or _cell_name(cells, i, j)
+def cell_sentence(result: RuleResult, cells: Cells, only: str, i: int, j: int) -> str:
+    """A cell that is no rule set, in words; not escaped."""
+    group = group_of(result, cells, i, j) + (f", {only}" if only else "")
     if not cells.drawn[i, j]:
         return f"{group}: {'no row of the data' if not cells.n_rows[i, j] else 'no sample was drawn here'}"
     n = wording.counted(int(cells.n_rows[i, j]), "row")
-    return f"{group}: {_percent(cells, i, j)} favourable, everybody {100 * cells.overall:.1f} %; {n}"
+    return f"{group}: {percent(cells, i, j)} favourable, everybody {share_text(cells.overall)}; {n}"
 
 
 def why_not_scored(cells: Cells, i: int, j: int) -> str:

@@ -26,7 +26,8 @@ _LEAST_REACH = 5.0
 _GAP = 0.96
 _CHANGED = 0.5
 """Points within which a share counts as everybody's."""
-_STRONG = 0.55
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+_DARK_INK, _LIGHT_INK = "#14171B", "#FFFFFF"
 
 
 def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple[int, int] | None) -> Figure:
@@ -43,13 +44,17 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
     n_down, n_across = cells.share.shape
     is_wide = n_across > _MAX_FULL
     layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
-    layout["xaxis"] |= _ticks(cells.across, n_across) | {"side": "top", "range": [-0.5, n_across - 0.5]}
-    layout["yaxis"] |= _ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "ticklabelstandoff": 6}
+    layout["xaxis"] |= _ticks(cells.across, n_across) | {
+        "side": "top",
+        "range": [-0.5, n_across - 0.5],
+        "showline": False,
+    }
+    layout["yaxis"] |= _ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "showline": False}
     if len(names) > 1:
-        layout["xaxis"]["title"] = {"text": shortened(names[1], 60)}
-    layout["yaxis"]["title"] = {"text": shortened(names[0], 40)}
+        layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
+    layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 104 if len(names) > 1 else 64}
+    layout["margin"] = {**layout["margin"], "t": 92 if len(names) > 1 else 64}
     layout |= {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
     layout["shapes"] = [] if chosen is None else [_frame(*chosen)]
     return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
@@ -82,12 +87,11 @@ def _filled(cells: Cells) -> dict[str, Any]:
     places = np.argwhere(cells.drawn > 0)
     points = [100 * float(cells.share[i, j] - cells.overall) for i, j in places]
     furthest = reach(cells)
-    strength = [abs(each) / furthest for each in points]
     few = [bool(cells.is_few[i, j]) for i, j in places]
     return _bars(places, cells) | {
         "text": [cell_text(cells, i, j) for i, j in places.tolist()],
         "textfont": {"size": 13 if cells.share.shape[1] <= _MAX_FULL else 11.5},
-        "insidetextfont": {"color": [_ink_on(one) for one in strength]},
+        "insidetextfont": {"color": [_ink_on(one / furthest) for one in points]},
         "marker": {
             "color": points,
             "colorscale": _scale(),
@@ -139,22 +143,37 @@ def _bars(places: np.ndarray, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _scale() -> list[list[object]]:
+def _ends() -> tuple[str, str, str]:
     """Vermilion, the paper, blue: told apart by people of every colour vision."""
-    low, high = theme.HARMED.colour, theme.FAVOURED.colour
-    middle = "#262C34" if theme.is_dark() else "#F4F5F7"
-    return [[0.0, low], [0.5, middle], [1.0, high]]
+    return theme.HARMED.colour, "#262C34" if theme.is_dark() else "#F4F5F7", theme.FAVOURED.colour
+
+
+def _scale() -> list[list[object]]:
+    return [[at, colour] for at, colour in zip((0.0, 0.5, 1.0), _ends(), strict=True)]
 
 
 def _ink_on(strength: float) -> str:
-    """Colour of text on a cell of this strength of colour, 0 to 1."""
-    return theme.on_bar() if strength > _STRONG else theme.ink()
+    """Colour of text on a cell: the one of two that stands out more.
+
+    Args:
+        strength: of the cell's colour, -1 to 1.
+    """
+    low, middle, high = (_linear(colour) for colour in _ends())
+    part = min(1.0, abs(strength))
+    end = low if strength < 0 else high
+    light = float(_LUMINANCE @ ((1 - part) * middle + part * end) ** 2.2)
+    return _DARK_INK if (light + 0.05) ** 2 > 0.05 * 1.05 else _LIGHT_INK
+
+
+def _linear(colour: str) -> np.ndarray:
+    """Red, green and blue, 0 to 1."""
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
 
 def _colour_bar(furthest: float) -> dict[str, Any]:
     ends = [-furthest, 0.0, furthest]
     return {
-        "title": {"text": "points from<br>everybody", "side": "top", "font": {"size": 12}},
+        "title": {"text": "points from everybody’s share", "side": "right", "font": {"size": 12}},
         "tickvals": ends,
         "ticktext": [f"−{furthest:.0f}", "0", f"+{furthest:.0f}"],
         "thickness": 12,

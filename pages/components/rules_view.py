@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components import (
+    group_figures_view,
     group_matrix,
     layout,
     rules_choice,
@@ -42,6 +43,8 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
         found[rules_choice.TWO] = lambda: group_matrix.draw(review, run, result)
     if run is not None and run.config.settings.get("text_column"):
         found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
+    if not text_review.is_text(review):
+        found[rules_choice.FIGURES] = lambda: group_figures_view.draw(review)
     return found
 
 

@@ -12,6 +12,7 @@ from fairness_engine.models.composite import Transformed
 from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import LabelsEncoder, choose_encoder
+from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.model import Encoder, Output, Predictor, decide
 from fairness_engine.models.sklearn_model import (
     EstimatorPredictor,
@@ -44,9 +45,7 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
         FitError: the estimator's inputs cannot be made from the schema's columns.
     """
     if reads_text(estimator):
-        raise FitError(
-            "The model reads text, but a search needs a model of tables. Use the group views for a model of text."
-        )
+        raise FitError(TAKES_TEXTS)
     n_inputs = getattr(estimator, "n_features_in_", None)
     encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
     notes = _respell(encoder, estimator, schema)

@@ -19,6 +19,7 @@ import numpy as np
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.archive import read_members
+from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.hdf5 import open_hdf5
 from fairness_engine.models.keras_file import is_keras_member
 from fairness_engine.models.model import Output
@@ -51,7 +52,7 @@ class KerasRuntime:
         self.feature_names = tuple(value.name for value in inputs) if self.takes_frame else None
         self._dtypes = [str(value.dtype) for value in inputs]
         if not self.takes_frame and self._dtypes[0] == "string":
-            raise FitError("The model reads text, but a search needs a model of tables. Use the group views for text.")
+            raise FitError(TAKES_TEXTS)
         if any(np.prod([n or 1 for n in value.shape[1:]]) != 1 for value in inputs) and self.takes_frame:
             raise ModelError(
                 "The model has several inputs of more than one number each. Join them into one and save it again."

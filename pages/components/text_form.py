@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from pages.components import rules_form, rules_runs, text_review, text_terms, wording
+from pages.components import rules_form, rules_runs, text_data, text_review, text_terms, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -38,10 +38,13 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
         shown: the run on the page, whose settings are proposed again.
         label: of the button.
     """
-    terms = text_terms.terms_of(review)
+    terms, held = text_terms.terms_of(review), dict(shown.config.settings) if shown is not None else {}
+    shares = shares_of(review, terms)
     with st.container(border=True, key="text_form"):
-        settings, max_seconds, seed = _ask(terms, dict(shown.config.settings) if shown is not None else {})
+        settings, max_seconds, seed = _ask(terms, held, shares)
         is_ready = bool(settings["terms"])
+        for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
+            st.caption(wording.markdown(line))
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
             rules_runs.open_run(rules_form.start(review, make_config(review, settings, max_seconds, seed)))
             st.rerun(scope="app")
@@ -50,7 +53,35 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
     )
 
 
-def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], float, int]:
+def shares_of(review: Review, terms: ReviewTerms) -> dict[str, float]:
+    """Share of the texts that hold a term, by category.
+
+    Raises:
+        DataError: the review's texts cannot be read.
+    """
+    column = text_review.column_of(review)
+    assert column is not None, "asked for reviews of texts"
+    n_texts, counts = len(text_data.texts_of(review, column)), text_data.counts_of(review, column, terms)
+    return {name: n / n_texts for name, n in counts.by_category.items()}
+
+
+def first_support(shares: dict[str, float]) -> float:
+    """The paper's least share, or the first smaller one that some category reaches."""
+    largest = max(shares.values(), default=0.0)
+    return next((support for support in (0.05, 0.02, 0.01, 0.005, 0.002) if support <= largest), 0.001)
+
+
+def support_notes(shares: dict[str, float], support: float) -> list[str]:
+    """Which categories are held by too few texts, not escaped; empty when all are compared."""
+    few = [f"{name} ({wording.share(share)})" for name, share in shares.items() if share < support]
+    if not few:
+        return []
+    if len(few) == len(shares):
+        return [f"No category is held by that many texts: {wording.listed(few)}. Ask for a smaller least share."]
+    return [f"Held by fewer texts and left out: {wording.listed(few)}."]
+
+
+def _ask(terms: ReviewTerms, held: dict[str, Any], shares: dict[str, float]) -> tuple[dict[str, Any], float, int]:
     """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
     chosen = ask_categories(terms, "rules_categories")
     sizes = st.columns([3, 3, 4], vertical_alignment="top")
@@ -58,7 +89,7 @@ def _ask(terms: ReviewTerms, held: dict[str, Any]) -> tuple[dict[str, Any], floa
         "Least share of the texts, %",
         0.1,
         99.0,
-        100 * held.get("support", 0.05),
+        100 * held.get("support", first_support(shares)),
         step=1.0,
         format="%g",
         key="text_support",

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.dataset import export_text
-from pages.components import decisions, layout, rules_words, state, text_dots, text_marks, text_own, theme, wording
+from pages.components import (
+    decisions,
+    layout,
+    rules_words,
+    run_words,
+    state,
+    text_dots,
+    text_marks,
+    text_own,
+    theme,
+    wording,
+)
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
 
@@ -99,7 +110,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     """Everything the run says about texts; what it says of itself while it works is drawn by the page."""
     if result is None:
         if not run.is_active:
-            st.info("This run ended before any term was scored. Compare the terms again below.")
+            st.info(wording.markdown(f"{run_words.ending(run)} No term was scored. Compare the terms again below."))
         return
     names = decisions_of(review)
     st.html(f"{text_marks.style()}{_style()}")

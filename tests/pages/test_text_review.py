@@ -21,7 +21,17 @@ from fairness_engine.rules.terms import default_terms
 from fairness_engine.runs.records import ReviewTerms
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.samples import find_sample
-from pages.components import model_fit, text_data, text_dots, text_marks, text_own, text_review, text_sentences, theme
+from pages.components import (
+    model_fit,
+    text_data,
+    text_dots,
+    text_form,
+    text_marks,
+    text_own,
+    text_review,
+    text_sentences,
+    theme,
+)
 from pages.components.decisions import Decisions
 from pages.components.text_sentences import SentencePair
 
@@ -377,3 +387,14 @@ def test_counts_are_said_in_words() -> None:
     assert text_data.count_table(counts).values.tolist() == [["age", "old", 2], ["age", "young", 1]]
     (first, *_) = text_data.counts_in_words(counts, terms, 3)
     assert first == "**2 texts** (67 %) hold an identity term."
+
+
+def test_the_least_share_that_is_proposed_leaves_something_to_compare() -> None:
+    assert text_form.first_support({"age": 0.3, "race": 0.01}) == 0.05
+    assert text_form.first_support({"age": 0.015, "race": 0.01}) == 0.01
+    assert text_form.support_notes({"age": 0.3, "race": 0.2}, 0.05) == []
+    assert text_form.support_notes({"age": 0.3, "race": 0.01}, 0.05) == [
+        "Held by fewer texts and left out: race (1.0 %)."
+    ]
+    (note,) = text_form.support_notes({"race": 0.01}, 0.05)
+    assert "Ask for a smaller least share" in note

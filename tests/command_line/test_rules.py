@@ -161,7 +161,7 @@ def test_the_scope_narrows_what_is_looked_at(command: Commands) -> None:
     assert share_of_all(strict) < share_of_all(whole)
     still = ",".join(name for name in table.columns if name not in ("age", "sex", "born_in", "offer"))
     fixed = command.json("rules", *TABLE, *NETWORK, "--fixed", still, "--error", "0")
-    assert fixed["evaluations"] == fixed["rows"]
+    assert fixed["rows"] <= fixed["evaluations"] < 2 * fixed["rows"] < whole["evaluations"]
 
 
 def test_the_same_seed_gives_the_same_json_and_another_seed_another(command: Commands) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+
 import numpy as np
 
 from benchmarks.rules_cases import ERROR, Outcome, outcome_of

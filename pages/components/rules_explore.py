@@ -13,6 +13,7 @@ from pages.components import (
     rules_choice,
     rules_filters,
     rules_table,
+    rules_words,
     theme,
     wording,
 )
@@ -75,9 +76,10 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
             rules_choice.choose(_position(found[0]))
 
     st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
+    sure = "exactly" if rules_words.is_exact(result) else "with an interval; all intervals hold together"
     st.caption(
         "Left: the share with the favourable outcome in the group and of everyone else. Right: by how many points they differ, "
-        "with an interval; all intervals hold together. Click on a line to open it."
+        f"{sure}. Click on a line to open it."
     )
     with st.expander("The same as a table"):
         table = kept("rules_dots_table", key[:2], lambda: rules_charts.dot_table(result, positions))

@@ -10,11 +10,11 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.events import IntArray
+from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.space import NO_RULE
 from pages.components import layout, theme, wording
 from pages.components.kept import kept
-from pages.components.rules_words import is_of_texts
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
@@ -92,7 +92,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
             help="How many groups are drawn and listed, the largest difference first. The table has all.",
             persist_state="session",
         )
-        attributes, n_attributes, leaves_out = _more_fields(run, result, key)
+        attributes, n_attributes, leaves_out = _more_fields(result, key)
     return RuleFilter(support, str(direction), attributes, n_attributes, leaves_out, int(n_shown))
 
 
@@ -116,10 +116,10 @@ def _support_field(run: RunRecord, result: RuleResult, key: str) -> float:
     return 0.0 if value <= round(least, 1) else float(value) / 100
 
 
-def _more_fields(run: RunRecord, result: RuleResult, key: str) -> tuple[tuple[str, ...], int, bool]:
+def _more_fields(result: RuleResult, key: str) -> tuple[tuple[str, ...], int, bool]:
     names = [attribute.name for attribute in result.attributes]
     n_most = int(result.scored.n_attributes.max())
-    if n_most < 2 and not is_rest(run, result).any():
+    if n_most < 2 and not is_rest(result).any():
         return (), 0, False
     with st.popover("More filters", icon=":material/filter_list:"):
         attributes = (
@@ -151,14 +151,12 @@ def _more_fields(run: RunRecord, result: RuleResult, key: str) -> tuple[tuple[st
     return tuple(attributes), int(n_attributes or 0), bool(leaves_out)
 
 
-def is_rest(run: RunRecord, result: RuleResult) -> np.ndarray:
-    """Rule sets outside which there are fewer rows than the run's support ``(n_rule_sets,)``; none for texts."""
-    if is_of_texts(result):
-        return np.zeros(len(result.scored), dtype=bool)
-    return np.asarray(result.n_rows - result.scored.n_rows < run.config.settings["support"] * result.n_rows)
+def is_rest(result: RuleResult) -> BoolArray:
+    """Rule sets outside which there are fewer rows than a group must have ``(n_rule_sets,)``."""
+    return np.asarray(result.scored.is_rest != 0)
 
 
-def matching(run: RunRecord, result: RuleResult, wanted: RuleFilter) -> IntArray:
+def matching(result: RuleResult, wanted: RuleFilter) -> IntArray:
     """Positions of the rule sets that pass the filter, in the order of their score."""
     scored = result.scored
     found = scored.n_rows >= wanted.support * result.n_rows - 1e-9
@@ -170,7 +168,7 @@ def matching(run: RunRecord, result: RuleResult, wanted: RuleFilter) -> IntArray
     if wanted.n_attributes:
         found = found & (scored.n_attributes == wanted.n_attributes)
     if wanted.leaves_out_rest:
-        found = found & ~is_rest(run, result)
+        found = found & ~is_rest(result)
     return np.flatnonzero(found)
 
 
@@ -193,10 +191,10 @@ def families(result: RuleResult, positions: IntArray) -> Ranked:
 def ranked(run: RunRecord, result: RuleResult, wanted: RuleFilter) -> Ranked:
     """The rule sets of a filter, found again only when something was asked for anew."""
     asked = (wanted.support, wanted.direction, wanted.attributes, wanted.n_attributes, wanted.leaves_out_rest)
-    return kept("rules_ranked", (run.id, *asked), lambda: families(result, matching(run, result, wanted)))
+    return kept("rules_ranked", (run.id, *asked), lambda: families(result, matching(result, wanted)))
 
 
 def first_of(run: RunRecord, result: RuleResult) -> int | None:
     """The rule set on top when nothing is filtered but groups that are nearly everybody."""
-    found = kept("rules_first", run.id, lambda: families(result, matching(run, result, RuleFilter(0.0))).shown[:1])
+    found = kept("rules_first", run.id, lambda: families(result, matching(result, RuleFilter(0.0))).shown[:1])
     return int(found[0]) if len(found) else None

@@ -30,6 +30,7 @@ _MANY_ATTRIBUTES = 5
 """With so many attributes, two in a rule set are proposed: three make hundreds of thousands."""
 _Z = 1.96
 _LEAST_SAMPLES = 1000
+_POOLS, _POOL_RESERVE = 4, 1.1
 _FIT_ROWS = 20_000
 """A fit card looks at no more rows of the data."""
 
@@ -216,7 +217,8 @@ def _seconds_text(seconds: float) -> str:
 def expected_rows(review: Review, wanted: Wanted) -> tuple[float, bool]:
     """Rows that the model will evaluate, about, and whether these are all there are.
 
-    Two pools, the second for the highest scores, each with enough samples in the smallest group that counts.
+    A pool that serves the smallest group that counts (``top_up.pool_size``), and as much again up to three times for the highest
+    scores; where that is no less than everything, everything is evaluated.
     """
     assert review.schema is not None
     ranges = Ranges(review.schema, scope_of(review, wanted))
@@ -225,11 +227,11 @@ def expected_rows(review: Review, wanted: Wanted) -> tuple[float, bool]:
     error, support = wanted.settings["error"], wanted.settings["support"]
     if error == 0:
         return n_all, True
-    a_side = max(_LEAST_SAMPLES, 0.25 * (2 * _Z / error) ** 2)
-    n_sampled = 2 * a_side / support
-    if known < _FIT_ROWS and n_all <= n_sampled:
+    spread = 1 / math.sqrt(support) + 1 / math.sqrt(1 - support)
+    pool = _POOL_RESERVE * max(_LEAST_SAMPLES / support, (_Z / (2 * error) * spread) ** 2)
+    if known < _FIT_ROWS and n_all <= _POOLS * pool:
         return n_all, True
-    return float(math.ceil(n_sampled)), False
+    return float(math.ceil(_POOLS * pool)), False
 
 
 # --- the run ------------------------------------------------------------------------------------

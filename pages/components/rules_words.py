@@ -48,6 +48,11 @@ def others(result: RuleResult) -> str:
     return "the same texts with other terms" if is_of_texts(result) else "everyone else"
 
 
+def is_exact(result: RuleResult) -> bool:
+    """Whether every neighbour was evaluated, so that no score has an interval."""
+    return bool((result.scored.stage == EXACT).all())
+
+
 def direction(result: RuleResult, position: int) -> theme.Meaning:
     """Whether fewer or more of the group than of everyone else get the favourable outcome."""
     return theme.HARMED if bool(result.scored.is_harmed[position]) else theme.FAVOURED
@@ -97,7 +102,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
         name = settings.get("predictions") or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
     evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {_duration(run.seconds)}"
-    if (stage == EXACT).all():
+    if is_exact(result):
         if is_of_texts(result):
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
         n = counts.get("n_neighbours")

@@ -87,6 +87,7 @@ class OpenedTexts:
             "classes": list(self.model.classes),
             "threshold": self.model.threshold,
             "is_binary": self.model.is_binary,
+            "favourable": self.model.favourable,
         }
 
 

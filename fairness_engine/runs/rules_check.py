@@ -27,6 +27,7 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Column, Kind
+from fairness_engine.texts import is_text_column
 
 Flags = NDArray[np.bool_]
 
@@ -84,7 +85,7 @@ def check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     """Score the highest rule sets of a run again.
 
     Args:
-        run: of a table, that has its rule sets.
+        run: that has its rule sets.
         evaluator: opens the model afresh.
         seed: of the draws.
 
@@ -96,10 +97,14 @@ def check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     settings = RuleSettings.from_json(config.settings)
     file = store.file(config.data_id)
     table = read_table(file.path, name=file.name)
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    if is_text_column(config.schema, config.scope.protected[0]):
+        from fairness_engine.runs.texts_check import check_texts
+
+        return RulesCheck(tuple(check_texts(run, result, table, evaluator, rng)))
     dataset = make_dataset(table, config.schema.with_protected(config.scope.protected))
     if settings.source is Source.LABELS:
         return RulesCheck(tuple(_again_by_rows(run, result, table, dataset)))
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
     asked = _Model(run, dataset, evaluator)
     rows = dataset.rows[_in_limits(run, dataset)]
     checked = []
@@ -158,7 +163,7 @@ def _again_by_rows(run: RunRecord, result: RuleResult, table: Table, dataset: Da
         stored = (scored.n_inside, scored.favourable_inside, scored.n_outside, scored.favourable_outside)
         holds = counted == tuple(int(each[position]) for each in stored) and n == int(scored.n_rows[position])
         again = abs(counted[1] / max(1, counted[0]) - counted[3] / max(1, counted[2]))
-        checked.append(_check(result, position, again, len(rows), holds=holds))
+        checked.append(RuleSetCheck(position + 1, *_stored(result, position), again, len(rows), holds))
     return checked
 
 
@@ -210,8 +215,8 @@ def _again_by_samples(
             seeds = rng.integers(len(rows), size=_BATCH)
             hits[side] += model.n_favourable(np.stack([model.moved(rows[seed], rng) for seed in seeds]))
         n += _BATCH
-    holds = _agree(result, position, hits, n)
-    return _check(result, position, abs(hits[0] - hits[1]) / n, 2 * n, holds=holds)
+    holds = agrees(result, position, hits, n)
+    return compared(result, position, hits, n, holds=holds)
 
 
 def _error(hits: list[int], n: int, confidence: float) -> float:
@@ -222,7 +227,7 @@ def _error(hits: list[int], n: int, confidence: float) -> float:
     return sum(z * float(np.sqrt(share * (1 - share) / n)) for share in (hits[0] / n, hits[1] / n))
 
 
-def _agree(result: RuleResult, position: int, hits: list[int], n: int) -> bool:
+def agrees(result: RuleResult, position: int, hits: list[int], n: int) -> bool:
     """Whether the new samples allow a difference that the stored interval allows as well."""
     from scipy.stats import binomtest
 
@@ -237,7 +242,12 @@ def _agree(result: RuleResult, position: int, hits: list[int], n: int) -> bool:
     return bool(lowest <= high and highest >= low)
 
 
-def _check(result: RuleResult, position: int, again: float, n: int, *, holds: bool) -> RuleSetCheck:
+def compared(result: RuleResult, position: int, hits: list[int], n: int, *, holds: bool) -> RuleSetCheck:
+    """A stored rule set beside its second look: favourable samples inside and outside, of ``n`` each."""
+    return RuleSetCheck(position + 1, *_stored(result, position), abs(hits[0] - hits[1]) / n, 2 * n, holds)
+
+
+def _stored(result: RuleResult, position: int) -> tuple[float, float, float]:
+    """The score, and the ends of its interval."""
     scored = result.scored
-    score, low, high = (float(each[position]) for each in (scored.score, scored.low, scored.high))
-    return RuleSetCheck(position + 1, score, low, high, again, n, holds)
+    return float(scored.score[position]), float(scored.low[position]), float(scored.high[position])

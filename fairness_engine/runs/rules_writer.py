@@ -11,6 +11,7 @@ from fairness_engine.rules.stored import write_rules
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunStore
+from fairness_engine.texts import is_text_column
 
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -45,7 +46,7 @@ class RulesWriter:
 
     def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
         """The attributes that rule sets of this run are on; none named for texts, whose categories the data decides."""
-        if settings.text_column:
-            return ()
         schema, scope = self._config.schema, self._config.scope
+        if is_text_column(schema, scope.protected[0]):
+            return ()
         return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)

@@ -70,7 +70,9 @@ class TableSource:
         )
 
     def _column(self, column: dict[str, Any]) -> dict[str, Any]:
-        out = {key: column[key] for key in ("name", "kind", "min", "max", "categories") if key in column}
+        out: dict[str, Any] = {
+            key: column[key] for key in ("name", "kind", "min", "max", "categories") if key in column
+        }
         if column["name"] in self.ranges:
             out["min"], out["max"] = self.ranges[column["name"]]
         if self.unknown and column.get("missing", {}).get("token") == self.unknown:

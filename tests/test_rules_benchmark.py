@@ -78,6 +78,7 @@ def test_no_network_is_given_what_tells_the_answer(name: str, shared: Path) -> N
     assert not {*content.get("not_features", ()), content["label"]} & set(dataset.schema.names)
     assert set(source.protected) <= set(dataset.schema.names)
     assert len(dataset.rows) >= 0.9 * content["rows"]
+    assert dataset.labels is not None
     assert np.bincount(dataset.labels).min() > 0.04 * len(dataset.rows)
 
 

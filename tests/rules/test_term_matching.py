@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 import pytest
@@ -18,7 +19,7 @@ FINDER = TermFinder(default_terms())
 def found(text: str, finder: TermFinder = FINDER) -> list[str]:
     """The terms found, and that the places hold them."""
     places = finder.find(text)
-    assert all(0 <= a.start < a.end <= b.start for a, b in zip(places, places[1:], strict=False))
+    assert all(0 <= a.start < a.end <= b.start for a, b in itertools.pairwise(places))
     return [place.term for place in places]
 
 

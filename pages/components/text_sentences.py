@@ -128,6 +128,17 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     st.fragment(layout.guarded(text_own.draw))(run, names)
 
 
+def draw_for(review: Review, run: RunRecord, position: int) -> None:
+    """The sentence pairs of one rule set, for its card; what to read where it has none."""
+    found, names = sentences_of(run), decisions_of(review)
+    chosen = [pair for pair in found.pairs if pair.rule_set == position]
+    if not chosen:
+        st.caption("No sentence pairs were kept for this group: they are of the groups with the largest differences.")
+        return
+    st.html(f"{text_marks.style()}{_style()}{''.join(pair_html(pair, names) for pair in chosen)}")
+    st.caption(f"{wording.markdown(shown_text(found, chosen, chosen[0].term))}  \n{_LEGEND}")
+
+
 def sentences_of(run: RunRecord) -> Sentences:
     """The sentences that a run kept, read once a session."""
     return kept("sentences", run.id, lambda: Sentences.from_json(state.store().results(run.id).get("sentences") or {}))
@@ -139,12 +150,28 @@ def sentences_of(run: RunRecord) -> Sentences:
 def _draw_ranked(result: RuleResult, names: Decisions) -> None:
     lines = ranked(result, favourable_name(names))
     if not lines:
-        st.info(
-            "No term stands out: every difference is within what chance alone can do with so many terms compared. "
-            "More texts, or a smaller error, tell more."
-        )
+        st.info(none_text(result))
         return
-    st.markdown("  \n".join(wording.markdown(line) for line in lines))
+    st.html(f'<ul class="eh-ranked">{"".join(_ranked_html(line) for line in lines)}</ul>')
+
+
+def _ranked_html(line: str) -> str:
+    """A line that begins with the symbol of its direction, that symbol in its colour."""
+    meaning = next(each for each in (theme.HARMED, theme.FAVOURED) if line.startswith(each.symbol))
+    rest = wording.escaped(line.removeprefix(meaning.symbol).lstrip())
+    return f'<li><b style="color:{meaning.colour}">{meaning.symbol}</b> {rest}</li>'
+
+
+def none_text(result: RuleResult) -> str:
+    """What a run says in which no term stands out."""
+    if not bool(result.scored.high.any()):
+        return (
+            "No term changes a decision: all texts were read with every term of their category, and are decided alike."
+        )
+    return (
+        "No term stands out: every difference is within what chance alone can do with so many terms compared. "
+        "More texts, or a smaller error, tell more."
+    )
 
 
 def favourable_name(names: Decisions) -> str:
@@ -196,7 +223,7 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
     terms = {_ALL: len(found.pairs)}
     for pair in found.pairs:
         terms[pair.term] = terms.get(pair.term, 0) + 1
-    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([5, 2, 2], vertical_alignment="bottom")
     wanted = left.selectbox(
         "Term",
         list(terms),
@@ -205,7 +232,7 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
         help="The word in the sentence on the left.",
     )
     right.download_button(
-        "Save all as CSV",
+        "Save as CSV",
         lambda: pairs_csv(found.pairs, names),
         f"evenhand-sentences-{run.id[:8]}.csv",
         "text/csv",
@@ -247,7 +274,7 @@ def pair_html(pair: SentencePair, names: Decisions) -> str:
 
 def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
     text, decision = pair.texts[side], pair.decisions[side]
-    spans = [(begin, end, "put in") for begin, end in pair.spans[side]]
+    spans = [(begin, end, "differs") for begin, end in pair.spans[side]]
     digits = decisions.score_digits(pair.scores)
     verdict = wording.escaped(names.text(decision))
     colour = theme.FAVOURED.colour if decision == names.favourable else theme.HARMED.colour
@@ -276,6 +303,9 @@ def pairs_csv(pairs: Sequence[SentencePair], names: Decisions) -> bytes:
 def _style() -> str:
     return f"""
 <style>
+.eh-ranked {{list-style: none; margin: 0 0 0.6rem 0; padding: 0; font-size: 1.08rem; line-height: 1.6}}
+.eh-ranked li {{padding-left: 1.5rem; text-indent: -1.5rem}}
+.eh-ranked b {{display: inline-block; width: 1.5rem; text-indent: 0}}
 .eh-pair {{display: grid; grid-template-columns: 1fr 1fr; gap: 1.2rem; padding: 0.7rem 0.2rem;
   border-top: 1px solid {theme.faint()}; overflow-wrap: anywhere; line-height: 1.6}}
 .eh-pair p {{margin: 0}}

@@ -351,6 +351,11 @@ def test_terms_are_ranked_in_plain_sentences_and_chance_is_left_out() -> None:
     )
     assert second.startswith("△ “jewish”: 68.0 % kept")
     assert text_sentences.ranked(result_of(LINES[2:3]), "kept") == []
+    assert "No term stands out" in text_sentences.none_text(result_of(LINES[2:3]))
+    assert "No term changes a decision" in text_sentences.none_text(result_of([((0, -1), 500, 500, 0.0, 0.0)]))
+    hostile = text_sentences._ranked_html("▼ “<script>”: 41.0 % kept")
+    assert "&lt;script&gt;" in hostile
+    assert "<script" not in hostile
     alike = result_of([((0, -1), 410, 680, 0.2, 0.34), ((1, -1), 410, 680, 0.2, 0.34)])
     (together,) = text_sentences.ranked(alike, "kept")
     assert together.startswith("▼ “muslim” and “jewish”: 41.0 % kept")

@@ -11,6 +11,7 @@ from fairness_engine.rules.words import group_words, group_words_of_json, plain_
 SEX = RuleAttribute("Sex", "categorical", ("Male", "Female"))
 RACE = RuleAttribute("race", "categorical", ("White", "Black", "Asian", "Other"))
 BORN = RuleAttribute("born_in", "categorical", ("Europe", "Africa", "Asia"))
+LIVES = RuleAttribute("living_in", "categorical", ("City", "Town", "Village", "Hills"))
 JOB = RuleAttribute("marital_status", "categorical", ("Married", "Widowed", "Single"))
 AGE = RuleAttribute(
     "age", "integer", ("0 to 19", "20 to 39", "40 to 59", "60 to 90"), (0, 20, 40, 60), (19, 39, 59, 90)
@@ -34,6 +35,7 @@ def rule_of(attribute: RuleAttribute, *values: int) -> int:
         (RACE, (0, 2), "White or Asian"),
         (RACE, (0, 1, 2), "not Other"),
         (BORN, (1, 2), "born in Africa or Asia"),
+        (LIVES, (0, 2, 3), "not living in Town"),
         (JOB, (0, 1), "marital status Married or Widowed"),
         (AGE, (1, 2), "aged 20 to 59"),
         (AGE, (0,), "aged 19 or under"),
@@ -55,6 +57,7 @@ def test_a_rule(attribute: RuleAttribute, values: tuple[int, ...], text: str) ->
         ([(SEX, (0,)), (AGE, (2,)), (BORN, (1, 2))], "men aged 40 to 59 born in Africa or Asia"),
         ([(AGE, (2,)), (SEX, (1,)), (RACE, (0, 2))], "women aged 40 to 59, White or Asian"),
         ([(SEX, (0,))], "men"),
+        ([(SEX, (0,)), (LIVES, (0, 2, 3))], "men not living in Town"),
         ([(AGE, (3,))], "people aged 60 or over"),
         ([(RACE, (1,)), (HOURS, (2,))], "Black, hours per week 41 or more"),
         ([(BORN, (1,)), (RACE, (1,))], "people born in Africa, Black"),

@@ -19,7 +19,7 @@ from fairness_engine.rules.space import NO_RULE
 
 LEAST_SHARE = 0.02
 """Cells with a smaller share of the rows are marked: their share says little of people."""
-EXACT = 3
+EXACT, ROWS = 3, 4
 """``scores.Stage``, which is not imported: it brings SciPy along."""
 
 
@@ -36,6 +36,7 @@ class Cells:
         overall: the favourable share of everybody in the run, 0 to 1.
         is_text: cells are terms.
         is_exact: every neighbour of every row was evaluated: shares have no interval.
+        is_column: a column of the data decides on the rows themselves.
     """
 
     attributes: tuple[int, ...]
@@ -48,6 +49,7 @@ class Cells:
     overall: float
     is_text: bool
     is_exact: bool
+    is_column: bool
 
     @property
     def share(self) -> FloatArray:
@@ -95,8 +97,13 @@ def cells_of(
         n_all=result.n_rows,
         overall=float(everybody[1].sum()) / max(1, float(everybody[0].sum())),
         is_text=is_text,
-        is_exact=bool(len(result.scored)) and bool((result.scored.stage == EXACT).all()),
+        is_exact=_are_all(result, EXACT),
+        is_column=_are_all(result, ROWS),
     )
+
+
+def _are_all(result: RuleResult, stage: int) -> bool:
+    return bool(len(result.scored)) and bool((result.scored.stage == stage).all())
 
 
 def _of_rows(
@@ -152,18 +159,22 @@ def first_pair(result: RuleResult) -> tuple[int, int] | None:
     return pairs[0] if pairs else None
 
 
-def rule_set_of(
-    result: RuleResult, values: Mapping[int, int], only: Mapping[int, frozenset[int]] | None = None
-) -> int | None:
+def values_of(cells: Cells, only: Mapping[int, frozenset[int]], i: int, j: int) -> dict[int, frozenset[int]]:
+    """Who a cell is: the values that count, by position of the attribute."""
+    return {attribute: frozenset([value]) for attribute, value in zip(cells.attributes, (i, j), strict=False)} | dict(
+        only
+    )
+
+
+def rule_set_of(result: RuleResult, values: Mapping[int, frozenset[int]]) -> int | None:
     """The position of the rule set that takes exactly these values; ``None`` when it was not scored.
 
     Args:
         result: of a run.
-        values: one value each, by position of the attribute.
-        only: some values each, of further attributes.
+        values: by position of the attribute.
     """
     wanted = np.full(len(result.attributes), NO_RULE)
-    for attribute, some in ({i: frozenset([value]) for i, value in values.items()} | dict(only or {})).items():
+    for attribute, some in values.items():
         rule = rule_of(result.attributes[attribute], some)
         if rule is None:
             return None
@@ -173,13 +184,8 @@ def rule_set_of(
 
 
 def rule_of(attribute: RuleAttribute, values: frozenset[int]) -> int | None:
-    """The rule that takes these values and no others; ``None`` when there is none."""
+    """The rule that takes these values and no others; ``None`` when there is none, as for ranges that are one-sided."""
     wanted = np.zeros(attribute.n_values, dtype=bool)
     wanted[sorted(values)] = True
     found = np.flatnonzero((attribute.members == wanted).all(axis=1))
     return int(found[0]) if len(found) else None
-
-
-def single_rule(attribute: RuleAttribute, value: int) -> int | None:
-    """The rule that is one value and no other; ``None`` where ranges are one-sided."""
-    return rule_of(attribute, frozenset([value]))

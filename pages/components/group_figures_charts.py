@@ -41,7 +41,13 @@ def rates_chart(table: GroupTable, schema: Schema, favourable: str) -> Figure:
     from plotly.graph_objects import Figure
 
     groups = drawn(table, schema)
-    layout = _layout(table, groups, schema, f"Favourable outcome by {wording.listed(table.attributes)}")
+    layout = _layout(
+        table,
+        groups,
+        schema,
+        f"Favourable outcome by {wording.listed(table.attributes)}",
+        max(g.selection.high for g in groups),
+    )
     layout["xaxis"]["title"] = {"text": f"Share with “{shortened(favourable, 30)}”, % of the group"}
     best = table.most_favoured
     if best is not None:
@@ -69,7 +75,7 @@ def odds_chart(table: GroupTable, schema: Schema) -> Figure:
     from plotly.graph_objects import Figure
 
     groups = drawn(table, schema)
-    layout = _layout(table, groups, schema, "Favourable outcome by what the data recorded")
+    layout = _layout(table, groups, schema, "Favourable outcome by what the data recorded", 1.0)
     layout["xaxis"]["title"] = {"text": "Share with the favourable outcome, %"}
     sides = (
         ("recorded outcome favourable (true positive rate)", -0.14, "circle", theme.series()[0]),
@@ -107,12 +113,11 @@ def _dots(rates: Sequence[Rate], places: Sequence[float], marker: dict[str, Any]
     }
 
 
-def _layout(table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str) -> dict[str, Any]:
+def _layout(
+    table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str, furthest: float
+) -> dict[str, Any]:
     layout = theme.chart_layout(shortened(title, 70), "", "", 164 + _ROW_PIXELS * len(groups))
-    rates = [
-        rate for g in groups for rate in (g.selection, g.true_positive, g.false_positive) if rate is not None and rate.n
-    ]
-    layout["xaxis"] |= {"range": [0, min(102.0, 104 * max(rate.high for rate in rates))], "fixedrange": True}
+    layout["xaxis"] |= {"range": [0, min(102.0, 104 * furthest)], "fixedrange": True}
     layout["yaxis"] |= {
         "range": [len(groups) - 0.5, -0.5],
         "fixedrange": True,
@@ -172,41 +177,70 @@ def _rate_text(rate: Rate) -> str:
 
 
 def figures_frame(table: GroupTable, schema: Schema) -> pd.DataFrame:
-    """All groups of a table, in the order of the chart; shares in percent."""
-    n_rows = sum(group.n_rows for group in table.groups)
-    groups = sorted(table.groups, key=lambda group: -group.selection.share)
-    lines = [_line(table, group, schema, n_rows) for group in groups]
-    frame = pd.DataFrame(lines)
-    return frame.dropna(axis=1, how="all")
+    """All groups of a table, the highest rate first; shares in percent, their intervals as people read them."""
+    lines = []
+    for group in _ranked(table):
+        line: dict[str, object] = {
+            "Group": group_name(table, group, schema),
+            "Verdict": _verdict_text(table, group),
+            "Rows": group.n_rows,
+            "Rows, %": _row_share(table, group),
+            "Favourable, %": 100 * group.selection.share,
+            "Interval": _ends_text(group.selection),
+            "Impact ratio": None if group.impact is None else group.impact.value,
+            "Ratio's interval": "" if group.impact is None else f"{group.impact.low:.2f} to {group.impact.high:.2f}",
+        }
+        for name, rate in _odds_of(group):
+            line |= {f"{name}, %": 100 * rate.share if rate.n else None, f"{name}, interval": _ends_text(rate)}
+        lines.append(line)
+    return pd.DataFrame(lines)
 
 
-def _line(table: GroupTable, group: GroupRates, schema: Schema, n_rows: int) -> dict[str, object]:
-    impact, meaning = group.impact, meaning_of(table, group)
+def _ranked(table: GroupTable) -> list[GroupRates]:
+    return sorted(table.groups, key=lambda group: -group.selection.share)
+
+
+def _verdict_text(table: GroupTable, group: GroupRates) -> str:
+    meaning = meaning_of(table, group)
+    return f"{meaning.symbol} {meaning.name}" + ("" if group.is_compared else ", under 2 %")
+
+
+def _row_share(table: GroupTable, group: GroupRates) -> float:
+    return 100 * group.n_rows / sum(each.n_rows for each in table.groups)
+
+
+def _ends_text(rate: Rate) -> str:
+    return f"{100 * rate.low:.1f} to {100 * rate.high:.1f}" if rate.n else "no row"
+
+
+def _odds_of(group: GroupRates) -> list[tuple[str, Rate]]:
+    sides = (("True positive", group.true_positive), ("False positive", group.false_positive))
+    return [(name, rate) for name, rate in sides if rate is not None]
+
+
+def _csv_line(table: GroupTable, group: GroupRates, schema: Schema) -> dict[str, object]:
+    impact = group.impact
     line: dict[str, object] = {
-        "Group": group_name(table, group, schema),
-        "Verdict": f"{meaning.symbol} {meaning.name}",
-        "Rows": group.n_rows,
-        "Rows, %": 100 * group.n_rows / n_rows,
-        "Under 2 %": "" if group.is_compared else "yes",
-        **_rate_cells("Favourable", group.selection),
-        "Impact ratio": None if impact is None else impact.value,
-        "Impact low": None if impact is None else impact.low,
-        "Impact high": None if impact is None else impact.high,
+        "attributes": " and ".join(table.attributes),
+        "group": group_name(table, group, schema),
+        "verdict": group.verdict.value,
+        "is_highest": group is table.most_favoured,
+        "is_under_2_percent": not group.is_compared,
+        "rows": group.n_rows,
+        "rows_percent": _row_share(table, group),
+        "rows_unknown": table.n_unknown,
+        "impact_ratio": None if impact is None else impact.value,
+        "impact_ratio_low": None if impact is None else impact.low,
+        "impact_ratio_high": None if impact is None else impact.high,
     }
-    for name, rate in (("True positive", group.true_positive), ("False positive", group.false_positive)):
-        line |= _rate_cells(name, rate)
+    for name, rate in (("Favourable", group.selection), *_odds_of(group)):
+        start = name.lower().replace(" ", "_")
+        share = 100 * rate.share if rate.n else None
+        line |= {f"{start}_percent": share, f"{start}_low": 100 * rate.low, f"{start}_high": 100 * rate.high}
     return line
 
 
-def _rate_cells(name: str, rate: Rate | None) -> dict[str, object]:
-    if rate is None or not rate.n:
-        return {f"{name}, %": None, f"{name} low, %": None, f"{name} high, %": None}
-    return {f"{name}, %": 100 * rate.share, f"{name} low, %": 100 * rate.low, f"{name} high, %": 100 * rate.high}
-
-
 def figures_csv(tables: Sequence[GroupTable], schema: Schema) -> bytes:
-    """All tables in one file, safe for a spreadsheet."""
-    parts = [figures_frame(table, schema).assign(**{"Attributes": " and ".join(table.attributes)}) for table in tables]
-    frame = pd.concat(parts, ignore_index=True)
-    frame = frame[["Attributes", *(name for name in frame.columns if name != "Attributes")]]
+    """All tables in one file with every number, safe for a spreadsheet."""
+    frame = pd.DataFrame([_csv_line(table, group, schema) for table in tables for group in _ranked(table)])
     return frame.map(export_text).to_csv(index=False).encode()

@@ -25,6 +25,8 @@ from pages.components.decisions import favourable_name
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairness_engine.runs.records import Review
 
 STYLE = """
@@ -44,6 +46,11 @@ _BINS = (3, 5, 10, 20)
 
 
 def draw(review: Review) -> None:
+    """Group figures of a review; a click in here leaves the rest of the page alone."""
+    st.fragment(layout.guarded(_draw))(review)
+
+
+def _draw(review: Review) -> None:
     """Controls, verdicts, the chart and table of one choice of attributes, what the words mean."""
     schema = review.schema
     assert schema is not None, "the page asks for a review with data and a scope"
@@ -61,7 +68,8 @@ def draw(review: Review) -> None:
     table = _chosen_table(report, review.id)
     _figures(table, schema, favourable, review.id)
     with st.expander("What the verdicts mean, and do not"):
-        st.markdown(wording.markdown(group_figures_words.CONVENTION))
+        for text in group_figures_words.MEANING_OF_VERDICTS:
+            st.markdown(f"- {wording.markdown(text)}")
     st.download_button(
         "Save all figures as CSV",
         lambda: group_figures_charts.figures_csv(report.tables, schema),
@@ -211,7 +219,10 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
     note = "A dot is the group's rate, the bar its 95 % interval (Wilson), each group on its own."
     if n_drawn < n_groups:
         note += f" {n_drawn} of {n_groups} groups are drawn, those with the highest and the lowest rates; the table has all."
-    layout.chart_with_table(chart, frame, "figures_rates_chart", note)
+    st.plotly_chart(chart, key="figures_rates_chart", config=theme.CHART_CONFIG, theme=None)
+    st.caption(note)
+    with st.expander("The same as a table"):
+        st.dataframe(frame, hide_index=True, key="figures_rates_table", column_config=_formats(frame))
     for text in group_figures_words.notes(table, schema):
         st.markdown(wording.markdown(text))
     if any(group.true_positive is not None for group in table.groups):
@@ -219,3 +230,15 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
         with st.expander("By what the data recorded: true and false positive rates"):
             st.plotly_chart(odds, key="figures_odds_chart", config=theme.CHART_CONFIG, theme=None)
             st.caption("The same numbers are in the table above, as true and false positive.")
+
+
+def _formats(frame: pd.DataFrame) -> dict[str, object]:
+    """One decimal for shares, two for ratios, room for names."""
+    formats: dict[str, object] = {
+        name: st.column_config.NumberColumn(format="%.1f") for name in frame.columns if name.endswith(", %")
+    }
+    return formats | {
+        "Group": st.column_config.TextColumn(width="medium"),
+        "Verdict": st.column_config.TextColumn(width=170),
+        "Impact ratio": st.column_config.NumberColumn(format="%.2f"),
+    }

@@ -14,12 +14,16 @@ MEANINGS = {
     Verdict.UNCLEAR: theme.Meaning("not enough evidence", "?", "#6B7079", "#A7ADB5", "."),
 }
 """Each verdict has a symbol and a colour; a pass has not that of a proof."""
-CONVENTION = (
-    "Flag: even the upper end of a group's impact ratio lies below 0.8. Pass: the lower end of every group's reaches 0.8. "
-    "All else is not enough evidence. The intervals of all impact ratios on this page hold together at 95 % (exact intervals of "
-    "Clopper and Pearson for the rates, shared out among all groups). Four fifths is a convention of personnel selection in the "
-    "United States (29 CFR 1607.4 D, 1978), not a law for other decisions, and no measure of individual treatment: rates can be "
-    "alike while people are treated differently, and differ for reasons that have nothing to do with the attribute."
+MEANING_OF_VERDICTS = (
+    "Flag: even the upper end of a group's impact ratio lies below 0.8.",
+    "Pass: even the lower end of every group's impact ratio is at least 0.8.",
+    "Not enough evidence: everything else, small groups above all.",
+    "An impact ratio is a group's rate by that of the most favoured group. All intervals of impact ratios on this page hold together "
+    "at 95 %, whichever group is truly the most favoured: exact intervals of the rates (Clopper and Pearson), shared out among all "
+    "groups.",
+    "Four fifths is a convention of personnel selection in the United States (29 CFR 1607.4 D, 1978), not a law for other decisions.",
+    "None of this is about individuals: rates can be alike while people are treated differently, and can differ for reasons that are "
+    "not the attribute.",
 )
 HIGHEST = theme.Meaning("highest rate", "◇", "#1B1F24", "#E8EAED")
 """The group that the others are measured by."""

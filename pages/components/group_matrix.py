@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fairness_engine.rules.attributes import TERM
-from fairness_engine.rules.space import NO_RULE
-from fairness_engine.rules.words import group_words, plain_name, sentence, share_text
-from pages.components import group_cells, group_matrix_chart, layout, rules_choice, theme, wording
+from fairness_engine.rules.words import plain_name, sentence
+from pages.components import (
+    group_cells,
+    group_matrix_chart,
+    group_matrix_table,
+    group_matrix_words,
+    layout,
+    rules_choice,
+    theme,
+    wording,
+)
 from pages.components.decisions import favourable_name
 from pages.components.group_cells import Cells
 from pages.components.kept import kept
@@ -28,33 +35,34 @@ _ANYBODY = "Everybody"
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
-    """Controls, picture, table and the chosen cell.
+    """The section of a run; a click in here leaves the rest of the page alone.
 
     Args:
         review: the open one, which names the favourable outcome.
         run: that is shown.
         result: what it scored.
     """
+    st.fragment(layout.guarded(_draw))(review, run, result)
+
+
+def _draw(review: Review, run: RunRecord, result: RuleResult) -> None:
+    """Controls, picture, the chosen cell and the table."""
     with layout.wrapping("matrix_controls"):
         places = st.columns([3, 2, 3])
     with places[0]:
         pair = _choose_pair(run, result)
     only = _filter(run, result, pair, places[1:])
     down, across = _orientation(result, pair)
-    cells = kept(
-        "matrix_cells",
-        (run.id, down, across, tuple(only.items())),
-        lambda: group_cells.cells_of(result, down, across, only),
-    )
+    asked = (run.id, down, across, tuple((i, tuple(sorted(values))) for i, values in only.items()))
+    cells = kept("matrix_cells", asked, lambda: group_cells.cells_of(result, down, across, only))
     names = tuple(plain_name(result.attributes[i].name) for i in cells.attributes)
-    key = f"matrix_{run.id}_{down}_{across}_{hash(tuple(only.items())) & 0xFFFFFFFF:x}"
+    key = "matrix_" + "_".join(map(str, asked))
     chosen = st.session_state.get(f"{key}_cell")
-    outcome = favourable_name(review)
-    st.markdown(wording.markdown(summary(result, cells, only_text(result, only))))
-    _picture(cells, names, outcome, key, chosen)
-    _table(cells, names, key, chosen)
+    st.markdown(wording.markdown(group_matrix_words.summary(result, cells, only)))
+    _picture(cells, names, favourable_name(review), key, chosen)
     if chosen is not None:
         _cell(result, cells, only, chosen)
+    _table(cells, names, key, chosen)
 
 
 # --- controls -----------------------------------------------------------------------------------
@@ -119,73 +127,6 @@ def _filter(
     return {third: frozenset(values)} if values else {}
 
 
-# --- words --------------------------------------------------------------------------------------
-
-
-def only_text(result: RuleResult, only: Mapping[int, frozenset[int]]) -> str:
-    """The filter in words: ``race Black or Asian``; empty without one."""
-    parts = []
-    for attribute, values in only.items():
-        labels = [result.attributes[attribute].labels[value] for value in sorted(values)]
-        parts.append(f"{plain_name(result.attributes[attribute].name)} {' or '.join(labels)}")
-    return ", ".join(parts)
-
-
-def summary(result: RuleResult, cells: Cells, only: str) -> str:
-    """The lowest and the highest cell that has not too few rows, and what is empty or marked; not escaped."""
-    told = np.where(cells.is_few, np.nan, cells.share)
-    whom = f"People with {only}. " if only else ""
-    if np.isnan(told).all():
-        return f"{whom}No cell has 2 % of the rows: every share here is of few people."
-    low, high = (np.unravel_index(at(told), told.shape) for at in (np.nanargmin, np.nanargmax))
-    text = (
-        f"{whom}Lowest: {group_of(result, cells, *low)}, {percent(cells, *low)} favourable. Highest: "
-        f"{group_of(result, cells, *high)}, {percent(cells, *high)}. Everybody: {share_text(cells.overall)}."
-    )
-    n_empty, n_few = int((cells.n_rows == 0).sum()), int(cells.is_few.sum())
-    if n_few:
-        are, have = ("is", "has") if n_few == 1 else ("are", "have")
-        text += f" {wording.counted(n_few, 'cell')} {have} under 2 % of the rows and {are} hatched: too few people to count here."
-    if n_empty:
-        text += f" {wording.counted(n_empty, 'combination')} {'has' if n_empty == 1 else 'have'} no row."
-    return text
-
-
-def group_of(result: RuleResult, cells: Cells, i: int, j: int) -> str:
-    """The group of a cell in words; not escaped."""
-    rules = [NO_RULE] * len(result.attributes)
-    for attribute, value in zip(cells.attributes, (i, j), strict=False):
-        rule = group_cells.single_rule(result.attributes[attribute], value)
-        if rule is None:  # ranges that rules do not take one by one
-            return ", ".join([cells.down[i], *([cells.across[j]] if len(cells.attributes) > 1 else [])])
-        rules[attribute] = rule
-    return group_words(result.attributes, rules)
-
-
-def percent(cells: Cells, i: int, j: int) -> str:
-    """The share of a cell, with its interval where it has one."""
-    ends, share = cells.ends(i, j), float(cells.share[i, j])
-    return share_text(share) if ends is None else wording.share(share, *ends)
-
-
-def how_text(cells: Cells) -> str:
-    """What the numbers are, and what the marks mean."""
-    if cells.is_text:
-        return (
-            "In a cell: the share of texts with the favourable outcome when both terms are swapped in. ▼ below and △ above the mean "
-            "of all cells. Click on a cell to see its rule set."
-        )
-    rows = (
-        "every neighbour of every row"
-        if cells.is_exact
-        else "the samples of the run, with a 95 % interval each under the mouse"
-    )
-    return (
-        f"In a cell: the favourable share of {rows}, and the rows of the data. ▼ below and △ above everybody's share; hatched: "
-        "under 2 % of the rows. Click on a cell to see who that is."
-    )
-
-
 # --- picture, table, chosen cell ----------------------------------------------------------------
 
 
@@ -205,12 +146,12 @@ def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chose
         lambda: group_matrix_chart.matrix_chart(cells, names, outcome, chosen),
     )
     st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
-    st.caption(how_text(cells))
+    st.caption(group_matrix_words.how_text(cells))
 
 
 def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, int] | None) -> None:
     """The same as a table; a click on a line chooses its cell."""
-    frame: pd.DataFrame = kept("matrix_frame", key, lambda: group_matrix_chart.matrix_frame(cells, names))
+    frame: pd.DataFrame = kept("matrix_frame", key, lambda: group_matrix_table.matrix_frame(cells, names))
     name, n_across = f"{key}_table_{chosen}", cells.share.shape[1]
 
     def take() -> None:
@@ -224,7 +165,7 @@ def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, in
         )
         st.download_button(
             "Save the cells as CSV",
-            lambda: group_matrix_chart.matrix_csv(frame),
+            lambda: group_matrix_table.matrix_csv(frame),
             f"evenhand-{'-'.join(names).replace(' ', '-')}.csv",
             "text/csv",
             key="matrix_csv",
@@ -241,36 +182,22 @@ def _formats() -> dict[str, object]:
 def _cell(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]], chosen: tuple[int, int]) -> None:
     """Who the chosen cell is, and the way to its rule set."""
     i, j = chosen
-    values = dict(zip(cells.attributes, chosen, strict=False))
-    position = group_cells.rule_set_of(result, values, only)
+    position = group_cells.rule_set_of(result, group_cells.values_of(cells, only, i, j))
     with st.container(border=True, key="matrix_cell"):
-        st.html(f'<span style="color:{theme.SELECTION.colour}">{theme.SELECTION.symbol}</span> The chosen cell')
-        if position is not None:
-            st.markdown(f"**{wording.markdown(sentence(result, position))}**")
-            st.button(
-                "Open its rule set",
-                key="matrix_open",
-                icon=":material/open_in_full:",
-                on_click=rules_choice.open_in_rule_sets,
-                args=(position,),
-                help="Intervals, samples, rows and pairs of this group.",
-            )
+        mark = f'<span style="color:{theme.SELECTION.colour}">{theme.SELECTION.symbol}</span>'
+        st.html(f"{mark} The chosen cell")
+        if position is None:
+            st.markdown(f"**{wording.markdown(group_matrix_words.cell_sentence(result, cells, only, i, j))}**")
+            st.caption(group_matrix_words.why_not_scored(cells, i, j))
             return
-        st.markdown(f"**{wording.markdown(cell_sentence(result, cells, only_text(result, only), i, j))}**")
-        st.caption(why_not_scored(cells, i, j))
-
-
-def cell_sentence(result: RuleResult, cells: Cells, only: str, i: int, j: int) -> str:
-    """A cell that is no rule set, in words; not escaped."""
-    group = group_of(result, cells, i, j) + (f", {only}" if only else "")
-    if not cells.drawn[i, j]:
-        return f"{group}: {'no row of the data' if not cells.n_rows[i, j] else 'no sample was drawn here'}"
-    n = wording.counted(int(cells.n_rows[i, j]), "row")
-    return f"{group}: {percent(cells, i, j)} favourable, everybody {share_text(cells.overall)}; {n}"
-
-
-def why_not_scored(cells: Cells, i: int, j: int) -> str:
-    """Why a cell is no rule set of the run."""
-    if not cells.n_rows[i, j]:
-        return "Nobody in the data is like this."
-    return "No rule set of this run is exactly this group: it is smaller than the run's least size, or its ranges are not taken one by one."
+        st.markdown(f"**{wording.markdown(sentence(result, position))}**")
+        is_asked = st.button(
+            "Open its rule set",
+            key="matrix_open",
+            icon=":material/open_in_full:",
+            on_click=rules_choice.open_in_rule_sets,
+            args=(position,),
+            help="Intervals, samples, rows and pairs of this group.",
+        )
+        if is_asked:
+            st.rerun()  # the whole page: another section is open now

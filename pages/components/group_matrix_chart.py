@@ -1,4 +1,4 @@
-"""Two protected attributes as a heat map with its numbers written in, and the same as a table.
+"""Two protected attributes as a heat map with its numbers written in.
 
 Cells are bars, for a click on a heat map is not told to the server. Colour diverges from the share of everybody, vermilion below and
 blue above, with ▼ and △ beside the number; cells of few rows are hatched, empty ones say so.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from fairness_engine.table import export_text
+from fairness_engine.rules.words import share_text
 from pages.components import theme, wording
 from pages.components.charts import shortened
 from pages.components.group_cells import Cells
@@ -34,7 +33,7 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
     """The cells as a picture.
 
     Args:
-        cells: of two attributes, or of one.
+        cells: of two attributes.
         names: of the attributes, the one down first.
         outcome: what the favourable one is called.
         chosen: the cell that is framed.
@@ -43,34 +42,36 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
 
     n_down, n_across = cells.share.shape
     is_wide = n_across > _MAX_FULL
-    layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
-    layout["xaxis"] |= _ticks(cells.across, n_across) | {
+    layout = theme.chart_layout(title_of(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
+    layout["xaxis"] |= ticks(cells.across, n_across) | {
         "side": "top",
         "range": [-0.5, n_across - 0.5],
         "showline": False,
     }
-    layout["yaxis"] |= _ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "showline": False}
-    if len(names) > 1:
-        layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
+    layout["yaxis"] |= ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "showline": False}
+    layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
     layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 92 if len(names) > 1 else 64}
+    layout["margin"] = {**layout["margin"], "t": 92}
     layout |= {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
-    layout["shapes"] = [] if chosen is None else [_frame(*chosen)]
+    layout["shapes"] = [] if chosen is None else [frame(*chosen)]
     return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
 
 
-def _title(names: tuple[str, ...], outcome: str) -> str:
+def title_of(names: tuple[str, ...], outcome: str) -> str:
+    """The title of a chart of some attributes."""
     return shortened(f"Share with “{shortened(outcome, 30)}” by {wording.listed(names)}", 80)
 
 
-def _ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
-    longest = 18 if n <= _MAX_FULL else 12
+def ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
+    """An axis with a label a value, shorter where there are many."""
+    longest = 24 if n == 1 else 18 if n <= _MAX_FULL else 12
     same = {"tickmode": "array", "tickvals": list(range(n)), "fixedrange": True, "showgrid": False, "zeroline": False}
-    return {**same, "ticktext": [shortened(label, max(longest, 24 if n == 1 else longest)) for label in labels]}
+    return {**same, "ticktext": [shortened(label, longest) for label in labels]}
 
 
-def _frame(i: int, j: int) -> dict[str, Any]:
+def frame(i: int, j: int) -> dict[str, Any]:
+    """Around the chosen cell."""
     line = {"color": theme.SELECTION.colour, "width": 4}
     return {"type": "rect", "x0": j - 0.48, "x1": j + 0.48, "y0": i - 0.48, "y1": i + 0.48, "line": line}
 
@@ -199,9 +200,10 @@ def cell_text(cells: Cells, i: int, j: int) -> str:
     if n_across > _MAX_FULL:
         return f"{percent:.0f}"
     meaning = direction(cells, i, j)
-    first = f"{meaning.symbol + ' ' if meaning else ''}{percent:.1f} %"
-    n = wording.count(int(cells.n_rows[i, j]))
-    return f"{first}<br>{n} {'texts' if cells.is_text else 'few' if cells.is_few[i, j] else 'rows'}"
+    first = f"{meaning.symbol + ' ' if meaning else ''}{share_text(percent / 100)}"
+    n = int(cells.n_rows[i, j])
+    rows = wording.counted(n, "text" if cells.is_text else "row")
+    return f"{first}<br>{'only ' if cells.is_few[i, j] else ''}{rows}"
 
 
 def hover_text(cells: Cells, i: int, j: int) -> str:
@@ -212,7 +214,7 @@ def hover_text(cells: Cells, i: int, j: int) -> str:
     if not n or not cells.drawn[i, j]:
         return f"{lines[0]}<br>{'No row of the data' if not n else 'No sample was drawn here'}"
     share = wording.share(float(cells.share[i, j]), *(cells.ends(i, j) or ()))
-    lines.append(f"{share} favourable; everybody {100 * cells.overall:.1f} %")
+    lines.append(f"{share} favourable; everybody {share_text(cells.overall)}")
     if cells.is_text:
         lines.append(f"{wording.counted(int(cells.drawn[i, j]), 'text')} with these terms swapped in")
     else:
@@ -220,31 +222,3 @@ def hover_text(cells: Cells, i: int, j: int) -> str:
         lines.append(f"{wording.counted(n, 'row')}, {wording.share(n / cells.n_all)} of all{few}")
         lines.append(f"{wording.counted(int(cells.drawn[i, j]), 'sample')}")
     return "<br>".join(lines)
-
-
-def matrix_frame(cells: Cells, names: tuple[str, ...]) -> pd.DataFrame:
-    """One line a cell, in the order of the picture, the empty ones too; shares in percent."""
-    lines = []
-    for i, j in np.ndindex(cells.share.shape):
-        labels = dict(zip(names, (cells.down[i], cells.across[j]), strict=False))
-        share, ends = float(cells.share[i, j]), cells.ends(i, j)
-        lines.append(
-            {
-                **labels,
-                "Favourable, %": None if np.isnan(share) else 100 * share,
-                "Points from everybody": None if np.isnan(share) else 100 * (share - cells.overall),
-                "Low, %": None if ends is None else 100 * ends[0],
-                "High, %": None if ends is None else 100 * ends[1],
-                "Texts" if cells.is_text else "Rows": int(cells.n_rows[i, j]),
-                "Samples": int(cells.drawn[i, j]),
-                "Under 2 %": "yes" if cells.is_few[i, j] else "",
-            }
-        )
-    frame = pd.DataFrame(lines)
-    dropped = [name for name in ("Low, %", "High, %") if frame[name].isna().all()]
-    return frame.drop(columns=[*dropped, *(["Under 2 %"] if cells.is_text else [])])
-
-
-def matrix_csv(frame: pd.DataFrame) -> bytes:
-    """The table as a file, safe for a spreadsheet."""
-    return frame.map(export_text).to_csv(index=False).encode()

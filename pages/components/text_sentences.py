@@ -152,14 +152,14 @@ def _draw_ranked(result: RuleResult, names: Decisions) -> None:
     if not lines:
         st.info(none_text(result))
         return
-    st.html(f'<ul class="eh-ranked">{"".join(_ranked_html(line) for line in lines)}</ul>')
+    st.html(f'<div class="eh-ranked">{"".join(_ranked_html(line) for line in lines)}</div>')
 
 
 def _ranked_html(line: str) -> str:
     """A line that begins with the symbol of its direction, that symbol in its colour."""
     meaning = next(each for each in (theme.HARMED, theme.FAVOURED) if line.startswith(each.symbol))
     rest = wording.escaped(line.removeprefix(meaning.symbol).lstrip())
-    return f'<li><b style="color:{meaning.colour}">{meaning.symbol}</b> {rest}</li>'
+    return f'<b style="color:{meaning.colour}">{meaning.symbol}</b><span>{rest}</span>'
 
 
 def none_text(result: RuleResult) -> str:
@@ -303,9 +303,7 @@ def pairs_csv(pairs: Sequence[SentencePair], names: Decisions) -> bytes:
 def _style() -> str:
     return f"""
 <style>
-.eh-ranked {{list-style: none; margin: 0 0 0.6rem 0; padding: 0; font-size: 1.08rem; line-height: 1.6}}
-.eh-ranked li {{padding-left: 1.5rem; text-indent: -1.5rem}}
-.eh-ranked b {{display: inline-block; width: 1.5rem; text-indent: 0}}
+.eh-ranked {{display: grid; grid-template-columns: 1.4rem 1fr; row-gap: 0.3rem; margin-bottom: 0.6rem; font-size: 1.08rem}}
 .eh-pair {{display: grid; grid-template-columns: 1fr 1fr; gap: 1.2rem; padding: 0.7rem 0.2rem;
   border-top: 1px solid {theme.faint()}; overflow-wrap: anywhere; line-height: 1.6}}
 .eh-pair p {{margin: 0}}

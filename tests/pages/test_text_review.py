@@ -18,8 +18,9 @@ from fairness_engine.domain import Scope
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets
 from fairness_engine.rules.terms import default_terms
+from fairness_engine.runs import launch
 from fairness_engine.runs.records import ReviewTerms
-from fairness_engine.runs.store import FileRole, Review, RunStore
+from fairness_engine.runs.store import FileRole, Review, RunRecord, RunState, RunStore
 from fairness_engine.samples import find_sample
 from pages.components import (
     model_fit,
@@ -403,3 +404,98 @@ def test_the_least_share_that_is_proposed_leaves_something_to_compare() -> None:
     ]
     (note,) = text_form.support_notes({"race": 0.01}, 0.05)
     assert "Ask for a smaller least share" in note
+
+
+# --- with the model -----------------------------------------------------------------------------
+
+
+def test_a_model_of_texts_is_found_out_and_its_card_kept(open_app: OpenApp, store: RunStore) -> None:
+    review = comments(store)
+    path = find_sample("comments").models[0].path
+    app = upload(open_app(MODEL, review=review.id), "model_0", path.name, path.read_bytes())
+    assert said.errors_of(app) == []
+    assert [metric.label for metric in app.metric] == ["Accuracy", "AUC", "Output", "Speed"]
+    assert "majority class" in app.metric[0].delta
+    text = said.text_of(app)
+    assert "takes the texts of **comment**" in text
+    assert "Gives the same answer to the same text" in text
+    assert not any(box.key == "model_input" for box in app.selectbox), "nothing is encoded for a model of texts"
+    app.button(key="fit_confirmed").click().run()
+    saved = store.review(review.id)
+    assert saved.fit is not None
+    assert saved.fit[text_review.FIT_KEY] == "comment"
+    assert text_review.column_of(saved) == "comment"
+    assert app.title[0].value == "Scope"
+    assert "Identity terms" in said.text_of(app)
+
+
+def test_a_model_of_the_other_sort_is_refused_in_sentences(open_app: OpenApp, store: RunStore) -> None:
+    table, texts = find_sample("credit"), find_sample("comments")
+    path = table.model("credit_planted").path
+    app = upload(open_app(MODEL, review=comments(store).id), "model_0", path.name, path.read_bytes())
+    (error,) = said.errors_of(app)
+    assert "A model for texts must be" in error
+    assert "10 inputs" in error, "nor does it fit as a model of the table"
+    data = store.add_file(table.data, table.data.name, FileRole.DATA)
+    review = comments(store, data_id=data.id, schema=table.schema_for(table.models[0]))
+    path = texts.models[0].path
+    app = upload(open_app(MODEL, review=review.id), "model_0", path.name, path.read_bytes())
+    (error,) = said.errors_of(app)
+    assert error.startswith("The model reads text")
+    assert "Choose 'text' as the type of the column" in error
+
+
+@pytest.fixture
+def ended(store: RunStore) -> RunRecord:
+    """A run over the sample's texts that ended."""
+    config = text_form.make_config(complete(store), {"error": 0.0}, 120.0, 0)
+    run_id = store.create_run(config, store.reviews()[0].id)
+    return launch.run_in_foreground(store, run_id, lambda _: None)
+
+
+def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
+    open_app: OpenApp, store: RunStore, ended: RunRecord
+) -> None:
+    assert ended.state is RunState.FINISHED, ended.message
+    app = open_app(GROUPS, review=str(ended.review_id), run=ended.id, view=text_sentences.SECTION)
+    assert said.errors_of(app) == []
+    result = store.rules(ended.id)
+    first, second = text_sentences.ranked(result, "kept")[:2]
+    assert {first.split(":")[0], second.split(":")[0]} == {"▼ “gay”", "▼ “muslim”"}
+    found = text_sentences.Sentences.from_json(store.results(ended.id)["sentences"])
+    for each in found.pairs:
+        assert each.decisions[0] != each.decisions[1]
+        first_words, second_words = (
+            tuple(text[a:b].casefold() for a, b in spans) for text, spans in zip(each.texts, each.spans, strict=True)
+        )
+        assert set(first_words) == {each.term}
+        assert first_words != second_words
+    app.text_area(key=f"own_sentence_{ended.id}").set_value(f"My Muslim {HOSTILE} cousin. That argument is weak.").run()
+    assert said.errors_of(app) == []
+    assert "Your sentence is decided: ○ removed" in said.text_of(app)
+    app.text_area(key=f"own_sentence_{ended.id}").set_value("Nobody in particular.").run()
+    assert "nothing is replaced" in said.text_of(app)
+
+
+def test_the_demo_is_one_click_to_the_groups_page(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.button(key="demo_open_comments").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Groups"
+    (review,) = store.reviews()
+    (run,) = store.runs(review.id)
+    assert (review.scope, run.config.kind) == (Scope(("comment",)), "rules")
+    assert run.config.settings["text_column"] == "comment"
+    store.request_cancel(run.id)
+
+
+def test_terms_that_never_occur_end_the_run_with_a_sentence(open_app: OpenApp, store: RunStore) -> None:
+    review = complete(store)
+    terms = {"planet": ["marsian", "venusian"]}
+    run_id = store.create_run(text_form.make_config(review, {"terms": terms}, 60.0, 0), review.id)
+    run = launch.run_in_foreground(store, run_id, lambda _: None)
+    assert run.state is RunState.FAILED
+    app = open_app(GROUPS, review=review.id, run=run.id)
+    errors = " ".join(said.errors_of(app))
+    assert "marsian" in errors
+    assert "Something went wrong" not in errors

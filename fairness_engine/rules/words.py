@@ -25,6 +25,7 @@ _SPEAK_FOR_THEMSELVES = _SEX | {"race", "ethnicity", "ethnic group", "race ethni
 _PREPOSITIONS = ("in", "from", "at", "with", "by", "for", "on")
 """The last word of a column's name that its values can follow: ``born_in`` gives "born in Africa"."""
 _NOUNS = {"male": "men", "man": "men", "men": "men", "female": "women", "woman": "women", "women": "women"}
+_NOT = "not "
 _ADULT = 18
 _MANY = 4
 """With so many values, all but one are said as "not" that one."""
@@ -146,14 +147,19 @@ class _Part:
         values = self._range_text() if self.attribute.is_number else self._labels_text()
         if self.is_age:
             return f"aged {values}"
-        speaks = self.name in _SPEAK_FOR_THEMSELVES and not self.attribute.is_number
-        return values if speaks else f"{plain_name(self.attribute.name)} {values}"
+        name = plain_name(self.attribute.name)
+        if self.attribute.is_number:
+            return f"{name} {values}"
+        if self.name in _SPEAK_FOR_THEMSELVES:
+            return values
+        is_not = values.startswith(_NOT) and self.follows_noun
+        return f"{_NOT}{name} {values.removeprefix(_NOT)}" if is_not else f"{name} {values}"
 
     def _labels_text(self) -> str:
         labels, n = self.attribute.labels, self.attribute.n_values
         if len(self.values) == n - 1 and n >= _MANY:
             (left_out,) = set(range(n)) - set(self.values.tolist())
-            return f"not {labels[left_out]}"
+            return f"{_NOT}{labels[left_out]}"
         taken = [labels[value] for value in self.values.tolist()]
         return taken[0] if len(taken) == 1 else f"{', '.join(taken[:-1])} or {taken[-1]}"
 

@@ -26,6 +26,7 @@ _EDGE_NOTES = {
 }
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
+_LEAST_PERCENT, _MOST_PERCENT = 0.01, 99.9
 _MANY_ATTRIBUTES = 5
 """With so many attributes, two in a rule set are proposed: three make hundreds of thousands."""
 _Z = 1.96
@@ -103,9 +104,9 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
 def _support_field(held: dict[str, Any]) -> float:
     percent = st.number_input(
         "Least share of the rows, %",
-        0.1,
-        50.0,
-        100 * held.get("support", 0.05),
+        _LEAST_PERCENT,
+        _MOST_PERCENT,
+        min(max(_LEAST_PERCENT, round(100 * held.get("support", 0.05), 4)), _MOST_PERCENT),
         step=1.0,
         format="%g",
         key="rules_support",

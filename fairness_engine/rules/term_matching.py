@@ -92,13 +92,14 @@ class TermFinder:
             category: {same_term(term): tuple(write(term, case) for case in Case) for term in words}
             for category, words in terms
         }
-        self._pattern = _pattern([term for _, term in self.listed])
+        self._of_any, self._of_ascii, self._term_of = _patterns([term for _, term in self.listed])
 
     def places(self, text: str) -> list[tuple[int, int, int, Case]]:
         """First letter, end, position in ``listed`` and case of every term, from left to right; they do not overlap."""
+        pattern = self._of_ascii if text.isascii() else self._of_any
         return [
-            (*match.span(), (match.lastindex or 1) - 1, case_of(match.group()))
-            for match in self._pattern.finditer(text)
+            (*match.span(), self._term_of[(match.lastindex or 1) - 1], case_of(match.group()))
+            for match in pattern.finditer(text)
         ]
 
     def find(self, text: str) -> list[Found]:
@@ -168,17 +169,31 @@ def write(term: str, case: Case) -> str:
     return term
 
 
-def _pattern(terms: list[str]) -> re.Pattern[str]:
-    """One alternation of all terms, each a group of its own, longest first.
+def _patterns(terms: list[str]) -> tuple[re.Pattern[str], re.Pattern[str], list[int]]:
+    """One alternation of all terms for any text, the same for plain ASCII, and the position of the term that each group stands for.
 
-    The letters that a term can begin with are looked at before anything else: most places in a text are passed by at once.
+    Terms are told apart by their first letter before anything else, in a class of its two cases that Python's engine looks up without
+    trying what follows; among those of one letter the longest comes first.
     """
-    spelt = [_spelling(term) for term in terms]
-    first = "".join(re.escape(letter) for letter in sorted({form[0] for term in terms for form in _forms_of(term)}))
-    marks = _marks()
-    return re.compile(
-        rf"(?=[{first}])(?<![\w{marks}])(?:{'|'.join(f'({each})' for each in spelt)})(?![\w{marks}])", re.IGNORECASE
-    )
+    by_letter: dict[str, list[tuple[int, str]]] = {}
+    for position, term in enumerate(terms):
+        for form in _forms_of(term):
+            by_letter.setdefault(form[0].lower(), []).append((position, form))
+    branches = [
+        f"(?-i:[{''.join(re.escape(each) for each in _cases(letter))}])(?:{'|'.join(f'({_rest(form)})' for _, form in listed)})"
+        for letter, listed in by_letter.items()
+    ]
+    marks, either = _marks(), f"(?:{'|'.join(branches)})"
+    of_any = re.compile(rf"\b(?<![{marks}]){either}(?![\w{marks}])", re.IGNORECASE)
+    of_ascii = re.compile(
+        rf"\b{either}(?!\w)", re.IGNORECASE
+    )  # has no marks, and looking for them takes half of the time
+    return of_any, of_ascii, [position for listed in by_letter.values() for position, _ in listed]
+
+
+def _cases(letter: str) -> list[str]:
+    """A letter in either case, where that is one letter."""
+    return sorted({each for each in (letter, letter.upper(), letter.title()) if len(each) == 1})
 
 
 def _forms_of(term: str) -> tuple[str, ...]:
@@ -186,11 +201,9 @@ def _forms_of(term: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((unicodedata.normalize("NFC", term), unicodedata.normalize("NFD", term))))
 
 
-def _spelling(term: str) -> str:
-    forms = [
-        _BETWEEN_WORDS.join(re.escape(word) for word in re.split(_BETWEEN_WORDS, form)) for form in _forms_of(term)
-    ]
-    return forms[0] if len(forms) == 1 else f"(?:{'|'.join(forms)})"
+def _rest(form: str) -> str:
+    """What follows the first letter of a term."""
+    return _BETWEEN_WORDS.join(re.escape(word) for word in re.split(_BETWEEN_WORDS, form[1:]))
 
 
 @cache

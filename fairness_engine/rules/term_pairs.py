@@ -19,7 +19,7 @@ from fairness_engine.rules.text_seeds import TextSpace
 
 MAX_RULE_SETS_SHOWN = 60
 PAIRS_EACH = 4
-_N_CANDIDATES = 200
+_N_CANDIDATES = 120
 _MAX_CHARACTERS = 90_000
 """Of the result as JSON; the store takes 100,000."""
 _EXCERPT = 300

@@ -48,8 +48,13 @@ def table(result: RuleResult, themis: Mapping[str, Any]) -> pd.DataFrame:
             "Group": [
                 rules_words.capitalised(group_words_of_json(result.attributes, group["rules"])) for group in groups
             ],
-            "Favourable": [wording.share(group["share"], group["low"], group["high"]) for group in groups],
+            "Favourable": [_share(group) for group in groups],
             "Samples": [wording.count(group["n"]) for group in groups],
             "Rows": [wording.count(group["n_rows"]) for group in groups],
         }
     )
+
+
+def _share(group: Mapping[str, Any]) -> str:
+    share, low, high = (float(group[name]) for name in ("share", "low", "high"))
+    return wording.share(share) if low == high else wording.share(share, low, high)

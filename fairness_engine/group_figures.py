@@ -257,7 +257,8 @@ def odds_ends(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[float, flo
 
 
 def _rate(n_hits: float, n: float) -> Rate:
-    return Rate(round(n_hits), round(n), *interval(round(n_hits), round(n)))
+    low, high = interval(round(n_hits), round(n))
+    return Rate(round(n_hits), round(n), float(low), float(high))
 
 
 def _span(low: FloatArray, high: FloatArray, compared: IntArray) -> float:
@@ -266,4 +267,5 @@ def _span(low: FloatArray, high: FloatArray, compared: IntArray) -> float:
 
 def _between(value: float, low: float, high: float) -> Bounded:
     """A figure with its ends, which rounding in the last place must not put on the wrong side of it."""
+    value = float(value)
     return Bounded(value, min(float(low), value), min(1.0, max(float(high), value)))

@@ -68,8 +68,7 @@ def _draw(review: Review) -> None:
     table = _chosen_table(report, review.id)
     _figures(table, schema, favourable, review.id)
     with st.expander("What the verdicts mean, and do not"):
-        for text in group_figures_words.MEANING_OF_VERDICTS:
-            st.markdown(f"- {wording.markdown(text)}")
+        st.markdown("\n".join(f"- {wording.markdown(text)}" for text in group_figures_words.MEANING_OF_VERDICTS))
     st.download_button(
         "Save all figures as CSV",
         lambda: group_figures_charts.figures_csv(report.tables, schema),

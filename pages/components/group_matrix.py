@@ -23,6 +23,7 @@ from pages.components import (
 from pages.components.decisions import favourable_name
 from pages.components.group_cells import Cells
 from pages.components.kept import kept
+from pages.components.rules_words import capitalised
 from pages.components.theme import CHART_CONFIG
 
 if TYPE_CHECKING:
@@ -187,10 +188,10 @@ def _cell(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]], 
         mark = f'<span style="color:{theme.SELECTION.colour}">{theme.SELECTION.symbol}</span>'
         st.html(f"{mark} The chosen cell")
         if position is None:
-            st.markdown(f"**{wording.markdown(group_matrix_words.cell_sentence(result, cells, only, i, j))}**")
+            st.markdown(f"**{wording.markdown(capitalised(group_matrix_words.cell_sentence(result, cells, only, i, j)))}**")
             st.caption(group_matrix_words.why_not_scored(cells, i, j))
             return
-        st.markdown(f"**{wording.markdown(sentence(result, position))}**")
+        st.markdown(f"**{wording.markdown(capitalised(sentence(result, position)))}**")
         is_asked = st.button(
             "Open its rule set",
             key="matrix_open",

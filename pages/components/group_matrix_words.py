@@ -25,7 +25,7 @@ def only_text(result: RuleResult, only: Mapping[int, frozenset[int]]) -> str:
 def summary(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]]) -> str:
     """The lowest and the highest cell that has not too few rows, and what is empty or marked."""
     told = np.where(cells.is_few, np.nan, cells.share)
-    whom = f"Counted: {only_text(result, only)} alone. " if only else ""
+    whom = f"Counted only: {only_text(result, only)}. " if only else ""
     if np.isnan(told).all():
         return f"{whom}No cell has 2 % of the rows: every share here is of few people."
     low, high = (np.unravel_index(at(told), told.shape) for at in (np.nanargmin, np.nanargmax))

@@ -14,14 +14,15 @@ import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import TERM, BoolArray, RuleAttribute
+from fairness_engine.rules.mining import least_rows
 from fairness_engine.rules.scored import RuleResult, ScoredRuleSets
 from fairness_engine.rules.scores import Stage
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.rules.space import NO_RULE
+from fairness_engine.rules.terms import MAX_CATEGORIES, MAX_TERM, MAX_TERMS
 
 _TOLERANCE = 1e-9
 _MAX_ROWS = 2**40
-_MAX_TERM = 200
 _FLOATS = ("low", "high", "error")
 _SHARED = (Stage.POOL, Stage.EXACT, Stage.ROWS)
 """Stages whose samples are the ones that the cells count."""
@@ -72,7 +73,8 @@ def _check_attributes(attributes: tuple[RuleAttribute, ...], asked: tuple[RuleAt
         _hold("attributes", attributes == asked)
         return
     texts = [text for each in attributes for text in (each.name, *each.labels)]
-    _hold("categories of terms", all(isinstance(text, str) and 0 < len(text) <= _MAX_TERM for text in texts))
+    _hold("categories of terms", len(attributes) <= MAX_CATEGORIES and len(texts) <= MAX_CATEGORIES + MAX_TERMS)
+    _hold("categories of terms", all(isinstance(text, str) and 0 < len(text) <= MAX_TERM for text in texts))
     _hold("categories of terms", 0 < len({each.name for each in attributes}) == len(attributes))
     _hold("terms", all(each.kind == TERM and not each.lows and not each.highs for each in attributes))
     _hold("terms", all(0 < len(set(each.labels)) == each.n_values for each in attributes))
@@ -110,8 +112,9 @@ def _check_against_cells(result: RuleResult, settings: RuleSettings) -> None:
     weights = np.stack([cells.n_rows, cells.drawn, cells.favourable]).astype(np.float64)
     n_rows, drawn, favourable = np.rint(cells.space(result.attributes).sums(scored.rules, weights))
     _hold("rows of rule sets", np.array_equal(n_rows, scored.n_rows))
-    least = settings.support * result.n_rows - _TOLERANCE * max(1, result.n_rows)
+    least = least_rows(settings, result.n_rows)
     _hold("support of rule sets", bool(((scored.n_rows >= least) & (scored.n_rows < result.n_rows)).all()))
+    _hold("rests", np.array_equal(scored.is_rest, result.n_rows - scored.n_rows < least))
     of_cells = np.isin(scored.stage, _SHARED)
     counted = (drawn, favourable, weights[1].sum() - drawn, weights[2].sum() - favourable)
     told = (scored.n_inside, scored.favourable_inside, scored.n_outside, scored.favourable_outside)

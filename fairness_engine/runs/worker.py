@@ -43,8 +43,9 @@ _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
 _CANCEL_GRACE_SECONDS = 0.25
 """How long a cancelled search may take to stop by itself before its process is killed."""
-_PROOF_GRACE_SECONDS = 10.0
-"""The same of a certification, whose partition tree comes at its end."""
+_RESULT_GRACE_SECONDS = 10.0
+"""The same of a certification, whose partition tree comes at its end, and of rule sets, which come all together."""
+_ENDS_WITH_RESULT = (RunKind.CERTIFY, RunKind.RULES)
 
 
 class Worker:
@@ -169,8 +170,8 @@ class Worker:
         """Pass a cancel on; true when the process had its time to stop by itself."""
         if self._cancelled_at is None and self._is_cancel_wanted(now):
             process.send("cancel")
-        is_proof = self._run.config.kind is RunKind.CERTIFY
-        grace = _PROOF_GRACE_SECONDS if is_proof else _CANCEL_GRACE_SECONDS
+        ends_with_result = self._run.config.kind in _ENDS_WITH_RESULT
+        grace = _RESULT_GRACE_SECONDS if ends_with_result else _CANCEL_GRACE_SECONDS
         return self._cancelled_at is not None and now - self._cancelled_at > grace
 
     def _is_cancel_wanted(self, now: float) -> bool:

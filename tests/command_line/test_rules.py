@@ -287,6 +287,9 @@ def test_terms_of_ones_own_and_terms_that_never_occur(command: Commands, tmp_pat
     terms.write_text(json.dumps({"faith": ["Muslim", "Christian"]}))
     result = command.json("rules", *TEXTS, "--terms", str(terms))
     assert result["n_rule_sets"] == 2
+    held = command.json("runs", "verify", result["run_id"])["rules"]
+    assert (held["n_checked"], held["n_contradictions"]) == (2, 0)
+    assert abs(held["rule_sets"][0]["again"] - held["rule_sets"][0]["score"]) < 0.05
     for content, said in (({"tools": ["sprocket", "flange"]}, "occurs in"), ({"tools": ["flange", ""]}, "empty")):
         terms.write_text(json.dumps(content))
         assert command("rules", *TEXTS, "--terms", str(terms), "--quiet") == 2

@@ -65,6 +65,11 @@ def misbehave() -> None:
 
         misbehave_in_proofs(MODE.removeprefix("proof: "), say)
         return
+    if MODE.startswith("rules: "):
+        from lying_rules import misbehave_in_rules
+
+        misbehave_in_rules(MODE.removeprefix("rules: "), say)
+        return
     if MODE == "no event":
         say("hello there")
     elif MODE == "a list":

@@ -1,0 +1,368 @@
+"""Runs of rule sets in the store: real worker processes, what is kept of them, and what is not believed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rule_events import RULES_SUMMARY, rule_space, rules_scored
+from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
+
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Scope
+from fairness_engine.errors import ModelError, RunError, SettingError
+from fairness_engine.events import StopReason
+from fairness_engine.rules.checked import read_checked
+from fairness_engine.rules.scored import RuleResult
+from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.runs import compiled, launch, rules_writer, worker
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.runs.result_checks import is_possible
+from fairness_engine.runs.rules_writer import RulesWriter
+from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.schema import Column, Kind
+
+RULES = {"kind": RunKind.RULES, "technique": ""}
+SVM = ROOT / "sample_models" / "census_income_svm.skops"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "workspace")
+
+
+def finished(store: RunStore, config: RunConfig) -> RunRecord:
+    """A run of a worker process of its own."""
+    run_id = store.create_run(config)
+    launch.launch(store, run_id)
+    return wait_for_end(store, run_id, 120)
+
+
+def long_config(store: RunStore, **changes: Any) -> RunConfig:
+    """Every neighbour of 200,000 rows by a model that decides some 100,000 a second."""
+    table = pd.read_csv(DATA, dtype=str)
+    data = store.add_file(pd.concat([table] * 40).to_csv(index=False).encode(), "many.csv", FileRole.DATA)
+    model = store.add_file(SVM, SVM.name, FileRole.MODEL)
+    scope = Scope(("sex", "race"))
+    config = census_config(store, **RULES, settings={"error": 0.0}, **{"scope": scope, **changes})
+    return replace(config, data_id=data.id, model_id=model.id)
+
+
+def same(first: RuleResult, second: RuleResult) -> bool:
+    arrays = second.to_arrays()
+    return all(np.array_equal(array, arrays[name]) for name, array in first.to_arrays().items())
+
+
+# --- real processes -------------------------------------------------------------------------------
+
+
+def test_a_run_of_rule_sets_needs_no_compiled_loops(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer of a fresh installation: no loop of a search is compiled for it."""
+    folder = store.workspace / "compiled"
+    monkeypatch.setattr(compiled, "compiled_folder", lambda _: folder)
+    run_id = store.create_run(census_config(store, **RULES))
+    assert worker.work(store, run_id, lambda: False) is RunState.FINISHED
+    assert not folder.exists()
+
+
+def test_the_same_seed_gives_the_same_rule_sets(store: RunStore) -> None:
+    settings = {"error": 0.2, "least_samples": 100}
+    asked = {**RULES, "scope": Scope(("sex", "race")), "settings": settings}
+    results = [store.rules(finished(store, census_config(store, **asked, seed=seed)).id) for seed in (5, 5, 6)]
+    assert same(results[0], results[1])
+    assert not same(results[0], results[2])
+
+
+def test_labels_need_no_model(store: RunStore) -> None:
+    config = census_config(store, **RULES, settings={"source": "labels"})
+    assert config.model_id == ""
+    assert RunConfig.from_json(config.to_json()) == config
+    run = finished(store, config)
+    assert (run.state, run.evaluations) == (RunState.FINISHED, 0)
+    result = store.rules(run.id)
+    table = pd.read_csv(DATA)
+    women = int((table["sex"] == table["sex"].unique()[0]).sum())
+    assert set(result.scored.n_inside.tolist()) == {women, len(table) - women}
+
+
+def test_only_rule_sets_of_a_column_go_without_a_model(store: RunStore) -> None:
+    config = census_config(store)
+    for changes in ({}, {"kind": RunKind.ESTIMATE}, {"kind": RunKind.RULES, "settings": {}}):
+        with pytest.raises(SettingError, match="A model is needed"):
+            replace(config, model_id="", **changes)
+    with pytest.raises(SettingError, match="compared without a model"):
+        census_config(store, **RULES, settings={"predictions": "income"})
+
+
+def test_questions_that_need_a_model_say_so(store: RunStore) -> None:
+    config = census_config(store, **RULES, settings={"source": "labels"})
+    evaluator = Evaluator(store)
+    try:
+        summary = evaluator.summary(config.data_id, "", config.schema, config.scope)
+        assert summary["n_rows"] == len(pd.read_csv(DATA))
+        row = np.zeros((1, len(config.schema.inputs)))
+        with pytest.raises(ModelError, match="the review has none"):
+            evaluator.scores(config.data_id, "", config.schema, config.scope, row)
+    finally:
+        evaluator.close()
+
+
+def test_a_model_can_be_asked_though_its_protected_numbers_have_no_end(store: RunStore) -> None:
+    config = census_config(store)
+    schema = replace(
+        config.schema,
+        columns=tuple(
+            Column("age", Kind.REAL, minimum=0.0, maximum=120.0) if column.name == "age" else column
+            for column in config.schema.columns
+        ),
+    )
+    rows = np.array([[column.low for column in schema.inputs]])
+    evaluator = Evaluator(store)
+    try:
+        asked = (config.data_id, config.model_id, schema, Scope(("age",)))
+        scores, _ = evaluator.scores(*asked, rows)
+        assert np.isfinite(scores).all()
+        assert set(evaluator.summary(*asked)["taken"]) == set(schema.names)
+        with pytest.raises(SettingError):
+            evaluator.plausible(*asked, rows[0])
+    finally:
+        evaluator.close()
+
+
+def test_predictions_are_read_from_the_file(store: RunStore) -> None:
+    table = pd.read_csv(DATA, dtype=str)
+    table["guess"] = np.where(table["sex"] == table["sex"][0], ">50K", "<=50K")
+    table.loc[[3, 4], "guess"] = ""
+    data = store.add_file(table.to_csv(index=False).encode(), "guessed.csv", FileRole.DATA)
+    config = replace(
+        census_config(store, **RULES, settings={"source": "labels", "predictions": "guess"}), data_id=data.id
+    )
+    run = finished(store, config)
+    result = store.rules(run.id)
+    assert run.state is RunState.FINISHED, run.message
+    assert result.n_rows == len(table) - 2
+    assert result.scored.score.tolist() == [1.0, 1.0]
+
+
+def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore) -> None:
+    run_id = store.create_run(long_config(store))
+    launch.launch(store, run_id)
+    wait_for(lambda: store.run(run_id).evaluations > 0 or store.run(run_id).state.is_final)
+    assert store.run(run_id).state is RunState.RUNNING, store.run(run_id).message
+    store.request_cancel(run_id)
+    run = wait_for_end(store, run_id)
+    assert (run.state, run.stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)
+    result = store.rules(run_id)
+    n_neighbours = store.results(run_id)["rules"]["n_neighbours"]
+    assert 0 < result.cells.drawn.sum() < n_neighbours
+    assert (result.scored.low < result.scored.high).all()
+
+
+def test_a_run_out_of_time_keeps_what_it_has_scored(store: RunStore) -> None:
+    run = finished(store, long_config(store, budget=Budget(None, 1.0)))
+    assert (run.state, run.stop_reason) == (RunState.FINISHED, StopReason.SECONDS)
+    assert 1.0 <= run.seconds < 10
+    assert len(store.rules(run.id).scored) == store.results(run.id)["rules"]["n_rule_sets"] > 0
+
+
+def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore) -> None:
+    run_id = store.create_run(long_config(store))
+    launch.launch(store, run_id)
+    wait_for(lambda: store.run(run_id).evaluations > 0 or store.run(run_id).state.is_final)
+    pid = store.run(run_id).worker_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    run = wait_for_end(store, run_id)
+    assert run.state is RunState.CRASHED
+    with pytest.raises(RunError, match="no rule sets"):
+        store.rules(run_id)
+
+
+def test_what_nobody_can_answer_fails_with_a_sentence(store: RunStore) -> None:
+    run = finished(store, census_config(store, **RULES, settings={"support": 0.97}))
+    assert run.state is RunState.FAILED
+    assert "the largest" in (run.message or "")
+
+
+# --- what is not believed -------------------------------------------------------------------------
+
+
+def work(store: RunStore, mode: str) -> RunRecord:
+    run_id = lying_run(store, f"rules: {mode}", **RULES)
+    worker.work(store, run_id, lambda: False)
+    return store.run(run_id)
+
+
+def test_rule_sets_as_they_should_be_are_kept(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_the_lying_child(monkeypatch)
+    run = work(store, "rules")
+    assert run.state is RunState.FINISHED, run.message
+    assert store.rules(run.id).scored.score.tolist() == [0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("rules twice", "a second time"),
+        ("pairs", "pairs that nobody asked for"),
+        ("a certification", "a result that nobody asked for"),
+        ("more shown than scored", "a result that cannot be (rules)"),
+        ("sentences of numbers", "a result that cannot be (sentences)"),
+        ("a bomb", "a line that is no event"),
+        ("rules without a head", "rule sets that cannot be"),
+        ("rules with more", "(names)"),
+        ("rules of numbers with a point", "(type of rules)"),
+        ("rules in a line", "rule sets that cannot be"),
+        ("counts of another length", "(type of n_inside)"),
+        ("a rule that is not there", "(rules)"),
+        ("a rule set of nothing", "(sizes of rule sets)"),
+        ("the same twice", "there twice"),
+        ("nothing at all", "(number of rule sets)"),
+        ("other rows than its cells", "(rows of rule sets)"),
+        ("a group below the support", "(support of rule sets)"),
+        ("more rows than there are", "(rows of cells)"),
+        ("rows that are a claim", "(rows)"),
+        ("rows in words", "(rows)"),
+        ("more favourable than samples", "(samples inside)"),
+        ("negative samples", "(samples outside)"),
+        ("samples of nobody's cells", "(samples of rule sets)"),
+        ("cells with a row of none", "(rows of cells)"),
+        ("a cell twice", "(cells, which are there twice)"),
+        ("a cell of another value", "(codes of cells)"),
+        ("a score outside its interval", "(intervals)"),
+        ("an interval beyond one", "(intervals)"),
+        ("an interval of nothing", "(intervals)"),
+        ("an error below nothing", "(errors)"),
+        ("exact with an interval", "(exact scores)"),
+        ("a stage of its own", "(stages)"),
+        ("scores upside down", "(order of scores)"),
+        ("a head that is folded", "(families)"),
+        ("a head from elsewhere", "(families)"),
+        ("another attribute", "(attributes)"),
+        ("other labels", "(attributes)"),
+        ("attributes of text", "rule sets that cannot be"),
+        ("labels without end", "(attributes)"),
+        ("terms in a table", "(attributes)"),
+    ],
+)
+def test_rule_sets_that_cannot_be_end_the_run_as_crashed(
+    store: RunStore, mode: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_the_lying_child(monkeypatch)
+    run = work(store, mode)
+    assert run.state is RunState.CRASHED
+    assert said in (run.message or "")
+    assert "protocol" in (run.message or "") or "no event" in (run.message or "")
+
+
+def test_rule_sets_in_a_run_of_another_kind(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_the_lying_child(monkeypatch)
+    run_id = lying_run(store, "rules: rules")
+    worker.work(store, run_id, lambda: False)
+    assert "rule sets that nobody asked for" in (store.run(run_id).message or "")
+
+
+def test_what_was_scored_before_a_crash_is_kept(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_the_lying_child(monkeypatch)
+    run = work(store, "scores and dies")
+    assert run.state is RunState.CRASHED
+    assert len(store.rules(run.id).scored) == 2
+    assert store.results(run.id)["rules"] == RULES_SUMMARY
+
+
+def test_a_full_disk_and_a_damaged_file_are_a_sentence(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    config = census_config(store, **RULES)
+    run_id = store.create_run(config)
+    store.run_folder(run_id).mkdir(parents=True)
+    RulesWriter(store, run_id, config).keep(rules_scored())
+    (store.run_folder(run_id) / "rules.npz").write_bytes(b"PK no rules")
+    with pytest.raises(RunError, match="damaged"):
+        store.rules(run_id)
+    monkeypatch.setattr(rules_writer, "write_rules", full)
+    with pytest.raises(RunError, match="cannot be written to the workspace: No space left on device"):
+        RulesWriter(store, run_id, config).keep(rules_scored())
+
+
+# --- terms ----------------------------------------------------------------------------------------
+
+
+def terms(**changes: Any) -> dict[str, Any]:
+    labels = {"name": "faith", "kind": "term", "labels": ["a", "b"], "lows": [], "highs": [], "one_sided": False}
+    return rule_space(attributes=[{**labels, **changes}])
+
+
+def test_rule_sets_of_terms_are_checked_by_themselves() -> None:
+    arrays = rules_scored().arrays
+    settings = RuleSettings(text_column="comment")
+    assert len(read_checked(arrays, terms(), settings, ()).scored) == 2
+    of_each_category = {**arrays, "cell_codes": np.array([[0], [-1]])}
+    assert len(read_checked(of_each_category, terms(), settings, ()).scored) == 2
+    for changes, said in (
+        ({"kind": "categorical"}, "terms"),
+        ({"labels": ["a", "a"]}, "terms"),
+        ({"labels": ["a", 3]}, "categories of terms"),
+        ({"labels": ["a", "b" * 1000]}, "categories of terms"),
+        ({"labels": [str(i) for i in range(10_000)]}, "categories of terms"),
+        ({"name": ""}, "categories of terms"),
+        ({"lows": [1.0, 2.0]}, "terms"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            read_checked(arrays, terms(**changes), settings, ())
+
+
+PAIR = {
+    **{"rule_set": 0, "category": "faith", "term": "a", "other": "b", "first": "an a here", "second": "an b here"},
+    **{"spans_first": [[3, 4]], "spans_second": [[3, 4]], "decisions": [0, 1], "scores": [0.2, -0.8]},
+}
+
+
+def test_sentence_pairs_as_they_should_be() -> None:
+    assert is_possible("sentences", {"pairs": [PAIR, PAIR], "n_differing": 3, "n_looked_at": 9})
+    assert is_possible("sentences", {"pairs": []})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"first": 3}, {"spans_first": [[3, 99]]}, {"spans_first": [[4, 3]]}, {"spans_first": [[3, 4], [1, 2]]}),
+        *({"spans_second": "all"}, {"decisions": [0]}, {"decisions": [0, -1]}, {"scores": [0.1, float("inf")]}),
+        *({"rule_set": -1}, {"term": None}),
+    ],
+)
+def test_sentence_pairs_that_cannot_be(changes: dict[str, Any]) -> None:
+    assert not is_possible("sentences", {"pairs": [{**PAIR, **changes}]})
+
+
+def test_the_two_groups_of_themis_are_shares_in_order() -> None:
+    group = {
+        "rules": [{"column": "sex", "values": ["Male"]}],
+        "n_rows": 60,
+        "share": 0.5,
+        "n": 600,
+        "low": 0.4,
+        "high": 0.6,
+    }
+    themis = {
+        "least_rows": 30,
+        "n_groups": 2,
+        "score": 0.25,
+        "low": 0.1,
+        "high": 0.4,
+        "highest": group,
+        "lowest": group,
+    }
+    assert is_possible("rules", {**RULES_SUMMARY, "themis": themis})
+    for lie in ({"low": 0.3}, {"high": 2.0}, {"lowest": None}, {"highest": {**group, "share": 0.7}}, {"score": None}):
+        assert not is_possible("rules", {**RULES_SUMMARY, "themis": {**themis, **lie}})
+    for lie in ({"n_by_size": [1]}, {"n_rows": -1}, {"n_whole": 0.5}, {"n_rule_sets": None}):
+        assert not is_possible("rules", {**RULES_SUMMARY, **lie})

@@ -47,7 +47,10 @@ def dot_chart(result: RuleResult, positions: IntArray, chosen: int | None) -> Fi
     hover = [_hover(result, position) for position in positions.tolist()]
     traces = [
         *_targets(result, positions, hover),
-        _between(inside, outside, places),
+        *(
+            _between(inside[of], outside[of], places[of], meaning)
+            for meaning, of in ((theme.HARMED, harmed), (theme.FAVOURED, ~harmed))
+        ),
         *(_inside(inside, places, harmed, meaning, hover) for meaning in (theme.HARMED, theme.FAVOURED)),
         _outside(outside, places, hover, capitalised(others(result))),
         *(_scores(result, positions, harmed, meaning, hover) for meaning in (theme.HARMED, theme.FAVOURED)),
@@ -147,11 +150,11 @@ def _targets(result: RuleResult, positions: IntArray, hover: list[str]) -> list[
     ]
 
 
-def _between(inside: FloatArray, outside: FloatArray, places: FloatArray) -> dict[str, Any]:
-    """The bar between the two shares of each line."""
+def _between(inside: FloatArray, outside: FloatArray, places: FloatArray, meaning: theme.Meaning) -> dict[str, Any]:
+    """The bar between the two shares of each line of a direction."""
     x = [value for pair in zip(inside.tolist(), outside.tolist(), strict=True) for value in (*pair, None)]
     y = [value for place in (places + 0.16).tolist() for value in (place, place, None)]
-    line = {"color": theme.faint(), "width": 5}
+    line = {"color": theme.tint(meaning, 0.4), "width": 5}
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip", "showlegend": False}
 
 
@@ -197,7 +200,7 @@ def _scores(
     bars = {"type": "data", "array": (high - score).tolist(), "arrayminus": (score - low).tolist(), "symmetric": False}
     return _marks(score, chosen.astype(np.float64), meaning, [hover[i] for i in chosen]) | {
         "xaxis": "x2",
-        "error_x": {**bars, "color": meaning.colour, "thickness": 2, "width": 6},
+        **({"error_x": {**bars, "color": meaning.colour, "thickness": 2, "width": 6}} if (high > low).any() else {}),
         "showlegend": False,
         "name": f"score, {meaning.name}",
     }

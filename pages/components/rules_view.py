@@ -28,6 +28,7 @@ from pages.components import (
     text_sentences,
     wording,
 )
+from pages.components.decisions import decisions_of
 
 if TYPE_CHECKING:
     from fairness_engine.rules.scored import RuleResult
@@ -66,7 +67,9 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     summary = rules_runs.summary_of(run)
     first = rules_filters.first_of(run, result)
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
-    st.markdown(wording.markdown(rules_words.method(run, result, summary)))
+    names = decisions_of(review)
+    outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."
+    st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome))
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
     rules_support.draw(run, result)
     rules_themis.draw(result, summary)

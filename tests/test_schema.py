@@ -80,7 +80,8 @@ def test_schemas_that_cannot_be() -> None:
     with pytest.raises(SchemaError, match="'age' twice"):
         Schema((AGE, SEX, AGE))
     with pytest.raises(SchemaError, match="at least one column that the model takes"):
-        Schema((NOTE, OUT), label="out")
+        Schema((OUT,), label="out")
+    assert Schema((NOTE, OUT), label="out").inputs == ()  # a model of texts takes the note alone
 
 
 # --- the schema file ----------------------------------------------------------------------

@@ -14,12 +14,13 @@ from fairness_engine.command_line.certification import CERTIFY_KEYS
 from fairness_engine.command_line.comparisons import COMPARE_KEYS
 from fairness_engine.command_line.inspection import INSPECT_KEYS
 from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
+from fairness_engine.command_line.rules_json import RULES_KEYS
 from fairness_engine.command_line.searches import COUNT_KEYS, ESTIMATE_KEYS, SEARCH_KEYS
 from fairness_engine.command_line.stored_runs import RUNS_KEYS
 from fairness_engine.search.registry import TECHNIQUES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate`, `count` and `certify`"
+SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate`, `count`, `certify` and `rules`"
 
 
 def section(title: str) -> str:
@@ -44,7 +45,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from (option for option in action.option_strings if option.startswith("--"))
 
 
-@pytest.mark.parametrize("command", ["inspect", "search", "compare", "estimate", "count", "certify"])
+@pytest.mark.parametrize("command", ["inspect", "search", "compare", "estimate", "count", "certify", "rules"])
 def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
     documented = table_options(SHARED_SECTION)
     if command != "inspect":
@@ -62,7 +63,7 @@ def test_runs_is_documented() -> None:
 
 def test_every_name_of_the_json_is_documented() -> None:
     text = section("## The JSON")
-    own = (*INSPECT_KEYS, *SEARCH_KEYS, *COMPARE_KEYS, *ESTIMATE_KEYS, *COUNT_KEYS, *CERTIFY_KEYS, *RUNS_KEYS)
+    own = (*INSPECT_KEYS, *SEARCH_KEYS, *COMPARE_KEYS, *ESTIMATE_KEYS, *COUNT_KEYS, *CERTIFY_KEYS, *RULES_KEYS, *RUNS_KEYS)
     for name in (*COMMON_KEYS, *own):
         assert f"`{name}`" in text, name
 

@@ -88,7 +88,7 @@ def _ask(review: Review) -> dict[str, Any] | EvenhandError:
     """The card of the first way in which data and model fit, or why none does."""
     if review.data_id is None or review.model_id is None or review.schema is None:
         return FitError("A fit needs a data set and a model. Complete the steps before this one.")
-    refusals: list[EvenhandError] = []
+    refusals: dict[str, EvenhandError] = {}
     with st.spinner("Opening the model in a process of its own and trying it on your data …", show_time=True):
         for column in _ways(review.schema, takes(review)):
             try:
@@ -96,8 +96,16 @@ def _ask(review: Review) -> dict[str, Any] | EvenhandError:
             except ProcessError as error:
                 return error
             except EvenhandError as error:
-                refusals.append(error)
-    return type(refusals[0])(" ".join(dict.fromkeys(str(error) for error in refusals)))
+                refusals[f"For the texts of '{column}': " if column else "For the columns of the table: "] = error
+    return _joined(refusals)
+
+
+def _joined(refusals: dict[str, EvenhandError]) -> EvenhandError:
+    """One error of several ways that were tried; an error that is the same for all is said once."""
+    first = next(iter(refusals.values()))
+    if len({str(error) for error in refusals.values()}) == 1:
+        return first
+    return type(first)(" ".join(f"{way}{error}" for way, error in refusals.items()))
 
 
 def _ways(schema: Schema, wanted: str) -> list[str | None]:

@@ -39,7 +39,12 @@ def draw(run: RunRecord, result: RuleResult, names: Decisions) -> None:
     wanted = options[0]
     if len(options) > 1:
         wanted = st.segmented_control(
-            "Category", options, default=options[0], required=True, key=f"dots_category_{run.id}"
+            "Category",
+            options,
+            default=options[0],
+            required=True,
+            key=f"dots_category_{run.id}",
+            format_func=wording.markdown,
         )
     chosen = [position for position in positions if wanted in (_ALL, category_of(result, position))]
     figure = kept(

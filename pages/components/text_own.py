@@ -68,7 +68,12 @@ def draw(run: RunRecord, names: Decisions) -> None:
     category = categories[0] if categories else None
     if len(categories) > 1:
         category = st.segmented_control(
-            "Replace the terms of", categories, default=categories[0], required=True, key=f"own_category_{run.id}"
+            "Replace the terms of",
+            categories,
+            default=categories[0],
+            required=True,
+            key=f"own_category_{run.id}",
+            format_func=wording.markdown,
         )
     try:
         answers = decided(run, readings(text, category, terms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -41,7 +41,6 @@ _N_TERMS = 4
 _N_PAGE = 8
 _MAX_CHARACTERS = 700
 _ALL = "All terms"
-_LOOKED = ("rule_set", "n_looked_at", "n_differing")
 
 
 @dataclass(frozen=True)
@@ -84,26 +83,45 @@ class SentencePair:
 
 
 @dataclass(frozen=True)
+class Looked:
+    """What was seen of one rule set's swaps.
+
+    Args:
+        rule_set: its position among the run's.
+        n_looked_at, n_differing: texts looked at for pairs, and those decided differently in its direction.
+        lost, gained: shares of all swaps of the run in which its terms lose, or gain, the favourable decision.
+    """
+
+    rule_set: int
+    n_looked_at: int
+    n_differing: int
+    lost: float
+    gained: float
+
+
+@dataclass(frozen=True)
 class Sentences:
     """What a run kept of its texts.
 
     Args:
         pairs: decided differently, in the order of their rule sets.
-        looked: rule set, texts looked at for pairs, and those decided differently in its direction.
+        looked: what was seen of the rule sets that were looked at.
     """
 
     pairs: tuple[SentencePair, ...] = ()
-    looked: tuple[tuple[int, int, int], ...] = ()
+    looked: tuple[Looked, ...] = ()
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Sentences:
         """Read the result ``sentences``; empty where a run has none."""
-        looked = [tuple(int(each[name]) for name in _LOOKED) for each in content.get("looked") or ()]
+        looked = [
+            Looked(**{field.name: each[field.name] for field in fields(Looked)}) for each in content.get("looked") or ()
+        ]
         return cls(tuple(SentencePair.from_json(each) for each in content.get("pairs") or ()), tuple(looked))
 
-    def n_differing(self, rule_set: int) -> tuple[int, int] | None:
-        """Of how many texts looked at how many are decided differently; ``None`` where none was looked at."""
-        return next(((n, n_differing) for position, n, n_differing in self.looked if position == rule_set), None)
+    def looked_at(self, rule_set: int) -> Looked | None:
+        """What was seen of a rule set; ``None`` where none of its texts were looked at."""
+        return next((each for each in self.looked if each.rule_set == rule_set), None)
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
@@ -255,14 +273,14 @@ def _draw_pairs(run: RunRecord, found: Sentences, names: Decisions) -> None:
 
 def shown_text(found: Sentences, chosen: Sequence[SentencePair], wanted: str) -> str:
     """How many sentences were looked at for a term, and how many of them are decided otherwise; not escaped."""
-    told = found.n_differing(chosen[0].rule_set) if wanted != _ALL and chosen else None
-    if told is None:
+    seen = found.looked_at(chosen[0].rule_set) if wanted != _ALL and chosen else None
+    if seen is None:
         return "The pairs with the largest difference of scores, the terms with the largest difference of shares first."
-    n_looked_at, n_differing = told
     return (
-        f"Of {wording.counted(n_looked_at, 'sentence')} looked at, {wording.count(n_differing)} "
-        f"{'is' if n_differing == 1 else 'are'} decided otherwise with “{wanted}”; the {wording.counted(len(chosen), 'pair')} with the "
-        "largest difference of scores."
+        f"Of {wording.counted(seen.n_looked_at, 'sentence')} looked at, {wording.count(seen.n_differing)} "
+        f"{'is' if seen.n_differing == 1 else 'are'} decided otherwise with “{wanted}”: the {wording.counted(len(chosen), 'pair')} with "
+        f"the largest difference of scores. Over the whole run “{wanted}” loses the favourable decision in {wording.share(seen.lost)} "
+        f"of the swaps, and gains it in {wording.share(seen.gained)}."
     )
 
 

@@ -435,7 +435,8 @@ def test_a_model_of_the_other_sort_is_refused_in_sentences(open_app: OpenApp, st
     app = upload(open_app(MODEL, review=comments(store).id), "model_0", path.name, path.read_bytes())
     (error,) = said.errors_of(app)
     assert "A model for texts must be" in error
-    assert "10 inputs" in error, "nor does it fit as a model of the table"
+    assert error.startswith("For the texts of 'comment': ")
+    assert "For the columns of the table: The model takes 10 inputs" in error
     data = store.add_file(table.data, table.data.name, FileRole.DATA)
     review = comments(store, data_id=data.id, schema=table.schema_for(table.models[0]))
     path = texts.models[0].path
@@ -463,6 +464,11 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     first, second = text_sentences.ranked(result, "kept")[:2]
     assert {first.split(":")[0], second.split(":")[0]} == {"▼ “gay”", "▼ “muslim”"}
     found = text_sentences.Sentences.from_json(store.results(ended.id)["sentences"])
+    scores = result.scored
+    for seen in found.looked:
+        assert seen.lost - seen.gained == pytest.approx(
+            float(scores.outside[seen.rule_set] - scores.inside[seen.rule_set]), abs=1e-3
+        )
     for each in found.pairs:
         assert each.decisions[0] != each.decisions[1]
         first_words, second_words = (

@@ -446,6 +446,21 @@ def test_a_model_of_the_other_sort_is_refused_in_sentences(open_app: OpenApp, st
     assert "Choose 'text' as the type of the column" in error
 
 
+def test_what_a_model_takes_can_be_said_and_taken_back(open_app: OpenApp, store: RunStore) -> None:
+    review = complete(store)
+    app = open_app(MODEL, review=review.id)
+    assert said.errors_of(app) == []
+    app.selectbox(key="model_takes_choice").set_value(model_fit.TABLE).run()
+    (error,) = said.errors_of(app)
+    assert error.startswith("The model reads text")
+    changed = store.review(review.id)
+    assert (changed.fit, changed.scope) == (None, None), "what was found out before does not hold"
+    app.selectbox(key="model_takes_choice").set_value("comment").run()
+    assert said.errors_of(app) == []
+    app.button(key="fit_confirmed").click().run()
+    assert text_review.is_text(store.review(review.id))
+
+
 @pytest.fixture
 def ended(store: RunStore) -> RunRecord:
     """A run over the sample's texts that ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,4 +112,16 @@ def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column:
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],
     )
-    return OpenedTexts(texts, model)
+    return OpenedTexts(texts, model if texts.favourable_class is not None else _with_favourable(model, schema))
+
+
+def _with_favourable(model: TextModel, schema: Schema) -> TextModel:
+    """The model with the outcome that the schema calls favourable, where no label says so; else a note on which one is taken."""
+    named = str(schema.favourable)
+    if schema.favourable is not None and named in model.classes:
+        return replace(model, favourable=model.classes.index(named))
+    note = (
+        f"Nobody said which outcome is good for the person: '{model.classes[model.favourable]}' counts as favourable. Choose the label "
+        "and its favourable outcome under Data."
+    )
+    return replace(model, notes=(*model.notes, note))

@@ -36,6 +36,9 @@ _STAGES = {
 }
 
 
+_EVERY_TEXT = "Every text that holds a term of the category was decided with this term and with every other."
+
+
 @dataclass(frozen=True)
 class Side:
     """A group or everyone else: favourable, of how many; ``is_sample`` when the share needs an interval."""
@@ -110,16 +113,17 @@ def sides_html(result: RuleResult, position: int) -> str:
         f"<td>{wording.count(n_rows)} ({wording.share(n_rows / result.n_rows)})</td></tr>"
         for name, side, n_rows in zip(names, (inside, outside), rows, strict=True)
     )
-    head = "<tr><th></th><th>Favourable</th><th>Samples</th><th>Rows of the data</th></tr>"
+    head = f"<tr><th></th><th>Favourable</th><th>Samples</th><th>{rules_words.noun_of(result).capitalize()}s of the data</th></tr>"
     return f'<table class="eh-sides">{head}{lines}</table>'
 
 
 def how_text(result: RuleResult, position: int) -> str:
     """What the samples are, how sure the score is, and under which rule set this one is folded."""
     scored = result.scored
-    text = _STAGES[int(scored.stage[position])]
+    stage, is_of_texts = int(scored.stage[position]), rules_words.is_of_texts(result)
+    text = _EVERY_TEXT if is_of_texts and stage == rules_words.EXACT else _STAGES[stage]
     if scored.low[position] < scored.high[position]:
-        each = "" if rules_words.is_of_texts(result) else "Shares have 95 % intervals, each for itself. "
+        each = "" if is_of_texts else "Shares have 95 % intervals, each for itself. "
         text += f" {each}The score's interval holds together with those of all other rule sets."
     if scored.low[position] <= 0:
         text += " It reaches down to 0: this difference may be chance."

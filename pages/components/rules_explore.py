@@ -55,6 +55,9 @@ def count_text(result: RuleResult, ranked: Ranked) -> str:
     """How many rule sets match, and how many families they are."""
     n, n_all, n_shown = len(ranked.positions), len(result.scored), len(ranked.shown)
     text = f"{wording.count(n)} of {wording.counted(n_all, 'rule set')} match"
+    n_looked_at = int((result.scored.head[ranked.positions] >= 0).sum())
+    if 0 < n_looked_at < n:
+        return f"{text}; near-duplicates are folded among the highest {wording.count(n_looked_at)}. Numbers are ranks among all."
     return (
         f"{text}; {wording.count(n_shown)} after near-duplicates are folded. Numbers are ranks among all."
         if n_shown < n

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairness_engine.events import FloatArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.words import group_text
 from pages.components import layout, theme, wording
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
 
 _MAX_STEPS = 200
+_LOG_RATIO = 30
+"""Numbers of rule sets that differ by more are drawn on a logarithmic axis."""
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 _LEAST_SPAN = 0.005
 """Between the run's support and its largest group; with less there is nothing to see."""
@@ -30,7 +33,7 @@ _LEAST_SPAN = 0.005
 def draw(run: RunRecord, result: RuleResult) -> None:
     """The curve and its table; nothing where all groups are of one size."""
     support = float(run.config.settings["support"])
-    if float(result.scored.n_rows.max()) / result.n_rows - support < _LEAST_SPAN:
+    if float(_shares(result).max()) - support < _LEAST_SPAN:
         return
     figure = kept("rules_support", (run.id, theme.is_dark()), lambda: support_chart(result, support))
     table = kept("rules_support_table", run.id, lambda: support_table(result, support))
@@ -38,8 +41,13 @@ def draw(run: RunRecord, result: RuleResult) -> None:
         figure,
         table,
         "rules_support_chart",
-        "From the rule sets of this run: those whose group is at least that large. Smaller groups are more, and differ more.",
+        "From the rule sets of this run: those whose group is at least that large, and not nearly everybody.",
     )
+
+
+def _shares(result: RuleResult) -> FloatArray:
+    """The share of the rows in each group; 0 for one that is nearly everybody, which is left out so."""
+    return np.where(result.scored.is_rest != 0, 0.0, result.scored.n_rows / result.n_rows)
 
 
 def support_steps(result: RuleResult, support: float) -> pd.DataFrame:
@@ -48,7 +56,7 @@ def support_steps(result: RuleResult, support: float) -> pd.DataFrame:
     Returns:
         Columns ``support`` (0 to 1, ascending), ``n`` and ``position`` (of the highest score).
     """
-    share = result.scored.n_rows / result.n_rows
+    share = _shares(result)
     order = np.argsort(-share, kind="stable")
     best = np.minimum.accumulate(order)
     levels = np.unique(np.concatenate([[support], np.linspace(support, float(share.max()), _MAX_STEPS)]))
@@ -71,7 +79,10 @@ def support_chart(result: RuleResult, support: float) -> Figure:
     layout = theme.chart_layout(
         "Rule sets, and the highest score, by the least size of a group", "Least share of the rows, %", "Rule sets", 420
     )
-    layout["yaxis"] |= {"domain": [0.56, 1.0], "type": "log", "fixedrange": True, "dtick": 1}
+    n = steps["n"]
+    is_log = n.max() > _LOG_RATIO * n.min()
+    layout["yaxis"] |= {"domain": [0.56, 1.0], "fixedrange": True, "rangemode": "tozero"}
+    layout["yaxis"] |= {"type": "log", "dtick": 1} if is_log else {}
     layout["yaxis2"] = layout["yaxis"] | {
         "title": {"text": "Highest score, points"},
         "domain": [0.0, 0.44],
@@ -97,7 +108,7 @@ def _step(x: list[float], y: list[float], axis: str, template: str, dash: str) -
 def support_table(result: RuleResult, support: float) -> pd.DataFrame:
     """The curve at round values of the support, with the rule set of the highest score at each."""
     levels = sorted({support, *(level for level in _LEVELS if level > support)})
-    share = result.scored.n_rows / result.n_rows
+    share = _shares(result)
     lines = []
     for level in levels:
         found = np.flatnonzero(share >= level - 1e-9)

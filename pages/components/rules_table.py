@@ -57,7 +57,9 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, chosen: int | None) ->
     ordered = kept("rules_ordered", key, lambda: order(result, ranked.positions, str(sort)))
     listed = ordered[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
     _table(run_id, result, listed, chosen)
-    text = f"{wording.counted(len(ranked.positions), 'rule set')}, near-duplicates among them"
+    text = wording.counted(len(ranked.positions), "rule set")
+    if ranked.families:
+        text += ", near-duplicates among them"
     if len(ordered) > PAGE_ROWS:
         first = page * PAGE_ROWS
         text += f"; {wording.count(first + 1)} to {wording.count(first + len(listed))} are listed, the file has all"
@@ -129,7 +131,7 @@ def _columns(result: RuleResult) -> dict[str, Any]:
     return {
         "Rank": number(format="%d", width=56),
         "Direction": text(width=96),
-        "Group": text(width=360),
+        "Group": text(width=420),
         "Favourable, %": number(format="%.1f", width=112, help="Of the group."),
         f"{rules_words.capitalised(rules_words.others(result))}, %": number(format="%.1f", width=132),
         "Score, points": number(format="%.1f", width=106),

@@ -54,6 +54,11 @@ def form_of(review: Review) -> ModuleType:
     return text_form if text_review.is_text(review) else rules_form
 
 
+def again_label(review: Review) -> str:
+    """What the button of the form says."""
+    return "Compare the terms" if text_review.is_text(review) else "Look for groups"
+
+
 def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:
     """The rule sets of a run, or the form when there is none yet."""
     if run is None:

@@ -14,6 +14,7 @@ from pages.components import theme, wording
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
 
+_OWN_WORDS = ("people", "men", "women", "texts", "not", "everyone", "the")
 EXACT, ROWS = 3, 4
 """``scores.Stage``, which is not imported: it brings SciPy along."""
 
@@ -43,6 +44,11 @@ def group_sentence(result: RuleResult, position: int, favourable: str = "favoura
     return f"{direction(result, position).symbol} {group}: {inside} {favourable}, {others(result)} {outside}."
 
 
+def noun_of(result: RuleResult) -> str:
+    """What the data are made of."""
+    return "text" if is_of_texts(result) else "row"
+
+
 def others(result: RuleResult) -> str:
     """Who a group is compared with."""
     return "the same texts with other terms" if is_of_texts(result) else "everyone else"
@@ -59,8 +65,8 @@ def direction(result: RuleResult, position: int) -> theme.Meaning:
 
 
 def capitalised(text: str) -> str:
-    """With a capital first letter; what begins with a quotation mark or a digit stays."""
-    return text[:1].upper() + text[1:]
+    """With a capital first letter where it begins with one of our own words; names of columns and labels stay as they are."""
+    return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OWN_WORDS else text
 
 
 def points(score: float) -> str:
@@ -80,17 +86,19 @@ def score_text(result: RuleResult, position: int) -> str:
 def rows_text(result: RuleResult, position: int) -> str:
     """How many rows of the data the group has: ``412 rows (10 %)``."""
     n = int(result.scored.n_rows[position])
-    return f"{wording.counted(n, 'row')} ({wording.share(n / result.n_rows)})"
+    return f"{wording.counted(n, noun_of(result))} ({wording.share(n / result.n_rows)})"
 
 
 def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
     """How many rule sets there are, how many are shown, what their shares are of, and how far the intervals hold."""
     settings, scored = run.config.settings, result.scored
     n_shown = int(counts.get("n_shown", 0))
-    what = "texts" if is_of_texts(result) else "rows"
-    text = f"{wording.counted(len(scored), 'rule set')} of at least {_whole(settings['support'])} of the {wording.count(result.n_rows)} {what}"
-    if 0 < n_shown < len(scored):
-        text += f", {wording.count(n_shown)} after near-duplicates are folded"
+    of_all = f"{_whole(settings['support'])} of the {wording.counted(result.n_rows, noun_of(result))}"
+    text = f"{wording.counted(len(scored), 'rule set')} of at least {of_all}"
+    n_looked_at = int((scored.head >= 0).sum())
+    if 0 < n_shown < n_looked_at:
+        highest = f"of the highest {wording.count(n_looked_at)} " if n_looked_at < len(scored) else ""
+        text += f", {highest}{wording.count(n_shown)} after near-duplicates are folded"
     return f"{text}. {sampling_text(run, result, counts)}"
 
 
@@ -101,7 +109,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     if (stage == ROWS).all():
         name = settings.get("predictions") or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
-    evaluated = f"{wording.counted(run.evaluations, 'row')} evaluated in {_duration(run.seconds)}"
+    evaluated = f"{wording.counted(run.evaluations, noun_of(result))} evaluated in {_duration(run.seconds)}"
     if is_exact(result):
         if is_of_texts(result):
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."

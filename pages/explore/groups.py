@@ -38,8 +38,9 @@ def main() -> None:
                 draw()
     if run is not None:
         rules_runs.draw_list(review, runs, run.id)
-        with st.expander("Look for groups again", icon=":material/replay:"):
-            rules_view.form_of(review).draw(review, run, "Look for groups")
+        label = rules_view.again_label(review)
+        with st.expander(f"{label} again", icon=":material/replay:"):
+            rules_view.form_of(review).draw(review, run, label)
 
 
 main()

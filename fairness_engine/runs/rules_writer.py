@@ -11,7 +11,7 @@ from fairness_engine.rules.stored import write_rules
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunStore
-from fairness_engine.texts import is_text_column
+from fairness_engine.schema import Kind
 
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -47,6 +47,6 @@ class RulesWriter:
     def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
         """The attributes that rule sets of this run are on; none named for texts, whose categories the data decides."""
         schema, scope = self._config.schema, self._config.scope
-        if is_text_column(schema, scope.protected[0]):
+        if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
             return ()
         return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)

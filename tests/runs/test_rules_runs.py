@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -189,6 +191,16 @@ def test_what_nobody_can_answer_fails_with_a_sentence(store: RunStore) -> None:
     run = finished(store, census_config(store, **RULES, settings={"support": 0.97}))
     assert run.state is RunState.FAILED
     assert "the largest" in (run.message or "")
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"), [("worker", ("pandas", "scipy", "numba")), ("rules_writer", ("pandas", "numba", "sklearn"))]
+)
+def test_a_worker_loads_no_more_than_it_needs(module: str, heavy: tuple[str, ...]) -> None:
+    program = f"import sys, fairness_engine.runs.{module}; print(sorted({set(heavy)} & set(sys.modules)))"
+    command = [sys.executable, "-c", program]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert told.stdout.strip() == "[]"
 
 
 # --- what is not believed -------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def verdict_sentence(table: GroupTable, schema: Schema) -> str:
     best = table.most_favoured
     if len(table.compared) < 2:
         return f"Fewer than two groups have {_least()} of the rows: there is nobody to compare with."
-    if best is None:
+    if best is None or all(group.impact is None for group in table.groups):
         return "Nobody in these groups gets the favourable outcome: there is nothing to compare."
     best_name = group_name(table, best, schema)
     if table.verdict is Verdict.FLAG:

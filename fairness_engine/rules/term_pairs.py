@@ -20,6 +20,8 @@ from fairness_engine.rules.text_seeds import TextSpace
 MAX_RULE_SETS_SHOWN = 60
 PAIRS_EACH = 4
 _N_CANDIDATES = 120
+_LEAST_EVALUATIONS, _SHARE_OF_EVALUATIONS = 2_000, 0.25
+"""Sentences take no more of a model's time than this share of the scores, or so many texts."""
 _MAX_CHARACTERS = 90_000
 """Of the result as JSON; the store takes 100,000."""
 _EXCERPT = 300
@@ -67,10 +69,13 @@ def find_pairs(
     pairs: list[dict[str, Any]] = []
     looked: list[dict[str, Any]] = []
     n_left = _MAX_CHARACTERS
+    most = decider.evaluations + max(_LEAST_EVALUATIONS, _SHARE_OF_EVALUATIONS * decider.evaluations)
     shown = np.flatnonzero(found.scored.head == np.arange(len(found.scored)))[:MAX_RULE_SETS_SHOWN]
     try:
         for position in shown.tolist():
             decider.check()
+            if decider.evaluations >= most:
+                break
             candidates = _candidates(space, found.scored.rules[position], rng)
             best, n_differing = _best(candidates, model, is_harmed=bool(found.scored.is_harmed[position]))
             decider.evaluations += 2 * len(candidates)

@@ -82,7 +82,10 @@ def ranked(space: TextSpace, scored: Sequence[Scored], n_tested: int, settings: 
     score = np.abs(favourable / n - others / n_outside)
     stage = np.repeat(np.array([int(each.stage) for each in scored]), sizes)
     is_exact = stage == Stage.EXACT
-    low, high = paired_intervals(gained, lost, n.astype(np.float64), n_tested, settings.confidence)
+    n_looks = (
+        2 if settings.n_rescored else 1
+    )  # a rule set is told of in one sample or the other, by what the first has shown
+    low, high = paired_intervals(gained, lost, n.astype(np.float64), n_looks * n_tested, settings.confidence)
     low, high = (np.where(is_exact, score, end) for end in (low, high))
     rules = np.concatenate([_rules(space, each.block) for each in scored])
     order = np.argsort(-score, kind="stable")

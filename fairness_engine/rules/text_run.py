@@ -35,6 +35,7 @@ _EXACT_RATIO = 2
 """Where all texts, or all that differ in more than terms, are no more than this many times a sample, all are looked at: the highest
 would be sampled twice anyway."""
 _MAX_SHOWN_TERMS = 6
+_FEW_TEXTS = 30
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def run_text_rules(
         is_cancelled: asked before every block of evaluations.
 
     Yields:
-        ``Progress``, then ``RulesScored`` and ``ResultReady`` (``rules``, ``sentences``) once, and one ``Stopped``, last.
+        ``Progress``, then ``RulesScored`` and ``ResultReady`` (``notes`` where there are any, ``rules``, ``sentences``) once, and one
+        ``Stopped``, last.
 
     Raises:
         SettingError: no term occurs, too few texts hold one, or the labels were to be compared.
@@ -86,6 +88,9 @@ def run_text_rules(
         reason = stop.reason
     n_scored = sum(len(scored.block) for scored in work.scored)
     if n_scored:
+        notes = _notes(space, work.sets, settings)
+        if notes:
+            yield ResultReady("notes", {"notes": notes})
         yield from _results(work, subject.model)
         yield Progress(decider.evaluations, decider.seconds, n_scored, n_scored, "scored")
     yield Stopped(reason, decider.evaluations, decider.seconds, n_scored, n_scored)
@@ -206,6 +211,28 @@ class _Work:
         line = np.repeat(np.arange(len(scores)), [len(each) for each in scores])
         highest = np.argsort(-np.concatenate(scores), kind="stable")[: self.settings.n_rescored]
         return [i for i in np.unique(line[highest]).tolist() if not self.scored[i].is_exact]
+
+
+def _notes(space: TextSpace, sets: CategorySets, settings: RuleSettings) -> list[str]:
+    """What a reader should know: categories that few texts hold, and those of which few speak."""
+    looked_at = {i for which in sets.sets for i in which}
+    n_holding = space.holds.sum(axis=0).tolist()
+    left_out = [
+        f"'{attribute.name}' ({n_holding[i]:,})" for i, attribute in enumerate(space.attributes) if i not in looked_at
+    ]
+    few = [f"'{space.attributes[i].name}' ({n_holding[i]})" for i in sorted(looked_at) if n_holding[i] < _FEW_TEXTS]
+    notes = []
+    if left_out:
+        notes.append(
+            f"Fewer than {settings.support:.3g} of the {space.n_texts:,} texts hold a term of {', '.join(left_out)}, which is left out. Ask "
+            "for a smaller support to see it."
+        )
+    if few:
+        notes.append(
+            f"Few texts hold a term of {', '.join(few)}: all of them were looked at, but a score speaks of these texts alone, and one text "
+            "more may change it."
+        )
+    return notes
 
 
 def _results(work: _Work, model: TextModel) -> Iterator[Event]:

@@ -16,7 +16,9 @@ from fairness_engine.rules.scores import z_of
 from fairness_engine.rules.text_decide import TextDecider
 from fairness_engine.rules.text_seeds import Template, TextSpace
 
-_TEXTS_AT_ONCE = 1 << 15
+_TEXTS_AT_ONCE = 1 << 12
+"""Between two signs of life; a slow network decides some tens a second."""
+_LETTERS_AT_ONCE = 20_000_000
 _HALVINGS = 60
 
 
@@ -95,14 +97,24 @@ def decide_block(
     Raises:
         SearchStopped: cancelled, or out of time; the block is left as it was.
     """
-    texts = [text for template in templates for text in space.fill(template, block.which, block.combinations)]
-    decided = decider.favourable(texts).reshape(len(templates), len(block))
+    decided = np.empty((len(templates), len(block)), dtype=bool)
+    size = _combinations_at_once(templates)
+    for start in range(0, len(block), size):
+        part = slice(start, start + size)
+        texts = [text for each in templates for text in space.fill(each, block.which, block.combinations[part])]
+        decided[:, part] = decider.favourable(texts).reshape(len(templates), -1)
     block.add(decided.astype(np.float64), counts.astype(np.float64))
 
 
 def templates_at_once(block: Block) -> int:
-    """How many templates make a batch of some tens of thousands of texts."""
+    """How many templates make a batch of some thousands of texts."""
     return max(1, _TEXTS_AT_ONCE // len(block))
+
+
+def _combinations_at_once(templates: list[Template]) -> int:
+    """How many combinations long texts are filled with at once, for the sake of memory."""
+    n_letters = sum(len(piece) for template in templates for piece in template.pieces)
+    return max(1, _LETTERS_AT_ONCE // max(1, n_letters))
 
 
 def paired_intervals(

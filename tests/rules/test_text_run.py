@@ -14,6 +14,7 @@ from text_cases import TERMS, Points, Ran, comments, made_texts, points_model, r
 from fairness_engine.errors import SettingError
 from fairness_engine.events import StopReason
 from fairness_engine.models.text_model import TextModel
+from fairness_engine.rules import text_scores
 from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.scores import Counts, Stage, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
@@ -312,3 +313,28 @@ def test_runs_share_nothing() -> None:
     first: Ran = run_texts(texts, model, support=0.1)
     second = run_texts(texts, model, support=0.1)
     assert first.stopped.evaluations == second.stopped.evaluations
+
+
+def test_long_texts_are_filled_a_few_terms_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, model = made_texts(50, 13), points_model(POINTS)
+    whole = run_texts(texts, model, support=0.1, error=0)
+    monkeypatch.setattr(text_scores, "_LETTERS_AT_ONCE", 500)
+    parts = run_texts(texts, model, support=0.1, error=0)
+    assert all(np.array_equal(a, parts.result.to_arrays()[name]) for name, a in whole.result.to_arrays().items())
+
+
+def test_categories_that_few_texts_hold_are_named() -> None:
+    texts = ["a red ball", "a blue one"] * 10 + ["a tiny ball"] + ["a plain ball"] * 19
+    ran = run_texts(texts, points_model(POINTS), support=0.1)
+    left_out, few = ran.content("notes")["notes"]
+    assert "Fewer than 0.1 of the 40 texts hold a term of 'size' (1)" in left_out
+    assert "'kind' (20)" in few
+    ran = run_texts(made_texts(400, 14), points_model(POINTS), support=0.1)
+    assert not any(getattr(event, "name", "") == "notes" for event in ran.events)
+
+
+def test_sentences_take_a_part_of_the_time_of_the_scores_only() -> None:
+    texts, model = made_texts(3000, 15), points_model(POINTS)
+    ran = run_texts(texts, model, support=0.1, error=0)
+    n_for_sentences = 2 * ran.content("sentences")["n_looked_at"]
+    assert 0 < n_for_sentences <= max(2000, 0.25 * (ran.stopped.evaluations - n_for_sentences)) + 240

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 _ANYBODY = "Everybody"
 
 
+def has_cells(result: RuleResult) -> bool:
+    """Whether there is a picture: of a table always, of texts where terms of two categories were scored together."""
+    return result.attributes[0].kind != TERM or bool(group_cells.pairs_with_cells(result))
+
+
 def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
     """The section of a run; a click in here leaves the rest of the page alone.
 

@@ -40,7 +40,7 @@ STYLE = rules_explore.STYLE
 def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -> dict[str, Callable[[], None]]:
     """The sections of the page by name, and what draws each; only the open one is drawn."""
     found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
-    if run is not None and result is not None:
+    if run is not None and result is not None and group_matrix.has_cells(result):
         found[rules_choice.TWO] = lambda: group_matrix.draw(review, run, result)
     if run is not None and run.config.settings.get("text_column"):
         found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)

@@ -23,6 +23,7 @@ from group_cases import Grouped
 from pages.components import (
     group_bar_chart,
     group_cells,
+    group_matrix,
     group_matrix_chart,
     group_matrix_table,
     group_matrix_words,
@@ -139,6 +140,7 @@ def test_pairs_of_texts_are_those_that_were_scored_together() -> None:
     alone = replace(texts(), scored=scored([[0, -1], [1, -1]]))
     assert group_cells.pairs_with_cells(alone) == []
     assert group_cells.first_pair(alone) is None
+    assert [group_matrix.has_cells(result) for result in (people(), texts(), alone)] == [True, True, False]
 
 
 def test_the_first_pair_is_that_of_the_highest_rule_set_that_has_one() -> None:

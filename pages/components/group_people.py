@@ -12,7 +12,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.estimate import interval
 from pages.components import group_link, group_pairs, group_rows, outcome_source, state, steps, wording
-from pages.components.decisions import decisions_of, score_digits
+from pages.components.decisions import Decisions, decisions_of, score_digits
 from pages.components.group_link import Group
 from pages.components.group_rows import GroupRows
 from pages.components.kept import kept
@@ -145,7 +145,7 @@ def _model_lines(review: Review, found: GroupRows, asked: Asked | None) -> list[
             f"Model: {names.text(decision)}",
             *(_share_text(count[decision], count.total(), n) for count, n in zip(counts, n_all, strict=True)),
         )
-        for decision in sorted(set().union(*counts))
+        for decision in sorted(set().union(*counts), key=lambda decision: (decision != names.favourable, decision))
     ]
 
 
@@ -154,10 +154,14 @@ def _label_lines(found: GroupRows) -> list[tuple[str, ...]]:
     dataset = found.dataset
     if dataset.labels is None:
         return []
+    names = Decisions(dataset.classes, dataset.favourable_class)
     sides = [Counter(dataset.labels[positions].tolist()) for positions in (found.inside, found.others)]
     return [
-        (f"{dataset.schema.label}: {name}", *(_share_text(side[i], side.total(), side.total()) for side in sides))
-        for i, name in enumerate(dataset.classes)
+        (
+            f"{dataset.schema.label}: {names.text(i)}",
+            *(_share_text(side[i], side.total(), side.total()) for side in sides),
+        )
+        for i in sorted(range(len(dataset.classes)), key=lambda i: (i != names.favourable, i))
     ]
 
 

@@ -28,9 +28,9 @@ _MAX_NAMED = 8
 
 
 def draw(review: Review) -> None:
-    """A section a review whose data has a column of texts; nothing for a table without one."""
+    """The section of a review whose data has a column of texts; nothing where the model is known to take the table."""
     columns = text_review.text_columns(review.schema)
-    if not columns:
+    if not columns or (review.fit is not None and text_review.FIT_KEY not in review.fit):
         return
     st.subheader("Texts", anchor=False)
     known = text_review.column_of(review)

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from pages.components.decisions import Decisions
 
 _ALL = "All categories"
-_SHAPES = {
-    theme.HARMED.symbol: "triangle-down",
-    theme.FAVOURED.symbol: "triangle-up-open",
-    theme.UNDECIDED.symbol: "circle-open",
-}
+CHANCE = "◇"
+"""Neither harmed nor favoured: the difference may be chance."""
+_SHAPES = {theme.HARMED.symbol: "triangle-down", theme.FAVOURED.symbol: "triangle-up-open", CHANCE: "diamond-open"}
 _MANY = 20
 """With more lines than these the axis stands above them."""
 _MAX_TOGETHER = 60
@@ -52,7 +50,7 @@ def draw(run: RunRecord, result: RuleResult, names: Decisions) -> None:
     )
     note = (
         f"{theme.HARMED.symbol} {theme.HARMED.name}, {theme.FAVOURED.symbol} {theme.FAVOURED.name}, "
-        f"{theme.UNDECIDED.symbol} no more than chance; | the same texts with the other terms of the category."
+        f"{CHANCE} no more than chance; | the same texts with the other terms of the category."
     )
     layout.chart_with_table(figure, dot_table(result, chosen), key="text_dots_chart", note=note)
 
@@ -92,9 +90,15 @@ def term_of(result: RuleResult, position: int) -> str:
     return attribute.labels[int(attribute.values_of(rule)[0])]
 
 
-def meaning_of(result: RuleResult, position: int) -> theme.Meaning:
+def symbol_of(result: RuleResult, position: int) -> str:
     """Harmed, favoured, or neither where the interval holds 0."""
-    return theme.UNDECIDED if result.scored.low[position] <= 0 else rules_words.direction(result, position)
+    return CHANCE if result.scored.low[position] <= 0 else rules_words.direction(result, position).symbol
+
+
+def colour_of(result: RuleResult, position: int) -> str:
+    """The colour of the same."""
+    meaning = theme.UNDECIDED if result.scored.low[position] <= 0 else rules_words.direction(result, position)
+    return meaning.colour
 
 
 def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
@@ -112,7 +116,7 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
     labels = [[category for category, _ in keys], [term for _, term in keys]]
     inside = [100 * float(scored.inside[position]) for position in positions]
     outside = [100 * float(scored.outside[position]) for position in positions]
-    meanings = [meaning_of(result, position) for position in positions]
+    colours = [colour_of(result, position) for position in positions]
     bars = go.Scatter(
         x=[value for pair in zip(inside, outside, strict=True) for value in (*pair, None)],
         y=[[name for name in labels[0] for _ in range(3)], [name for name in labels[1] for _ in range(3)]],
@@ -132,10 +136,10 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
         y=labels,
         mode="markers",
         marker={
-            "symbol": [_SHAPES[meaning.symbol] for meaning in meanings],
+            "symbol": [_SHAPES[symbol_of(result, position)] for position in positions],
             "size": 13,
-            "color": [meaning.colour for meaning in meanings],
-            "line": {"width": 2, "color": [meaning.colour for meaning in meanings]},
+            "color": colours,
+            "line": {"width": 2, "color": colours},
         },
         customdata=[wording.escaped(rules_words.score_text(result, position)) for position in positions],
         hovertemplate="%{y}: %{x:.1f} %<br>difference %{customdata}<extra></extra>",
@@ -173,7 +177,7 @@ def dot_table(result: RuleResult, positions: list[int]) -> pd.DataFrame:
         {
             "Category": [category_of(result, position) for position in positions],
             "Term": [term_of(result, position) for position in positions],
-            "": [meaning_of(result, position).symbol for position in positions],
+            "": [symbol_of(result, position) for position in positions],
             "With this term": [share_text(float(scored.inside[position])) for position in positions],
             "With the others": [share_text(float(scored.outside[position])) for position in positions],
             "Difference": [rules_words.score_text(result, position) for position in positions],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
     from fairness_engine.runs.records import Review, ReviewTerms, RunRecord
 
-ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact: every text": 0.0}
+ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
 MAX_SECONDS = 120.0
@@ -84,7 +84,7 @@ def support_notes(shares: dict[str, float], support: float) -> list[str]:
 def _ask(terms: ReviewTerms, held: dict[str, Any], shares: dict[str, float]) -> tuple[dict[str, Any], float, int]:
     """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
     chosen = ask_categories(terms, "rules_categories")
-    sizes = st.columns([3, 3, 4], vertical_alignment="top")
+    sizes = st.columns([3, 3, 5], vertical_alignment="top")
     support = sizes[0].number_input(
         "Least share of the texts, %",
         0.1,

@@ -368,7 +368,7 @@ def test_every_term_stands_in_its_category_with_its_direction() -> None:
     assert [text_dots.term_of(result, position) for position in positions] == ["muslim", "jewish", "old"]
     table = text_dots.dot_table(result, positions)
     assert table["Category"].tolist() == ["religion", "religion", "age"]
-    assert table[""].tolist() == [theme.HARMED.symbol, theme.FAVOURED.symbol, theme.UNDECIDED.symbol]
+    assert table[""].tolist() == [theme.HARMED.symbol, theme.FAVOURED.symbol, text_dots.CHANCE]
     figure = text_dots.dot_chart(result, positions, text_dots.favourable_axis(NAMES))
     own = figure.data[-1]
     assert list(own.x) == pytest.approx([41.0, 68.0, 60.0])

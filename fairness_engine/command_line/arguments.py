@@ -302,12 +302,12 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         type=_count_from_zero,
         default=10,
         metavar="N",
-        help="list so many rule sets, the highest scores first (default 10); 0 lists all, as --folded does",
+        help="list so many rule sets, the highest scores first (default 10); 0 lists all of them, near-duplicates too",
     )
     group.add_argument(
         "--folded",
         action="store_true",
-        help="list near-duplicates too, and groups that nearly everybody is in",
+        help="list near-duplicates too, not the plainest of them alone",
     )
     texts = parser.add_argument_group("texts")
     texts.add_argument(

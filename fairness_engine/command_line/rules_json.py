@@ -51,7 +51,7 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
 
     Args:
         top: how many are listed, the highest scores first; 0 for all, whatever they are.
-        with_folded: list also those that are nearly the same people as another, and those that nearly everybody is in.
+        with_folded: list also those that are nearly the same people as another.
     """
     settings, found = run.config.settings, store.results(run.id)
     is_of_column = settings["source"] == Source.LABELS.value
@@ -70,7 +70,7 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
         return {**_NOTHING, "rule_sets": [], "rows": None, "attributes": [], **fields}
     scored = result.scored
     is_own = (scored.head == np.arange(len(scored))) | (scored.head < 0)
-    shown = np.flatnonzero(is_own & (scored.is_rest == 0))
+    shown = np.flatnonzero(is_own)
     positions = shown if top and not with_folded else np.arange(len(scored))
     return {
         "n_rule_sets": len(scored),
@@ -78,8 +78,8 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
         "n_shown": len(shown),
         "n_folded": int((~is_own).sum()),
         "n_rests": int(scored.is_rest.sum()),
-        "top_score": float(scored.score[shown].max(initial=0.0)),
-        "top_low": float(scored.low[shown].max(initial=0.0)),
+        "top_score": float(scored.score[shown].max()),
+        "top_low": float(scored.low[shown].max()),
         "rows": result.n_rows,
         "attributes": [_attribute_json(attribute) for attribute in result.attributes],
         **fields,

@@ -30,7 +30,7 @@ def _heading(result: Mapping[str, Any]) -> str:
     if result["n_folded"]:
         text += f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, and folded under it."
     if result["n_rests"]:
-        text += f" {_counted(result['n_rests'], 'leaves', 'leave')} too few outside, and would speak of those."
+        text += f" {_counted(result['n_rests'], 'holds', 'hold')} nearly everybody, which says something of the few outside."
     return f"{text} The highest scores:"
 
 
@@ -47,7 +47,7 @@ def _line(rule_set: Mapping[str, Any], people: str) -> str:
     if rule_set["folded_under"] is not None:
         text += f"; folded under {rule_set['folded_under']}"
     if rule_set["is_rest"]:
-        text += "; nearly everybody"
+        text += f": nearly everybody, so this speaks of the {share_text(1 - rule_set['support'])} outside"
     return text
 
 
@@ -61,7 +61,12 @@ def _how(result: Mapping[str, Any]) -> str:
     settings, listed = result["settings"], result["rule_sets"]
     sampled = {rule_set["sampled"] for rule_set in listed}
     confidence = share_text(settings["confidence"])
-    joint = f"the intervals hold for all {result['n_rule_sets']:,} rule sets together with {confidence} confidence"
+    whose = (
+        f"intervals hold for all {result['n_rule_sets']:,} rule sets together"
+        if result["n_rule_sets"] > 1
+        else "interval holds"
+    )
+    joint = f"the {whose} with {confidence} confidence"
     if sampled == {"exact"}:
         what = (
             "Every text was decided with every term"

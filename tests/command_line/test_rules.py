@@ -82,7 +82,6 @@ def test_rules_print_one_json_object_as_the_contract_has_it(command: Commands) -
         assert rule_set["direction"] == ("harmed" if rule_set["inside"] < rule_set["outside"] else "favoured")
         assert rule_set["support"] >= 0.05
         assert rule_set["folded_under"] is None
-        assert not rule_set["is_rest"]
     assert (result["source"], result["column"]) == ("model", None)
 
 
@@ -185,7 +184,7 @@ def test_lists_leave_near_duplicates_out_unless_asked_for(command: Commands) -> 
     assert sum(rule_set["n_folded"] for rule_set in everything) == len(folded)
     assert {everything[rule_set["folded_under"] - 1]["folded_under"] for rule_set in folded} == {None}
     ranks = [rule_set["rank"] for rule_set in short["rule_sets"]]
-    shown = [rule_set for rule_set in everything if rule_set["folded_under"] is None and not rule_set["is_rest"]]
+    shown = [rule_set for rule_set in everything if rule_set["folded_under"] is None]
     assert ranks == [rule_set["rank"] for rule_set in shown[:3]]
 
 

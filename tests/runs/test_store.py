@@ -15,6 +15,7 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.events import Progress, StopReason
 from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.records import ReviewTerms
 from fairness_engine.runs.store import FileRole, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
 
@@ -217,3 +218,20 @@ def test_many_threads_write_at_once(store: RunStore) -> None:
     for thread in threads:
         thread.join()
     assert [len(store.progress(run_id)) for run_id in run_ids] == [50] * 4
+
+
+def test_a_reviews_own_terms_are_kept_replaced_and_taken_away(store: RunStore) -> None:
+    review = store.create_review("Comments")
+    assert store.terms(review.id) is None
+    terms = ReviewTerms((("faith", ("muslim", "jewish")), ("age", ("old", "young"))), ("age",), "mine.json")
+    store.set_terms(review.id, terms)
+    assert store.terms(review.id) == terms
+    assert terms.chosen == (("age", ("old", "young")),)
+    store.set_terms(review.id, replace(terms, compared=("faith", "age")))
+    kept = store.terms(review.id)
+    assert kept is not None
+    assert kept.chosen == terms.terms, "in the order of the list"
+    store.set_terms(review.id, None)
+    assert store.terms(review.id) is None
+    with pytest.raises(RunError, match="no such review"):
+        store.set_terms("0" * 20, terms)

@@ -158,7 +158,8 @@ def _mark_four_fifths(layout: dict[str, Any], at: float, best: str) -> None:
 
 def _tick(table: GroupTable, group: GroupRates, schema: Schema) -> str:
     small = "" if group.is_compared else " · few"
-    return f"{shortened(group_name(table, group, schema), _LETTERS)}{small}"
+    name = group.labels[0] if len(group.labels) == 1 else group_name(table, group, schema)
+    return f"{shortened(name, _LETTERS)}{small}"
 
 
 def _name(table: GroupTable, group: GroupRates, schema: Schema) -> str:

@@ -37,12 +37,9 @@ def title_of(table: GroupTable) -> str:
 
 
 def group_name(table: GroupTable, group: GroupRates, schema: Schema) -> str:
-    """The group as people read it; a range in an intersection says of what: ``Women, age 18 to 29``."""
-    parts = []
-    for name, label in zip(table.attributes, group.labels, strict=True):
-        is_bare = len(table.attributes) > 1 and schema.column(name).kind in _NUMBERS
-        parts.append(f"{name} {label}" if is_bare else label)
-    return ", ".join(parts)
+    """The group as people read it; a range says of what: ``Women, age 18 to 29``."""
+    named = zip(table.attributes, group.labels, strict=True)
+    return ", ".join(f"{name} {label}" if schema.column(name).kind in _NUMBERS else label for name, label in named)
 
 
 def figure_text(figure: Bounded) -> str:

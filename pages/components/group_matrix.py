@@ -11,6 +11,7 @@ import streamlit as st
 from fairness_engine.rules.attributes import TERM
 from fairness_engine.rules.words import plain_name, sentence
 from pages.components import (
+    group_bar_chart,
     group_cells,
     group_matrix_chart,
     group_matrix_table,
@@ -27,6 +28,7 @@ from pages.components.rules_words import capitalised
 from pages.components.theme import CHART_CONFIG
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
     from streamlit.delta_generator import DeltaGenerator
 
     from fairness_engine.rules.scored import RuleResult
@@ -136,6 +138,13 @@ def _filter(
 # --- picture, table, chosen cell ----------------------------------------------------------------
 
 
+def picture_of(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple[int, int] | None) -> Figure:
+    """The heat map of two attributes, or the bars of one."""
+    if len(names) == 1:
+        return group_bar_chart.bar_chart(cells, names[0], outcome, chosen)
+    return group_matrix_chart.matrix_chart(cells, names, outcome, chosen)
+
+
 def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chosen: tuple[int, int] | None) -> None:
     """The heat map; a click chooses a cell."""
     name = f"{key}_chart_{chosen}"  # a picture of its own for each choice: what was clicked before has no say in it
@@ -149,7 +158,7 @@ def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chose
     figure = kept(
         "matrix_chart",
         (key, chosen, theme.is_dark()),
-        lambda: group_matrix_chart.matrix_chart(cells, names, outcome, chosen),
+        lambda: picture_of(cells, names, outcome, chosen),
     )
     st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
     st.caption(group_matrix_words.how_text(cells))
@@ -193,7 +202,9 @@ def _cell(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]], 
         mark = f'<span style="color:{theme.SELECTION.colour}">{theme.SELECTION.symbol}</span>'
         st.html(f"{mark} The chosen cell")
         if position is None:
-            st.markdown(f"**{wording.markdown(capitalised(group_matrix_words.cell_sentence(result, cells, only, i, j)))}**")
+            st.markdown(
+                f"**{wording.markdown(capitalised(group_matrix_words.cell_sentence(result, cells, only, i, j)))}**"
+            )
             st.caption(group_matrix_words.why_not_scored(cells, i, j))
             return
         st.markdown(f"**{wording.markdown(capitalised(sentence(result, position)))}**")

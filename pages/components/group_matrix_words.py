@@ -68,14 +68,15 @@ def how_text(cells: Cells) -> str:
             "In a cell: the share of texts with the favourable outcome when both terms are swapped in. ▼ below and △ above the mean "
             "of all cells. Click on a cell to see its rule set."
         )
-    rows = (
-        "every neighbour of every row"
-        if cells.is_exact
-        else "the samples of the run, with a 95 % interval each under the mouse"
-    )
+    rows = "every neighbour of every row"
+    if not cells.is_exact:
+        rows = (
+            f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"
+        )
+    place = "cell" if len(cells.attributes) > 1 else "bar"
     return (
-        f"In a cell: the favourable share of {rows}, and the rows of the data. ▼ below and △ above everybody's share; hatched: "
-        "under 2 % of the rows. Click on a cell to see who that is."
+        f"In a {place}: the favourable share of {rows}; and the rows of the data. ▼ below and △ above everybody's share; hatched: "
+        f"under 2 % of the rows. Click on a {place} to see who that is."
     )
 
 

@@ -15,13 +15,13 @@ import said
 from said import OpenApp
 
 import group_cases
+from fairness_engine.domain import Scope
 from fairness_engine.estimate import interval
 from fairness_engine.rules.attributes import RuleAttribute
 from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets
 from fairness_engine.runs.store import RunStore
 from group_cases import Grouped
 from pages.components import (
-    group_bar_chart,
     group_cells,
     group_matrix,
     group_matrix_chart,
@@ -266,7 +266,7 @@ def test_labels_of_a_file_are_no_markup_in_the_hover() -> None:
 def test_one_attribute_is_bars_with_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theme, "is_dark", lambda: False)
     cells = group_cells.cells_of(people(), 0, None)
-    (bars,) = group_bar_chart.bar_chart(cells, "sex", ">50K", None).data
+    (bars,) = group_matrix.picture_of(cells, ("sex",), ">50K", (0, 0)).data
     assert list(bars.x) == pytest.approx([100 * 2000 / 6000, 100 * 2209 / 3990])
     low, high = interval(2000, 6000)
     assert bars.error_x.array[0] == pytest.approx(100 * high - bars.x[0])
@@ -322,6 +322,17 @@ def test_a_chosen_cell_opens_its_rule_set(open_app: OpenApp, grouped: Grouped, w
     app.button(key="matrix_open").click().run()
     assert app.query_params["rule"] in (str(position + 1), [str(position + 1)])
     assert app.session_state["view"] == "Rule sets"
+
+
+def test_one_attribute_alone_has_a_section_too(open_app: OpenApp, store: RunStore) -> None:
+    review = group_cases.review_of(
+        store, scope=Scope(("age",)), model_id=None, fit={"source": "labels", "predictions": ""}
+    )
+    run = group_cases.run_of(store, review, source="labels")
+    app = open_app(GROUPS, review=review.id, run=run.id, view="Two attributes")
+    assert said.errors_of(app) == []
+    assert "In a bar: the favourable share of the rows, with a 95 % interval" in said.text_of(app)
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_a_filter_counts_only_some_people(open_app: OpenApp, grouped: Grouped) -> None:

@@ -54,9 +54,20 @@ def form_of(review: Review) -> ModuleType:
     return text_form if text_review.is_text(review) else rules_form
 
 
-def again_label(review: Review) -> str:
-    """What the button of the form says."""
-    return "Compare the terms" if text_review.is_text(review) else "Look for groups"
+def draw_again(review: Review, run: RunRecord, *, is_open: bool) -> None:
+    """The form for another run, with the settings of this one; drawn once somebody wants it.
+
+    Args:
+        review, run: what is shown.
+        is_open: it stands open from the start.
+    """
+    label = "Compare the terms" if text_review.is_text(review) else "Look for groups"
+    place = st.expander(
+        f"{label} again", is_open, key=f"rules_again_{run.id}_{is_open}", icon=":material/replay:", on_change="rerun"
+    )
+    if place.open:
+        with place:
+            form_of(review).draw(review, run, label)
 
 
 def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:

@@ -38,9 +38,7 @@ def main() -> None:
                 draw()
     if run is not None:
         rules_runs.draw_list(review, runs, run.id)
-        label = rules_view.again_label(review)
-        with st.expander(f"{label} again", icon=":material/replay:"):
-            rules_view.form_of(review).draw(review, run, label)
+        rules_view.draw_again(review, run, is_open=result is None and not run.is_active)
 
 
 main()

@@ -242,6 +242,12 @@ def test_a_link_opens_its_rule_set_with_samples_and_labels(open_app: OpenApp, gr
     assert f"says of the same people: {share:.0f} %" in said.text_of(app)
 
 
+def test_an_address_with_a_section_that_is_not_there(open_app: OpenApp, grouped: Grouped) -> None:
+    app = open_app(GROUPS, run=grouped.exact.id, view="Nonsense")
+    assert said.errors_of(app) == []
+    assert PLANTED in cards_of(app)[0]
+
+
 def test_a_link_to_a_rule_set_that_is_not_there_opens_none(open_app: OpenApp, grouped: Grouped) -> None:
     for rank in ("0", "767", "-1", "1e3", "²", ""):
         app = open_app(GROUPS, run=grouped.exact.id, rule=rank)

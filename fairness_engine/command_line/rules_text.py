@@ -24,13 +24,19 @@ def rules_text(result: Mapping[str, Any]) -> str:
 
 
 def _heading(result: Mapping[str, Any]) -> str:
-    n, least = result["n_rule_sets"], share_text(result["settings"]["support"])
+    settings, n = result["settings"], result["n_rule_sets"]
+    least = share_text(settings["support"])
     whose = f"the column '{result['column']}'" if result["source"] == Source.LABELS.value else "the model"
     text = f"{_counted(n, 'rule set holds', 'rule sets hold')} {least} of the {result['rows']:,} {_people(result)} or more, by what {whose} decides."
     if result["n_folded"]:
         text += f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, and folded under it."
     if result["n_rests"]:
         text += f" {_counted(result['n_rests'], 'holds', 'hold')} nearly everybody, which says something of the few outside."
+    reached = (result["summary"] or {}).get("max_attributes", settings["max_attributes"])
+    if reached < min(settings["max_attributes"], len(result["attributes"])):
+        text += (
+            f" Those on more than {_counted(reached, 'attribute', 'attributes')} were left out: they would be too many."
+        )
     return f"{text} The highest scores:"
 
 

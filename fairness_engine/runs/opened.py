@@ -108,6 +108,10 @@ class Opened:
         subject = Subject(self.dataset.rows, None, self.model)
         if settings.source is Source.LABELS:
             recorded = self.recorded(settings.predictions)
+            n_unknown = int((~recorded.is_known).sum())
+            if n_unknown:
+                said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
+                yield ResultReady("notes", {"notes": [said]})
             subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
         yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled)
 

@@ -120,6 +120,7 @@ def test_a_column_of_predictions_takes_the_place_of_a_model(command: Commands, t
     asked = ["--data", str(tmp_path / "guessed.csv"), *TABLE[2:], "--predictions", "guess", "--edges", "round"]
     result = command.json("rules", *asked)
     assert (result["column"], result["rows"]) == ("guess", len(table) - 10)
+    assert "Note: 10 rows hold no outcome in 'guess' and are left out." in command.err
     first = result["rule_sets"][0]
     assert first["rules"] in ([{"column": "age", "low": 18, "high": 39}], [{"column": "age", "low": 40, "high": 80}])
     assert (first["score"], first["low"] > 0.9) == (1.0, True)
@@ -279,6 +280,33 @@ def test_texts_are_compared_by_their_terms(command: Commands) -> None:
     assert command("rules", *TEXTS, "--top", "1", "--limit", "age=1:2") == 0
     assert "“gay”" in command.out
     assert "no effect on texts" in command.err
+
+
+def test_too_many_rule_sets_are_said(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"share{i}": rng.random(300) for i in range(5)} | {"paid": rng.choice(["no", "yes"], 300)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    columns = [{"name": name, "kind": "real", "min": 0.0, "max": 1.0} for name in table.columns[:5]]
+    schema = {
+        "version": 1,
+        "label": "paid",
+        "favourable": "yes",
+        "protected": list(table.columns[:5]),
+        "columns": columns,
+    }
+    (tmp_path / "s.json").write_text(json.dumps(schema))
+    asked = [
+        "--data",
+        str(tmp_path / "t.csv"),
+        "--schema",
+        str(tmp_path / "s.json"),
+        "--support",
+        "0.02",
+        "--bins",
+        "20",
+    ]
+    assert command("rules", *asked) == 0
+    assert "Those on more than 1 attribute were left out" in command.out or "on more than 2 attributes" in command.out
 
 
 def test_terms_of_ones_own_and_terms_that_never_occur(command: Commands, tmp_path: Path) -> None:

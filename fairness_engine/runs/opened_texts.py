@@ -121,7 +121,7 @@ def _with_favourable(model: TextModel, schema: Schema) -> TextModel:
     if schema.favourable is not None and named in model.classes:
         return replace(model, favourable=model.classes.index(named))
     note = (
-        f"Nobody said which outcome is good for the person: '{model.classes[model.favourable]}' counts as favourable. Choose the label "
-        "and its favourable outcome under Data."
+        f"Nobody said which outcome is good for the person: '{model.classes[model.favourable]}' counts as favourable. Choose it under "
+        "Scope, or as 'favourable' in the schema file."
     )
     return replace(model, notes=(*model.notes, note))

@@ -83,7 +83,7 @@ def _show_facts(card: Mapping[str, Any]) -> None:
     classes = [str(name) for name in card.get("classes") or ()]
     if classes:
         favourable = wording.markdown(classes[int(card.get("favourable") or 0)])
-        lines.append(f":material/thumb_up: Favourable outcome: **{favourable}**; change it on the Data page")
+        lines.append(f":material/thumb_up: Favourable outcome: **{favourable}**; change it under Scope")
     st.markdown("**What the model does**")
     st.markdown("  \n".join(lines))
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairness_engine.rules.term_matching import TermCounts
     from fairness_engine.runs.records import Review, ReviewTerms
+    from fairness_engine.schema import Schema
 
 
 def draw(review: Review) -> None:
@@ -29,7 +30,7 @@ def draw(review: Review) -> None:
     _say_sizes(review, column, terms, compared)
     state.link_to(steps.DATA, "Other terms: see the Data page")
     st.subheader("Decision", anchor=False)
-    schema = ask_favourable(review)
+    schema = ask_favourable(review) if review.schema and review.schema.label else _ask_decision(review)
     threshold = _ask_threshold(saved, review.fit or {})
     if not compared:
         st.stop()
@@ -68,6 +69,24 @@ def sizes_in_words(counts: TermCounts, terms: ReviewTerms, compared: list[str]) 
             said = "no text holds a term of it, so it is left out"
         lines.append(f"**{wording.markdown(name)}**: {said}.")
     return lines
+
+
+def _ask_decision(review: Review) -> Schema:
+    """Which of the model's decisions is favourable, for texts without a label; returns the schema with the answer."""
+    schema, fit = review.schema, review.fit or {}
+    assert schema is not None, "asked after the data step"
+    names = [str(name) for name in fit.get("classes") or ()]
+    known = int(fit.get("favourable", 1))
+    chosen = st.selectbox(
+        "Favourable outcome",
+        names,
+        index=known if known < len(names) else 0,
+        help=wording.explain("favourable outcome"),
+        key="favourable_decision",
+    )
+    st.caption("There is no label, so these are the model's own decisions.")
+    is_new = chosen is not None and chosen != names[known]
+    return replace(schema, favourable=chosen) if is_new else schema
 
 
 def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:

@@ -22,6 +22,7 @@ from fairness_engine.runs import launch
 from fairness_engine.runs.records import ReviewTerms
 from fairness_engine.runs.store import FileRole, Review, RunRecord, RunState, RunStore
 from fairness_engine.samples import find_sample
+from fairness_engine.schema import Schema
 from pages.components import (
     model_fit,
     text_data,
@@ -459,6 +460,27 @@ def test_what_a_model_takes_can_be_said_and_taken_back(open_app: OpenApp, store:
     assert said.errors_of(app) == []
     app.button(key="fit_confirmed").click().run()
     assert text_review.is_text(store.review(review.id))
+
+
+def test_without_a_label_the_favourable_decision_is_chosen_among_the_models_own(
+    open_app: OpenApp, store: RunStore
+) -> None:
+    column = find_sample("comments").schema_for(find_sample("comments").models[0]).columns[0]
+    review = comments(store, schema=Schema((column,)), model_id=_model(store))
+    app = open_app(MODEL, review=review.id)
+    assert said.errors_of(app) == []
+    assert "Favourable outcome: **removed**; change it under Scope" in said.text_of(app)
+    app.button(key="fit_confirmed").click().run()
+    app = open_app(SCOPE, review=review.id)
+    assert app.selectbox(key="favourable_decision").options == ["kept", "removed"]
+    app.selectbox(key="favourable_decision").set_value("kept").run()
+    app.button(key="save_scope").click().run()
+    assert said.errors_of(app) == []
+    saved = store.review(review.id)
+    assert saved.fit is not None
+    assert saved.schema is not None
+    assert (saved.schema.favourable, saved.fit["favourable"]) == ("kept", 0)
+    assert open_app(SCOPE, review=review.id).selectbox(key="favourable_decision").value == "kept"
 
 
 @pytest.fixture

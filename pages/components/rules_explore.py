@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from pages.components import (
@@ -14,6 +15,7 @@ from pages.components import (
     rules_filters,
     rules_table,
     rules_words,
+    state,
     theme,
     wording,
 )
@@ -33,7 +35,10 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
     wanted = rules_filters.form(run, result)
     ranked = rules_filters.ranked(run, result, wanted)
     chosen = rules_choice.chosen(len(result.scored))
-    st.caption(wording.markdown(count_text(result, ranked)))
+    with st.container(horizontal=True, vertical_alignment="center", key="rules_count"):
+        text = st.empty()
+        ranked = _pinned_only(review, run, ranked)
+        text.caption(wording.markdown(count_text(result, ranked)))
     if not len(ranked.positions):
         st.info("No group matches the filters. Take one away, or lower the least share of the rows.")
     else:
@@ -49,6 +54,15 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
         rules_cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
         st.subheader("All that match", anchor=False)
         rules_table.draw(run.id, result, ranked, chosen)
+
+
+def _pinned_only(review: Review, run: RunRecord, ranked: Ranked) -> Ranked:
+    """The pinned rule sets alone, whatever the filters, when the reader wants that; the others otherwise."""
+    pins = [pin.rule_index for pin in state.store().rule_pins(review.id) if pin.run_id == run.id]
+    if not pins or not st.toggle(f"Pinned only ({len(pins)})", key=f"rules_pinned_{run.id}"):
+        return ranked
+    pinned = np.array(sorted(pins), dtype=np.int64)
+    return Ranked(pinned, pinned, {})
 
 
 def count_text(result: RuleResult, ranked: Ranked) -> str:

@@ -266,6 +266,10 @@ def test_open_close_and_pin(open_app: OpenApp, grouped: Grouped, workspace: Path
     assert (pin.run_id, pin.rule_index, pin.note) == (grouped.exact.id, 2, "ask legal")
     again = open_app(GROUPS, run=grouped.exact.id, rule="3")
     assert again.text_area(key=f"rule_note_{grouped.exact.id}_2").value == "ask legal"
+    again.toggle(key=f"rules_pinned_{grouped.exact.id}").set_value(True).run()
+    (card,) = cards_of(again)
+    assert '<span class="eh-rule-rank">3</span>' in card
+    assert "1 of 766 rule sets match" in said.text_of(again)
     again.button(key="rule_pin_remove").click().run()
     assert RunStore(workspace).rule_pins(grouped.review.id) == []
     app.button(key="rule_close").click().run()

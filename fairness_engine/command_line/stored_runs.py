@@ -40,8 +40,8 @@ _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
-_CURVES = ("share_curve", "trace", "discovery")
-"""Results of a thousand points: in the JSON, not in the text."""
+_CURVES = ("share_curve", "trace", "discovery", "sentences")
+"""Results of hundreds of lines: in the JSON, not in the text."""
 
 
 def runs(options: argparse.Namespace) -> Outcome:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pages.components.outcome_source import is_without_model
+
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review
+    from fairness_engine.schema import Column, Schema
 
 FAVOURABLE = "●"
 UNFAVOURABLE = "○"
@@ -56,11 +59,13 @@ def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
 
 
 def decisions_of(review: Review) -> Decisions:
-    """What the classes of a review's model are called, from its fit card and the label's column."""
-    fit = review.fit or {}
+    """What the classes of a review's model are called, from its fit card and the label's column; without a model by the latter alone."""
+    fit, schema = review.fit or {}, review.schema
+    label = next((c for c in schema.columns if c.name == schema.label), None) if schema else None
     favourable = fit.get("favourable", 1)
     names = [str(name) for name in fit.get("classes") or fit.get("class_shares") or ()]
-    label = next((c for c in review.schema.columns if c.name == review.schema.label), None) if review.schema else None
+    if schema is not None and label is not None and is_without_model(review):
+        names, favourable = [str(code) for code in label.codes], _favourable(label, schema)
     if label is not None and label.codes:
         by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
         names = [by_code.get(name, name) for name in names]
@@ -79,6 +84,12 @@ def favourable_name(review: Review) -> str:
     label = next((column for column in schema.columns if column.name == schema.label and column.codes), None)
     by_code = {} if label is None else dict(zip(map(str, label.codes), label.labels, strict=True))
     return by_code.get(str(schema.favourable), str(schema.favourable))
+
+
+def _favourable(label: Column, schema: Schema) -> int | None:
+    from fairness_engine.outcome import favourable_class
+
+    return favourable_class(label, schema.favourable)
 
 
 def _is_code(name: str) -> bool:

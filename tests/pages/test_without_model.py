@@ -19,6 +19,7 @@ from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Column, Kind
 from pages.components import closed, data_files, outcome_source, steps, wording
+from pages.components.decisions import decisions_of
 
 MODEL, SCOPE, GROUPS, DATA = (place.path for place in (steps.MODEL, steps.SCOPE, steps.GROUPS, steps.DATA))
 FIT = {
@@ -149,6 +150,14 @@ def test_the_model_page_says_what_the_predictions_hold(open_app: OpenApp, store:
     agreement = (frame["predicted"] == frame["outcome"]).mean()
     assert values["Rows"] == "400"
     assert values["Agrees with the label"] == wording.share(agreement)
+
+
+def test_outcomes_have_the_names_of_the_label(store: RunStore) -> None:
+    review = replace(review_of(store, people()), fit={"source": "labels", "predictions": "predicted"})
+    names = decisions_of(review)
+    assert names.favourable is not None
+    assert names.text(names.favourable) == "● yes"
+    assert names.text(1 - names.favourable) == "○ no"
 
 
 def test_a_correction_of_the_data_keeps_the_choice(store: RunStore) -> None:

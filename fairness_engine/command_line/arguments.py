@@ -38,6 +38,7 @@ def make_parser() -> Parser:
         "inspect", help="what is in the data and the model, and do they fit", allow_abbrev=False
     )
     _add_inputs(inspect, is_model_needed=False)
+    inspect.add_argument("--text-column", default="", metavar="COLUMN", help="the model takes the texts of this column")
     _add_common(inspect)
     _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))

@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from fairness_engine.command_line.outcome import Outcome
-from fairness_engine.command_line.request import Assessed, assess, read_scope
+from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
 from fairness_engine.dataset import describe_columns, make_dataset
+from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, InputError
 from fairness_engine.runs.config import installed_versions
 from fairness_engine.runs.evaluator import Evaluator
@@ -56,9 +57,12 @@ def _fit(
     if assessed.model is None:
         return None, None, [], None
     evaluator = Evaluator(assessed.store)
+    schema, column = assessed.schema, options.text_column
+    texts = (
+        (with_text(schema, column), Scope(protected=(column,), threshold=options.threshold)) if column else (schema,)
+    )
     try:
-        files = assessed.data.id, assessed.model.id, assessed.schema
-        card = evaluator.fit_card(*files).to_json()
+        card = evaluator.fit_card(assessed.data.id, assessed.model.id, *texts).to_json()
         reason = _why_not_certifiable(assessed, options, evaluator)
     finally:
         evaluator.close()
@@ -70,7 +74,7 @@ def _fit(
 
 def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
     """Why nothing can be proved of the model in this scope; ``None`` when it can, and without a protected attribute."""
-    if assessed.model is None or not assessed.schema.protected:
+    if assessed.model is None or not assessed.schema.protected or options.text_column:
         return None
     try:
         scope = read_scope(options, assessed.schema)

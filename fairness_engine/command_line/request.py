@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fairness_engine.corrections import replace_column
 from fairness_engine.dataset import Table, infer_schema, read_table
 from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.runs.config import UNSAFE_FORMATS_VARIABLE, default_workspace
 from fairness_engine.runs.store import FileRole, RunStore, StoredFile
-from fairness_engine.schema import Schema
+from fairness_engine.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True)
@@ -81,3 +82,14 @@ def read_scope(options: argparse.Namespace, schema: Schema, *, needs_variants: b
     )
     (Domain if needs_variants else Ranges)(schema, scope)  # refuses what cannot be
     return scope
+
+
+def with_text(schema: Schema, name: str) -> Schema:
+    """The schema with a column of texts, whatever it was taken for, and no protected attribute.
+
+    Raises:
+        SettingError: it is the label.
+    """
+    if name == schema.label:
+        raise SettingError(f"'{name}' is the label. Name the column that holds the texts with --text-column.")
+    return replace_column(replace(schema, protected=()), Column(name, Kind.TEXT))

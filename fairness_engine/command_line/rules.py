@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
-from fairness_engine.command_line.request import Assessed, assess, read_scope
+from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
 from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.command_line.rules_text import rules_text
 from fairness_engine.command_line.searches import run_one
-from fairness_engine.corrections import replace_column
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.rules.terms import read_terms
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import RunRecord
-from fairness_engine.schema import Column, Kind, Schema
 
 _SETTINGS = ("support", "error", "confidence", "least_samples", "bins", "edges", "max_attributes", "one_sided")
 _UNLIMITED = 2**62
@@ -89,18 +86,11 @@ def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSetti
     elif options.protected:
         raise SettingError("--protected names attributes of a table, and --text-column compares terms: leave one out.")
     else:
-        schema = _with_text(schema, column)
+        schema = with_text(schema, column)
         scope = Scope(protected=(column,), threshold=options.threshold)
     model_id = assessed.model.id if assessed.model is not None else ""
     own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
     return RunConfig(RunKind.RULES, assessed.data.id, model_id, schema, scope, **own)
-
-
-def _with_text(schema: Schema, name: str) -> Schema:
-    """The schema with a column of texts, whatever it was taken for."""
-    if name == schema.label:
-        raise SettingError(f"'{name}' is the label. Name the column that holds the texts with --text-column.")
-    return replace_column(replace(schema, protected=()), Column(name, Kind.TEXT))
 
 
 def _without_effect(options: argparse.Namespace, settings: RuleSettings) -> list[str]:

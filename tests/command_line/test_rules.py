@@ -282,6 +282,13 @@ def test_texts_are_compared_by_their_terms(command: Commands) -> None:
     assert "no effect on texts" in command.err
 
 
+def test_inspect_reads_a_model_of_texts(command: Commands) -> None:
+    fit = command.json("inspect", *TEXTS)["fit"]
+    assert fit["accuracy"] > fit["majority_share"]
+    assert command("inspect", *TEXTS[:-2]) == 2
+    assert "reads text" in command.err
+
+
 def test_too_many_rule_sets_are_said(command: Commands, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({f"share{i}": rng.random(300) for i in range(5)} | {"paid": rng.choice(["no", "yes"], 300)})

@@ -85,8 +85,7 @@ def _ask_decision(review: Review) -> Schema:
         key="favourable_decision",
     )
     st.caption("There is no label, so these are the model's own decisions.")
-    is_new = chosen is not None and chosen != names[known]
-    return replace(schema, favourable=chosen) if is_new else schema
+    return schema if chosen is None or chosen == schema.favourable else replace(schema, favourable=chosen)
 
 
 def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:

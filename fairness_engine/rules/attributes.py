@@ -62,6 +62,15 @@ class RuleAttribute:
             members[rule, list(values)] = True
         return members
 
+    @cached_property
+    def n_named(self) -> IntArray:
+        """How much must be said to say each rule ``(n_rules,)``: categories, or "not" and those left out; ends inside the column."""
+        if self.is_number:
+            n_outer = self.members[:, 0].astype(np.int64) + self.members[:, -1]
+            return 2 - n_outer
+        n_taken: IntArray = self.members.sum(axis=1)
+        return np.minimum(n_taken, self.n_values - n_taken + 1)
+
     @property
     def n_rules(self) -> int:
         """How many rules there are on this attribute."""

@@ -22,6 +22,8 @@ LOSS = 0.1
 """Part of its score that a rule set may lose by being shown as another."""
 MAX_FOLDED = 2000
 """Rule sets, from the highest score on, that are looked at."""
+MAX_PEOPLE = 10_000
+"""Different people by whom rule sets are compared; of more so many are drawn."""
 _EXACT_FLOAT32 = 2**24
 
 
@@ -51,7 +53,7 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
 
     From the highest score on, a rule set that is in no family yet founds one. The family is shown by its *head*: of those that tell of
     nearly the same people, or do without one of its conditions, and whose score is not clearly lower than the founder's, the one that
-    is harmed; of these the one on the fewest attributes, and then with the most rows. All that tell of nearly the same people as
+    is harmed; of these the one on the fewest attributes, then the one with the fewest values to name, then with the most rows. All that tell of nearly the same people as
     the head, or of a part of them, join. Whoever joins has no higher score than the founder: what is folded is never clearly higher than
     what is shown. *Clearly*: by more than ``LOSS`` of the founder's score, and by more than its error.
 
@@ -59,7 +61,7 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
         ``(n_rule_sets,)``; its own position for one that is shown, -1 beyond the first ``MAX_FOLDED``.
     """
     n = min(len(groups.rules), MAX_FOLDED)
-    alike, rank = _Alike(space, groups, n), _preference(groups, n)
+    alike, rank = _Alike(space, groups, n), _preference(space, groups, n)
     head = np.full(len(groups.rules), -1)
     is_free = np.ones(n, dtype=bool)
     for founder in range(n):
@@ -78,24 +80,36 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
     return head
 
 
-def _preference(groups: Groups, n: int) -> IntArray:
+def _preference(space: RuleSpace, groups: Groups, n: int) -> IntArray:
     """The place of each of the first ``n`` rule sets in the order in which they are shown for a family."""
-    n_attributes = (groups.rules[:n] != NO_RULE).sum(axis=1)
-    keys = (np.arange(n), -groups.n_rows[:n], n_attributes, ~groups.is_harmed[:n], groups.is_rest[:n])
+    rules = groups.rules[:n]
+    n_named = np.zeros(n, dtype=np.int64)
+    for attribute, chosen in zip(space.attributes, rules.T, strict=True):
+        n_named += np.where(chosen == NO_RULE, 0, attribute.n_named[chosen])
+    n_attributes = (rules != NO_RULE).sum(axis=1)
+    keys = (np.arange(n), -groups.n_rows[:n], n_named, n_attributes, ~groups.is_harmed[:n], groups.is_rest[:n])
     rank = np.empty(n, dtype=np.int64)
     rank[np.lexsort(keys)] = np.arange(n)
     return rank
+
+
+def _people(space: RuleSpace) -> tuple[RuleSpace, IntArray]:
+    """Different people, and how many of each: everybody, or a draw of many where they are too many to compare."""
+    if len(space.cells[0]) > MAX_PEOPLE:
+        drawn = np.random.default_rng(0).choice(space.n_rows, MAX_PEOPLE, replace=False)
+        space = RuleSpace(space.attributes, space.codes[drawn])
+    return space.by_cell, space.cells[2]
 
 
 class _Alike:
     """Which rule sets divide the people as another does; a rule set and one on all others divide them alike."""
 
     def __init__(self, space: RuleSpace, groups: Groups, n: int) -> None:
-        codes, _, weights = space.cells
-        dtype = np.float32 if space.n_rows < _EXACT_FLOAT32 else np.float64  # sums of whole numbers, exact in either
-        inside = RuleSpace(space.attributes, codes).inside(groups.rules[:n]).astype(dtype)
+        people, weights = _people(space)
+        dtype = np.float32 if weights.sum() < _EXACT_FLOAT32 else np.float64  # sums of whole numbers, exact in either
+        inside = people.inside(groups.rules[:n]).astype(dtype)
         self._both = (inside * weights.astype(dtype)) @ inside.T
-        self._size, self._n_rows = groups.n_rows[:n].astype(np.float64), space.n_rows
+        self._size, self._n_rows = self._both.diagonal().astype(np.float64), float(weights.sum())
         self._is_harmed = groups.is_harmed[:n]
         self._n_attributes = (groups.rules[:n] != NO_RULE).sum(axis=1)
 
@@ -125,4 +139,5 @@ class _Alike:
         both = np.where(is_turned, own - self._both[i], self._both[i])
         size = np.where(is_turned, n_rows - self._size, self._size)
         either = own + size - both
-        return np.minimum(both / either, (n_rows - either) / (n_rows - both)), both, size
+        overlap = both / np.maximum(either, 1), (n_rows - either) / np.maximum(n_rows - both, 1)
+        return np.minimum(*overlap), both, size

@@ -133,7 +133,7 @@ def _candidates(
     Raises:
         _TooManyError: beyond ``MAX_RULE_SETS``.
     """
-    last, table = space.attributes[which[-1]], space.grid(which, np.ones((1, space.n_rows)))[0]
+    last, table = space.attributes[which[-1]], _rows_by_value(space, which)
     if len(which) == 1:
         return np.arange(last.n_rules)[:, None], np.rint(last.members @ table).astype(np.int64)
     prefixes, ends = known[which[:-1]], _frequent_alone(space, which[-1], least)
@@ -158,8 +158,15 @@ class _TooManyError(Exception):
 
 def _frequent_alone(space: RuleSpace, attribute: int, least: int) -> IntArray:
     """Rules of one attribute that are frequent by themselves."""
-    counts = space.attributes[attribute].members @ space.grid((attribute,), np.ones((1, space.n_rows)))[0]
+    counts = space.attributes[attribute].members @ _rows_by_value(space, (attribute,))
     return np.flatnonzero(counts >= least)
+
+
+def _rows_by_value(space: RuleSpace, which: tuple[int, ...]) -> FloatArray:
+    """Rows of the data in each cell of some attributes ``(n_values of the first, ...)``."""
+    n_rows = space.cells[2].astype(np.float64)
+    table: FloatArray = space.by_cell.grid(which, n_rows[None])[0]
+    return table
 
 
 def _prefix_sums(space: RuleSpace, which: tuple[int, ...], prefixes: IntArray, table: FloatArray) -> FloatArray:

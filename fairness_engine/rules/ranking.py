@@ -47,12 +47,7 @@ def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found)
     """
     order = np.argsort(-found.counts.score, kind="stable")
     counts, stage, n_rows = found.counts[order], found.stage[order], mined.n_rows[order]
-    error, low, high = np.zeros(len(order)), counts.score, counts.score.copy()
-    is_sampled = stage != Stage.EXACT
-    if is_sampled.any():
-        error[is_sampled] = counts.error(settings.confidence)[is_sampled]
-        n_tested = found.n_tested[order][is_sampled]
-        low[is_sampled], high[is_sampled] = joint_intervals(counts[is_sampled], n_tested, settings.confidence)
+    low, high = joint_intervals(counts, found.n_tested[order], settings.confidence)
     is_rest = space.n_rows - n_rows < least_rows(settings, space.n_rows)
     is_harmed = counts.inside < counts.outside
     rules = mined.rules[order]
@@ -65,10 +60,10 @@ def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found)
         favourable_outside=counts.favourable_outside.astype(np.int64),
         low=low,
         high=high,
-        error=error,
+        error=counts.error(settings.confidence),
         stage=stage,
         is_rest=is_rest.astype(np.int64),
-        head=fold(space, Groups(rules, n_rows, counts.score, error, is_harmed, is_rest)),
+        head=fold(space, Groups(rules, n_rows, counts.score, counts.error(settings.confidence), is_harmed, is_rest)),
     )
 
 

@@ -71,7 +71,7 @@ class Scoring:
         if self.is_exact:
             yield "evaluating every neighbour of every row"
             self.samples = self._sampler.enumerate()
-            self.counts = count(self._space, self._rules, self.samples)
+            self.counts = count(self._space, self._rules, self.samples, is_whole=True)
             self.stage[:] = Stage.EXACT
             return
         yield "drawing more for rare groups"

@@ -49,6 +49,16 @@ class RuleSpace:
         codes, cell, n_rows = np.unique(self.codes, axis=0, return_inverse=True, return_counts=True)
         return codes, cell.ravel(), n_rows
 
+    @cached_property
+    def by_cell(self) -> RuleSpace:
+        """The same with one row a cell: for sums of weights that are summed by cell before."""
+        return RuleSpace(self.attributes, self.cells[0])
+
+    def weights_by_cell(self, weights: FloatArray) -> FloatArray:
+        """Sums of weights of the rows ``(n_weights, n_rows)`` in each cell ``(n_weights, n_cells)``."""
+        codes, cell, _ = self.cells
+        return np.stack([np.bincount(cell, each, len(codes)) for each in weights])
+
     def grid(self, which: Sequence[int], weights: FloatArray) -> FloatArray:
         """Sums of weights by cell of some attributes.
 
@@ -68,7 +78,7 @@ class RuleSpace:
         return sums.reshape(len(weights), *shape)
 
     def inside(self, rules: IntArray) -> BoolArray:
-        """Whether each row lies in each rule set, ``(n_rule_sets, n_rows)``; for a few rule sets."""
+        """Whether each row lies in each rule set, ``(n_rule_sets, n_rows)``; for a few rule sets, or few rows."""
         found = np.ones((len(rules), self.n_rows), dtype=bool)
         for i, attribute in enumerate(self.attributes):
             chosen = np.flatnonzero(rules[:, i] != NO_RULE)
@@ -85,9 +95,9 @@ class RuleSpace:
         Returns:
             ``(n_weights, n_rule_sets)``.
         """
-        out = np.empty((len(weights), len(rules)))
+        out, cells, by_cell = np.empty((len(weights), len(rules))), self.by_cell, self.weights_by_cell(weights)
         for which, lines in by_attributes(rules):
-            out[:, lines] = self._sums(which, rules[lines][:, which], weights)
+            out[:, lines] = cells._sums(which, rules[lines][:, which], by_cell)
         return out
 
     def _sums(self, which: list[int], rules: IntArray, weights: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _SIZE_RATIO = 4.0
 _RESERVE = 1.2
 _POOL_RESERVE = 1.1
 """A pool is this much larger than the smallest group needs, so that few groups fall short by chance."""
-_BLOCK_RULE_SETS = 256
+_BLOCK_NUMBERS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def top_up(
     """Counts in which every side has the least number of samples, and every score the error that was asked for.
 
     Sides that lack samples are taken by their size, smallest first; the rows of those of like size are sampled together, or evaluated
-    whole where that is less. A side that was topped up is counted by the new samples alone.
+    whole where that is less: then its share is known. A side that was topped up is counted by the new samples alone.
 
     Returns:
         the counts, and which rule sets were topped up ``(n_rule_sets,)``.
@@ -54,11 +54,9 @@ def top_up(
     """
     n_rows = space.sums(rules, np.ones((1, space.n_rows)))[0]
     is_topped = np.zeros(len(rules), dtype=bool)
-    is_whole = np.zeros((2, len(rules)), dtype=bool)
     for _ in range(_MAX_ROUNDS):
         lacking = [
-            _lacking(counts, n_rows if inside else space.n_rows - n_rows, settings, inside, is_whole[int(inside)])
-            for inside in (True, False)
+            _lacking(counts, n_rows if inside else space.n_rows - n_rows, settings, inside) for inside in (True, False)
         ]
         smallest = min((side.n_rows.min() for side in lacking if len(side.lines)), default=None)
         if smallest is None:
@@ -71,9 +69,8 @@ def top_up(
         samples = sampler.enumerate(among) if is_all else sampler.draw(n, rng, among)
         for side in chosen:
             if len(side.lines):
-                counts = _replaced(counts, side, count(space, rules[side.lines], samples))
+                counts = _replaced(counts, side, count(space, rules[side.lines], samples), is_whole=is_all)
                 is_topped[side.lines] = True
-                is_whole[int(side.is_inside), side.lines] |= is_all
     return counts, is_topped
 
 
@@ -91,19 +88,21 @@ def pool_size(settings: RuleSettings) -> int:
     return math.ceil(least * _POOL_RESERVE)
 
 
-def is_served(n_inside: FloatArray, n_outside: FloatArray, settings: RuleSettings) -> BoolArray:
-    """Whether both sides have the least number of samples, and the paper's epsilon is within the error whatever is decided."""
-    some_in, some_out = np.maximum(n_inside, 1), np.maximum(n_outside, 1)
-    worst = z_of(settings.confidence) / 2 * (1 / np.sqrt(some_in) + 1 / np.sqrt(some_out))
-    return (np.minimum(n_inside, n_outside) >= settings.least_samples) & (worst <= settings.error + 1e-12)
+def is_served(counts: Counts, settings: RuleSettings) -> BoolArray:
+    """Whether both sides have the least number of samples, or all there are, and epsilon is within the error whatever is decided."""
+    worst, has_least = np.zeros(len(counts.n_inside)), np.ones(len(counts.n_inside), dtype=bool)
+    for n, is_whole in ((counts.n_inside, counts.is_whole_inside), (counts.n_outside, counts.is_whole_outside)):
+        worst += np.where(is_whole, 0.0, z_of(settings.confidence) / 2 / np.sqrt(np.maximum(n, 1)))
+        has_least &= is_whole | (n >= settings.least_samples)
+    return np.asarray(has_least & (worst <= settings.error + 1e-12))
 
 
-def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_inside: bool, is_whole: BoolArray) -> _Side:
+def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_inside: bool) -> _Side:
     """The rule sets of which one side has too few samples for half of the error, or fewer than the least number."""
     n = counts.n_inside if is_inside else counts.n_outside
+    is_whole = counts.is_whole_inside if is_inside else counts.is_whole_outside
     needed = max(settings.least_samples, math.ceil((z_of(settings.confidence) / settings.error) ** 2))
-    is_met = is_served(counts.n_inside, counts.n_outside, settings)
-    lines = np.flatnonzero(~is_met & (n < needed) & ~is_whole & (n_rows > 0))
+    lines = np.flatnonzero(~is_served(counts, settings) & (n < needed) & ~is_whole & (n_rows > 0))
     return _Side(lines, is_inside, n_rows[lines], needed)
 
 
@@ -114,19 +113,19 @@ def _of_size(side: _Side, smallest: float) -> _Side:
 
 def _union(space: RuleSpace, rules: IntArray, sides: list[_Side]) -> IntArray:
     """Rows on any of the sides."""
-    found = np.zeros(space.n_rows, dtype=bool)
+    cells = space.by_cell
+    n_block = max(1, _BLOCK_NUMBERS // cells.n_rows)
+    found = np.zeros(cells.n_rows, dtype=bool)
     for side in sides:
-        for start in range(0, len(side.lines), _BLOCK_RULE_SETS):
-            inside = space.inside(rules[side.lines[start : start + _BLOCK_RULE_SETS]])
+        for start in range(0, len(side.lines), n_block):
+            inside = cells.inside(rules[side.lines[start : start + n_block]])
             found |= inside.any(axis=0) if side.is_inside else ~inside.all(axis=0)
-    return np.flatnonzero(found)
+    return np.flatnonzero(found[space.cells[1]])
 
 
-def _replaced(counts: Counts, side: _Side, inside: Counts) -> Counts:
+def _replaced(counts: Counts, side: _Side, new: Counts, *, is_whole: bool) -> Counts:
     """The counts with one side of some rule sets taken from new samples."""
-    own = counts[side.lines]
-    if side.is_inside:
-        new = Counts(inside.n_inside, inside.favourable_inside, own.n_outside, own.favourable_outside)
-    else:
-        new = Counts(own.n_inside, own.favourable_inside, inside.n_outside, inside.favourable_outside)
-    return counts.merged(side.lines, new)
+    name = "inside" if side.is_inside else "outside"
+    whole = np.full(len(side.lines), is_whole)
+    changed = {f"{part}_{name}": getattr(new, f"{part}_{name}") for part in ("n", "favourable")}
+    return counts.merged(side.lines, replace(counts[side.lines], **changed, **{f"is_whole_{name}": whole}))

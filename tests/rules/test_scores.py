@@ -50,6 +50,19 @@ def test_without_samples_on_a_side_nothing_is_said() -> None:
     assert score_of(np.array([0]), np.array([0.0]), np.array([9]), np.array([0.9]))[0] == 0
 
 
+def test_a_side_of_which_everything_was_evaluated_has_no_error() -> None:
+    whole, part = np.array([True]), np.array([False])
+    sides = tuple(np.array([each]) for each in (60.0, 30.0, 1000.0, 100.0))
+    known = Counts(*sides, whole, part)
+    assert known.error(0.95)[0] == pytest.approx(1.96 * np.sqrt(0.09 / 1000), rel=1e-3)
+    low, high = joint_intervals(known, 1, 0.95)
+    least, most = clopper_pearson(sides[3], sides[2], 0.025)
+    assert (low[0], high[0]) == pytest.approx((0.5 - most[0], 0.5 - least[0]))
+    both = Counts(*sides, whole, whole)
+    assert both.error(0.95)[0] == 0
+    assert joint_intervals(both, 1, 0.95) == (both.score, both.score)
+
+
 def test_intervals_of_shares_are_clopper_and_pearsons() -> None:
     hits, n = np.array([0, 3, 3, 10, 10, 500, 0]), np.array([10, 10, 10, 10, 10, 1000, 0])
     alpha = np.array([0.05, 0.05, 0.01, 0.05, 0.05, 1e-6, 0.05])
@@ -87,8 +100,8 @@ def test_a_pool_serves_every_frequent_group_whatever_is_decided(support: float, 
     side = min(support, 1 - support)
     n = pool_size(settings)
     sides = np.array([n * side]), np.array([n * (1 - side)])
-    assert is_served(*sides, settings).all()
     half = Counts(sides[0], sides[0] / 2, sides[1], sides[1] / 2)
+    assert is_served(half, settings).all()
     assert half.error(0.95)[0] <= error
     fewer = Counts(*(each / 1.3 for each in (sides[0], sides[0] / 2, sides[1], sides[1] / 2)))
     assert fewer.error(0.95)[0] > error or fewer.n_inside[0] < 100  # and it is not much larger than that takes
@@ -113,10 +126,11 @@ def test_rare_groups_and_small_rests_are_topped_up() -> None:
     rng = np.random.default_rng(0)
     few = count(space, rules, sampler.draw(2000, rng))
     counts, is_topped = top_up(space, rules, few, sampler, settings, rng)
-    is_served_now = is_served(counts.n_inside, counts.n_outside, settings)
-    is_rare = np.minimum(counts.n_inside, counts.n_outside) == 20 * sampler.n_neighbours  # all there is
-    assert (is_served_now | is_rare).all()
-    assert (is_topped == ~is_served(few.n_inside, few.n_outside, settings)).all()
+    assert is_served(counts, settings).all()
+    assert (counts.error(0.95) <= settings.error).all()
+    of_judges = np.minimum(counts.n_inside, counts.n_outside) == 20 * sampler.n_neighbours  # all there is
+    np.testing.assert_array_equal(counts.is_whole_inside | counts.is_whole_outside, of_judges)
+    assert (is_topped == ~is_served(few, settings)).all()
     assert is_topped.any()
     assert not is_topped.all()
     truth = count(space, rules, sampler.enumerate())

@@ -53,21 +53,11 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
         top: how many are listed, the highest scores first; 0 for all, whatever they are.
         with_folded: list also those that are nearly the same people as another.
     """
-    settings, found = run.config.settings, store.results(run.id)
-    is_of_column = settings["source"] == Source.LABELS.value
-    summary = found.get("rules")
-    fields = {
-        "source": settings["source"],
-        "column": (settings["predictions"] or run.config.schema.label) if is_of_column else None,
-        "settings": dict(settings),
-        "themis": (summary or {}).get("themis"),
-        "sentences": found.get("sentences"),
-        "summary": summary and {name: value for name, value in summary.items() if name != "themis"},
-    }
+    told = _asked_and_found(run, store.results(run.id))
     try:
         result = store.rules(run.id)
     except RunError:
-        return {**_NOTHING, "rule_sets": [], "rows": None, "attributes": [], **fields}
+        return {**_NOTHING, "rule_sets": [], "rows": None, "attributes": [], **told}
     scored = result.scored
     is_own = (scored.head == np.arange(len(scored))) | (scored.head < 0)
     shown = np.flatnonzero(is_own)
@@ -82,7 +72,21 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
         "top_low": float(scored.low[shown].max()),
         "rows": result.n_rows,
         "attributes": [_attribute_json(attribute) for attribute in result.attributes],
-        **fields,
+        **told,
+    }
+
+
+def _asked_and_found(run: RunRecord, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides, the settings, and results of the run beside its rule sets."""
+    settings, summary = run.config.settings, found.get("rules")
+    is_of_column = settings["source"] == Source.LABELS.value
+    return {
+        "source": settings["source"],
+        "column": (settings["predictions"] or run.config.schema.label) if is_of_column else None,
+        "settings": dict(settings),
+        "themis": (summary or {}).get("themis"),
+        "sentences": found.get("sentences"),
+        "summary": summary and {name: value for name, value in summary.items() if name != "themis"},
     }
 
 

@@ -1,0 +1,94 @@
+"""How the command line reads the values of its options; what cannot be read is one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names, separated by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a finite number, got '{text}'")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"must be greater than 0, got '{text}'")
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = number(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a share from 0 to 1, got '{text}'")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number of 1 or more."""
+    return _whole(text, 1)
+
+
+def count_from_zero(text: str) -> int:
+    """A whole number of 0 or more."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    """A whole number; 1e6 and 1_000_000 are fine."""
+    try:
+        value = int(text)
+    except ValueError:
+        exact = number(text)
+        value = int(exact)
+        if value != exact:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got '{text}'") from None
+    if value < least:
+        raise argparse.ArgumentTypeError(f"must be at least {least}, got '{text}'")
+    return value
+
+
+def _assignment(text: str, example: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"must be like {example}, got '{text}'")
+    return name.strip(), value.strip()
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting of a technique, ``NAME=VALUE``."""
+    return _assignment(text, "n_steps=500")
+
+
+def setting_of(text: str) -> tuple[str, str]:
+    """A setting of one technique among several, ``TECHNIQUE.NAME=VALUE``."""
+    return _assignment(text, "maft.n_starts=100")
+
+
+def limit(text: str) -> tuple[str, tuple[float, float]]:
+    """A range of an attribute, ``NAME=LOW:HIGH``."""
+    name, value = _assignment(text, "age=20:60")
+    low, sign, high = value.partition(":")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"must be like age=20:60, got '{text}'")
+    return name, (number(low), number(high))
+
+
+def values(text: str) -> tuple[str, tuple[float, ...]]:
+    """Values of an attribute, ``NAME=V,V``."""
+    name, value = _assignment(text, "age=20,40,60")
+    return name, tuple(number(part) for part in value.split(","))

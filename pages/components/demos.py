@@ -9,7 +9,7 @@ import streamlit as st
 
 from fairness_engine.domain import Scope
 from fairness_engine.samples import list_samples
-from pages.components import layout, state, steps, text_form, text_review, wording
+from pages.components import layout, rules_form, state, steps, text_form, text_review, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -41,17 +41,30 @@ def _show_demo(sample: Sample) -> None:
     if len(sample.models) > 1:
         titles = {model.title: model for model in sample.models}
         model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
-    is_wanted = st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
+    with st.container(horizontal=True, key=f"demo_buttons_{sample.name}"):
+        is_wanted = st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
+        wants_groups = sample.text_column is None and st.button(
+            "Show the groups",
+            key=f"demo_groups_{sample.name}",
+            icon=steps.GROUPS.icon,
+            help="Rule sets of the model that holds the planted rule itself, so that the right answer is exact.",
+        )
     with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
         st.markdown(wording.markdown(model.known))
-    if is_wanted:
+    if wants_groups:
+        model = next((each for each in sample.models if each.is_exact), model)
+    if is_wanted or wants_groups:
         with st.spinner("Opening the model and starting a run …"):
-            start_demo(sample, model)
-        state.go_to(steps.RUN if sample.text_column is None else steps.GROUPS)
+            start_demo(sample, model, is_of_groups=wants_groups)
+        state.go_to(steps.GROUPS if wants_groups or sample.text_column is not None else steps.RUN)
 
 
-def start_demo(sample: Sample, model: SampleModel) -> Review:
+def start_demo(sample: Sample, model: SampleModel, *, is_of_groups: bool = False) -> Review:
     """A review of a sample and its model with a standard search under way, or a comparison of terms for texts; opens it.
+
+    Args:
+        sample, model: what to show.
+        is_of_groups: rule sets instead of a search.
 
     Raises:
         EvenhandError: a file is missing, or the model's process cannot work here.
@@ -61,7 +74,7 @@ def start_demo(sample: Sample, model: SampleModel) -> Review:
     store = state.store()
     review = _demo_review(sample, model)
     state.set_review(review)
-    for config in _demo_runs(review):
+    for config in _demo_runs(review, is_of_groups=is_of_groups):
         run_id = store.create_run(config, review.id)
         launch(store, run_id)
         state.set_run(run_id)
@@ -83,9 +96,12 @@ def _demo_review(sample: Sample, model: SampleModel) -> Review:
     return store.save_review(replace(empty, data_id=data.id, model_id=file.id, schema=schema, scope=scope, fit=fit))
 
 
-def _demo_runs(review: Review) -> list[RunConfig]:
+def _demo_runs(review: Review, *, is_of_groups: bool) -> list[RunConfig]:
     from pages.components.planning import EFFORTS, Plan, PlannedRun, make_configs
 
     if text_review.is_text(review):
         return [text_form.make_config(review, {}, text_form.MAX_SECONDS, seed=0)]
+    if is_of_groups and review.scope is not None:
+        wanted = rules_form.Wanted(review.scope.protected, {"edges": "round"}, EFFORTS[0].max_seconds, seed=0)
+        return [rules_form.make_config(review, wanted)]
     return make_configs(review, Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0))

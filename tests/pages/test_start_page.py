@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import said
 import streamlit as st
 from said import OpenApp
 
+from fairness_engine.rules.words import group_text
+from fairness_engine.runs import launch
 from fairness_engine.runs.store import RunStore
 from pages.components import state
 
@@ -122,6 +125,20 @@ def test_a_demo_is_one_click_to_a_run_on_planted_data(open_app: OpenApp, store: 
     assert run.config.technique == "aequitas"
     assert app.query_params == {"review": review.id, "run": run.id}
     store.request_cancel(run.id)
+
+
+def test_a_demo_shows_the_planted_group_in_one_click(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.button(key="demo_groups_marketing").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Groups"
+    (review,) = store.reviews()
+    (run,) = store.runs(review.id)
+    assert run.config.kind == "rules"
+    while (run := launch.refresh(store, run.id)).is_active:
+        time.sleep(0.1)
+    assert run.state == "finished", run.message
+    assert group_text(store.rules(run.id), 0) == "men aged 40 to 59 born in Africa or Asia"
 
 
 def test_offline_a_real_data_set_is_refused_in_a_sentence(

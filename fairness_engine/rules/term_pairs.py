@@ -14,14 +14,13 @@ from fairness_engine.models.text_model import TextModel
 from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.term_matching import Swapped
 from fairness_engine.rules.text_decide import TextDecider
+from fairness_engine.rules.text_examples import GAINED, LOST
 from fairness_engine.rules.text_ranking import Ranked
+from fairness_engine.rules.text_scores import Block
 from fairness_engine.rules.text_seeds import TextSpace
 
 MAX_RULE_SETS_SHOWN = 60
 PAIRS_EACH = 4
-_N_CANDIDATES = 120
-_LEAST_EVALUATIONS, _SHARE_OF_EVALUATIONS = 2_000, 0.25
-"""Sentences take no more of a model's time than this share of the scores, or so many texts."""
 _MAX_CHARACTERS = 90_000
 """Of the result as JSON; the store takes 100,000."""
 _EXCERPT = 300
@@ -45,54 +44,40 @@ class _Candidate:
     is_original: bool
 
 
-def find_pairs(
-    space: TextSpace, found: Ranked, model: TextModel, decider: TextDecider, rng: np.random.Generator
-) -> dict[str, Any]:
+def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextDecider) -> dict[str, Any]:
     """Pairs of sentences for the highest rule sets.
 
-    Of each rule set some texts are tried. The second sentence is the data's own where that holds other terms, else one with terms
-    drawn; pairs are kept whose decisions differ in the direction of the score, those with the largest difference of scores first.
+    The texts are those in which the rule set's terms stand most alone, in the direction of the score. The second sentence is the data's
+    own where that holds other terms and is decided otherwise, else one with terms that are; those with the largest difference of scores
+    come first.
 
     Args:
         space: the texts.
         found: rule sets in order.
         model: gives the scores.
         decider: cancels and times; what is found before is kept.
-        rng: draws texts and terms.
 
     Returns:
         ``pairs``: rule set's position, ``category``, ``term`` and ``other`` (several joined by ", "), ``first``, ``second``,
         ``spans_first``, ``spans_second`` (letters), ``decisions``, ``scores``, ``is_original``, ``is_excerpt``; ``looked``: for each
-        rule set looked at ``n_looked_at``, ``n_differing``, and the shares ``lost`` and ``gained`` of the whole run;
-        ``n_looked_at`` and ``n_differing`` in all.
+        rule set ``n_looked_at`` texts, ``n_differing`` of them that another term decides otherwise in this direction, and the shares
+        ``lost`` and ``gained`` against another term at random; ``n_looked_at`` and ``n_differing`` in all.
     """
     pairs: list[dict[str, Any]] = []
     looked: list[dict[str, Any]] = []
     n_left = _MAX_CHARACTERS
-    most = decider.evaluations + max(_LEAST_EVALUATIONS, _SHARE_OF_EVALUATIONS * decider.evaluations)
     shown = np.flatnonzero(found.scored.head == np.arange(len(found.scored)))[:MAX_RULE_SETS_SHOWN]
     try:
         for position in shown.tolist():
             decider.check()
-            if decider.evaluations >= most:
-                break
-            candidates = _candidates(space, found.scored.rules[position], rng)
-            best, n_differing = _best(candidates, model, is_harmed=bool(found.scored.is_harmed[position]))
+            block, line = found.blocks[found.places[position, 0]], int(found.places[position, 1])
+            side = LOST if found.scored.is_harmed[position] else GAINED
+            looked.append(_looked_at(block, line, side, position))
+            candidates = _candidates(space, block, line, side)
             decider.evaluations += 2 * len(candidates)
-            looked.append(
-                {
-                    "rule_set": position,
-                    "n_looked_at": len(candidates),
-                    "n_differing": n_differing,
-                    "lost": float(found.lost[position]),
-                    "gained": float(found.gained[position]),
-                }
-            )
-            for candidate, decisions, scores in best:
-                pair = _pair_json(space, found.scored.rules[position], position, candidate) | {
-                    "decisions": decisions,
-                    "scores": scores,
-                }
+            for candidate, decisions, scores in _best(candidates, model, is_harmed=side == LOST):
+                pair = _pair_json(space, found.scored.rules[position], position, candidate)
+                pair |= {"decisions": decisions, "scores": scores}
                 n_left -= len(json.dumps(pair)) + 2
                 if n_left > 0:
                     pairs.append(pair)
@@ -102,26 +87,32 @@ def find_pairs(
     return {"pairs": pairs, "looked": looked, **totals}
 
 
-def _candidates(space: TextSpace, rule_set: IntArray, rng: np.random.Generator) -> list[_Candidate]:
-    which = tuple(np.flatnonzero(rule_set != NO_RULE).tolist())
-    wanted = rule_set[list(which)]
-    seeds = space.seeds(which)
-    drawn = rng.choice(seeds, size=min(_N_CANDIDATES, len(seeds)), replace=False).tolist()
-    found: dict[str, _Candidate] = {}
-    for text in drawn:
-        template = space.template(text, which)
-        first = space.filled(template, which, wanted)
-        own = space.texts[text]
-        if own != first.text:
-            places = [place for place in space.places[text] if place[2] in which]
-            others = tuple(_own_terms(space, text, i) for i in which)
-            second, is_original = Swapped(own, tuple((place[0], place[1]) for place in places)), True
-        else:
-            combination = _other(space, which, wanted, rng)
-            others = tuple(space.attributes[i].labels[term] for i, term in zip(which, combination, strict=True))
-            second, is_original = space.filled(template, which, combination), False
-        found.setdefault(first.text, _Candidate(first, second, others, is_original))
-    return list(found.values())
+def _looked_at(block: Block, line: int, side: int, position: int) -> dict[str, Any]:
+    return {
+        "rule_set": position,
+        "n_looked_at": block.n,
+        "n_differing": int(block.examples.n_differing[side, line]),
+        "lost": float(block.lost[line] / block.n),
+        "gained": float(block.gained[line] / block.n),
+    }
+
+
+def _candidates(space: TextSpace, block: Block, line: int, side: int) -> list[_Candidate]:
+    """The examples of a combination, each beside the data's own text where that differs, and beside one decided otherwise."""
+    found = []
+    for text, other in block.examples.of(line, side):
+        template = space.template(text, block.which)
+        first = space.filled(template, block.which, block.combinations[line])
+        if space.texts[text] != first.text:
+            places = [place for place in space.places[text] if place[2] in block.which]
+            own = Swapped(space.texts[text], tuple((place[0], place[1]) for place in places))
+            found.append(
+                _Candidate(first, own, tuple(_own_terms(space, text, i) for i in block.which), is_original=True)
+            )
+        combination = block.combinations[other]
+        labels = tuple(space.attributes[i].labels[term] for i, term in zip(block.which, combination, strict=True))
+        found.append(_Candidate(first, space.filled(template, block.which, combination), labels, is_original=False))
+    return found
 
 
 def _own_terms(space: TextSpace, text: int, category: int) -> str:
@@ -130,26 +121,22 @@ def _own_terms(space: TextSpace, text: int, category: int) -> str:
     return ", ".join(dict.fromkeys(labels[place[3]] for place in space.places[text] if place[2] == category))
 
 
-def _other(space: TextSpace, which: tuple[int, ...], wanted: IntArray, rng: np.random.Generator) -> IntArray:
-    """Another combination of terms, drawn from all but this one."""
-    sizes = tuple(space.attributes[i].n_values for i in which)
-    n, own = int(np.prod(sizes)), int(np.ravel_multi_index(tuple(wanted), sizes))
-    drawn = (own + 1 + int(rng.integers(n - 1))) % n
-    return np.array(np.unravel_index(drawn, sizes), dtype=np.int64)
-
-
 def _best(
     candidates: list[_Candidate], model: TextModel, *, is_harmed: bool
-) -> tuple[list[tuple[_Candidate, list[int], list[float]]], int]:
-    """The candidates decided differently in the direction of the score, at most ``PAIRS_EACH``, and how many there are."""
+) -> list[tuple[_Candidate, list[int], list[float]]]:
+    """The candidates decided differently in the direction of the score, one a text, at most ``PAIRS_EACH``."""
+    if not candidates:
+        return []
     scores = model.scores([text for each in candidates for text in (each.first.text, each.second.text)])
     decisions = model.decide(scores).reshape(-1, 2)
     is_favourable = decisions == model.favourable
     differs = is_favourable[:, int(is_harmed)] & ~is_favourable[:, int(not is_harmed)]
     plain = _plain_scores(scores, decisions.ravel()).reshape(-1, 2)
-    lines = np.flatnonzero(differs)
-    order = lines[np.argsort(-np.abs(plain[lines, 0] - plain[lines, 1]), kind="stable")][:PAIRS_EACH]
-    return [(candidates[i], decisions[i].tolist(), plain[i].tolist()) for i in order.tolist()], len(lines)
+    first: dict[str, int] = {}
+    for i in np.flatnonzero(differs).tolist():
+        first.setdefault(candidates[i].first.text, i)
+    order = sorted(first.values(), key=lambda i: -abs(plain[i, 0] - plain[i, 1]))[:PAIRS_EACH]
+    return [(candidates[i], decisions[i].tolist(), plain[i].tolist()) for i in order]
 
 
 def _plain_scores(scores: FloatArray, decisions: IntArray) -> FloatArray:

@@ -46,15 +46,14 @@ class Ranked:
 
     Args:
         scored, cells: as every run of rule sets has them; a text may lie in many groups, so there are no cells.
-        lost: of a text with another combination at random, the share that loses the favourable outcome by this one
-            ``(n_rule_sets,)``.
-        gained: the share that gains it ``(n_rule_sets,)``.
+        blocks: what they were counted in.
+        places: of each rule set, its block and its line there ``(n_rule_sets, 2)``.
     """
 
     scored: ScoredRuleSets
     cells: RuleCells
-    lost: FloatArray
-    gained: FloatArray
+    blocks: tuple[Block, ...]
+    places: IntArray
 
 
 def ranked(space: TextSpace, scored: Sequence[Scored], n_tested: int, settings: RuleSettings) -> Ranked:
@@ -103,7 +102,10 @@ def ranked(space: TextSpace, scored: Sequence[Scored], n_tested: int, settings: 
         is_rest=np.zeros(len(order), dtype=np.int64),
         head=_heads(space, rules[order], (favourable / n < others / n_outside)[order]),
     )
-    return Ranked(result, _no_cells(len(space.attributes)), (lost / n)[order], (gained / n)[order])
+    places = np.stack(
+        [np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])], axis=1
+    )
+    return Ranked(result, _no_cells(len(space.attributes)), tuple(each.block for each in scored), places[order])
 
 
 def _whole(sums: FloatArray) -> IntArray:

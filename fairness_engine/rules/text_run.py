@@ -30,7 +30,7 @@ from fairness_engine.rules.text_ranking import Scored, ranked
 from fairness_engine.rules.text_scores import Block, decide_block, templates_at_once
 from fairness_engine.rules.text_seeds import Templates, TextSpace
 
-_FRESH_STREAM, _PAIRS_STREAM = 1, 2
+_FRESH_STREAM = 1
 _EXACT_RATIO = 2
 """Where all texts, or all that differ in more than terms, are no more than this many times a sample, all are looked at: the highest
 would be sampled twice anyway."""
@@ -198,12 +198,10 @@ class _Work:
     def _decided(self, block: Block, templates: Templates, phase: str) -> Iterator[str]:
         """Decide texts with every combination, a batch at a time."""
         names = " and ".join(self.space.attributes[i].name for i in block.which)
-        different, counts = templates
         size = templates_at_once(block)
-        for start in range(0, len(different), size):
-            yield f"{phase} {names}: {100 * start // len(different)} %"
-            part = slice(start, start + size)
-            decide_block(self.space, block, different[part], counts[part], self.decider)
+        for start in range(0, len(templates), size):
+            yield f"{phase} {names}: {100 * start // len(templates)} %"
+            decide_block(self.space, block, templates[start : start + size], self.decider)
 
     def _to_rescore(self) -> list[int]:
         """The sets of categories that hold one of the highest scores and were sampled."""
@@ -242,8 +240,7 @@ def _results(work: _Work, model: TextModel) -> Iterator[Event]:
     result = RuleResult(space.attributes, space.n_texts, found.scored, found.cells)
     yield RulesScored(result.to_arrays(), result.to_json())
     yield ResultReady("rules", _summary(work, result))
-    rng = np.random.default_rng(np.random.SeedSequence(work.seed, spawn_key=(len(work.sets.sets), _PAIRS_STREAM)))
-    yield ResultReady("sentences", find_pairs(space, found, model, work.decider, rng))
+    yield ResultReady("sentences", find_pairs(space, found, model, work.decider))
 
 
 def _summary(work: _Work, result: RuleResult) -> dict[str, Any]:

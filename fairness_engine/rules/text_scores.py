@@ -14,7 +14,8 @@ import numpy as np
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.scores import z_of
 from fairness_engine.rules.text_decide import TextDecider
-from fairness_engine.rules.text_seeds import Template, TextSpace
+from fairness_engine.rules.text_examples import Examples
+from fairness_engine.rules.text_seeds import Templates, TextSpace
 
 _TEXTS_AT_ONCE = 1 << 12
 """Between two signs of life; a slow network decides some tens a second."""
@@ -34,6 +35,7 @@ class Block:
         others: the same summed over all other combinations ``(n_combinations,)``.
         lost: of a text and another combination at random: only the other gets it; summed over texts ``(n_combinations,)``.
         gained: the same, only this combination gets it ``(n_combinations,)``.
+        examples: texts that show it.
     """
 
     which: tuple[int, ...]
@@ -43,13 +45,14 @@ class Block:
     others: FloatArray
     lost: FloatArray
     gained: FloatArray
+    examples: Examples
 
     @classmethod
     def empty(cls, space: TextSpace, which: tuple[int, ...]) -> Block:
         """A block of which nothing is decided yet."""
         combinations = space.combinations(which)
-        zeros = np.zeros((4, len(combinations)))
-        return cls(which, combinations, 0, *zeros)
+        favourable, others, lost, gained = np.zeros((4, len(combinations)))
+        return cls(which, combinations, 0, favourable, others, lost, gained, Examples(len(combinations)))
 
     def __len__(self) -> int:
         return len(self.combinations)
@@ -89,9 +92,7 @@ class Block:
         return np.minimum(total, 1.0)
 
 
-def decide_block(
-    space: TextSpace, block: Block, templates: list[Template], counts: IntArray, decider: TextDecider
-) -> None:
+def decide_block(space: TextSpace, block: Block, templates: Templates, decider: TextDecider) -> None:
     """Decide templates with every combination of a block, and count them there.
 
     Raises:
@@ -101,9 +102,13 @@ def decide_block(
     size = _combinations_at_once(templates)
     for start in range(0, len(block), size):
         part = slice(start, start + size)
-        texts = [text for each in templates for text in space.fill(each, block.which, block.combinations[part])]
+        texts = [
+            text for each in templates.templates for text in space.fill(each, block.which, block.combinations[part])
+        ]
         decided[:, part] = decider.favourable(texts).reshape(len(templates), -1)
-    block.add(decided.astype(np.float64), counts.astype(np.float64))
+    weights = templates.counts.astype(np.float64)
+    block.add(decided.astype(np.float64), weights)
+    block.examples.add(decided, templates.texts, weights)
 
 
 def templates_at_once(block: Block) -> int:
@@ -111,9 +116,9 @@ def templates_at_once(block: Block) -> int:
     return max(1, _TEXTS_AT_ONCE // len(block))
 
 
-def _combinations_at_once(templates: list[Template]) -> int:
+def _combinations_at_once(templates: Templates) -> int:
     """How many combinations long texts are filled with at once, for the sake of memory."""
-    n_letters = sum(len(piece) for template in templates for piece in template.pieces)
+    n_letters = sum(len(piece) for template in templates.templates for piece in template.pieces)
     return max(1, _LETTERS_AT_ONCE // max(1, n_letters))
 
 

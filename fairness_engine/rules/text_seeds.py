@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,8 +19,6 @@ from fairness_engine.rules.attributes import TERM, BoolArray, RuleAttribute
 from fairness_engine.rules.term_matching import Case, Swapped, TermFinder, write
 from fairness_engine.rules.terms import Terms
 
-Templates = tuple[list["Template"], IntArray]
-"""Different templates, and how many texts have each."""
 _Place = tuple[int, int, int, int, int]
 """First letter, end, category, term and case of a term in a text."""
 
@@ -34,6 +33,27 @@ class Template(NamedTuple):
 
     pieces: tuple[str, ...]
     gaps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Templates:
+    """Different templates.
+
+    Args:
+        templates: in order of appearance.
+        counts: how many texts have each ``(n_templates,)``.
+        texts: the first text that has it ``(n_templates,)``.
+    """
+
+    templates: list[Template]
+    counts: IntArray
+    texts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.templates)
+
+    def __getitem__(self, part: slice) -> Templates:
+        return Templates(self.templates[part], self.counts[part], self.texts[part])
 
 
 class TextSpace:
@@ -101,19 +121,24 @@ class TextSpace:
         return Template((*pieces, whole[done:]), tuple(gaps))
 
     def templates(self, texts: IntArray, which: Sequence[int], most: float = math.inf) -> Templates | None:
-        """The different templates of some texts, in order of appearance, and how many texts have each.
+        """The different templates of some texts.
 
         Args:
             texts, which: of whom, and the categories taken out.
             most: of templates; where there are more the answer is ``None``, without going through all texts.
         """
         found: dict[Template, int] = {}
+        firsts: list[int] = []
         for text in texts.tolist():
             template = self.template(text, which)
-            found[template] = found.get(template, 0) + 1
-            if len(found) > most:
-                return None
-        return list(found), np.array(list(found.values()), dtype=np.int64)
+            n = found.get(template, 0)
+            found[template] = n + 1
+            if not n:
+                firsts.append(text)
+                if len(firsts) > most:
+                    return None
+        counts = np.array(list(found.values()), dtype=np.int64)
+        return Templates(list(found), counts, np.array(firsts, dtype=np.int64))
 
     def fill(self, template: Template, which: Sequence[int], combinations: IntArray) -> list[str]:
         """A template with the terms of each combination ``(n_combinations, n_which)`` put in."""

@@ -19,6 +19,7 @@ from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.scores import Counts, Stage, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.terms import Terms, default_terms
+from fairness_engine.rules.text_examples import KEPT
 
 POINTS = {"red": -2.0, "tiny": 1.0, "green": 0.5, "huge": -0.5}
 
@@ -211,7 +212,7 @@ def test_many_texts_of_few_templates_are_looked_at_whole_and_each_different_one_
     assert np.allclose(small.result.scored.score, ran.result.scored.score)
     predictor = model.predictor
     assert isinstance(predictor, Points)
-    assert predictor.n_decided <= 40 * (3 + 4 + 12) + ran.content("sentences")["n_looked_at"] * 2
+    assert predictor.n_decided <= 40 * (3 + 4 + 12) + 19 * 4 * KEPT
     assert ran.stopped.evaluations == predictor.n_decided
 
 
@@ -333,8 +334,28 @@ def test_categories_that_few_texts_hold_are_named() -> None:
     assert not any(getattr(event, "name", "") == "notes" for event in ran.events)
 
 
-def test_sentences_take_a_part_of_the_time_of_the_scores_only() -> None:
-    texts, model = made_texts(3000, 15), points_model(POINTS)
+def test_a_single_text_that_is_decided_otherwise_is_shown() -> None:
+    texts = [f"a {kind} ball {'x' * 300}{i}" for i in range(700) for kind in ("red", "blue")] + ["the red prince"]
+    points = {"red": -6.0, "prince": 5.0}
+    ran = run_texts(texts, points_model(points, noise=0))
+    told, position = ran.content("sentences"), ran.lines()["red",]
+    (pair,) = (pair for pair in told["pairs"] if pair["rule_set"] == position)
+    assert (pair["first"], pair["decisions"], pair["is_original"]) == ("the red prince", [0, 1], False)
+    (seen,) = (each for each in told["looked"] if each["rule_set"] == position)
+    assert (seen["n_looked_at"], seen["n_differing"]) == (1401, 1)
+
+
+def test_differing_texts_are_counted_as_one_after_the_other() -> None:
+    texts, model = made_texts(80, 16), points_model(POINTS)
     ran = run_texts(texts, model, support=0.1, error=0)
-    n_for_sentences = 2 * ran.content("sentences")["n_looked_at"]
-    assert 0 < n_for_sentences <= max(2000, 0.25 * (ran.stopped.evaluations - n_for_sentences)) + 240
+    lines, scored = ran.lines(), ran.result.scored
+    seen = {each["rule_set"]: each for each in ran.content("sentences")["looked"]}
+    for term in dict(TERMS)["size"]:
+        n = 0
+        for text in seeds_of(texts, TERMS, ["size"]):
+            own, *others = (
+                bool(model.is_favourable([plain_swap(text, TERMS, {"size": each})])[0])
+                for each in (term, *(word for word in dict(TERMS)["size"] if word != term))
+            )
+            n += own is not bool(scored.is_harmed[lines[term,]]) and any(other is not own for other in others)
+        assert seen[lines[term,]]["n_differing"] == n, term

@@ -97,8 +97,8 @@ def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str
     text = f"{wording.counted(len(scored), 'rule set')} of at least {of_all}"
     n_looked_at = int((scored.head >= 0).sum())
     if 0 < n_shown < n_looked_at:
-        highest = f"of the highest {wording.count(n_looked_at)} " if n_looked_at < len(scored) else ""
-        text += f", {highest}{wording.count(n_shown)} after near-duplicates are folded"
+        highest = f" of the highest {wording.count(n_looked_at)}" if n_looked_at < len(scored) else ""
+        text += f", {wording.count(n_shown)}{highest} left after near-duplicates are folded"
     return f"{text}. {sampling_text(run, result, counts)}"
 
 
@@ -109,7 +109,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     if (stage == ROWS).all():
         name = settings.get("predictions") or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
-    evaluated = f"{wording.counted(run.evaluations, noun_of(result))} evaluated in {_duration(run.seconds)}"
+    evaluated = f"{wording.counted(run.evaluations, noun_of(result))} evaluated in {wording.duration(run.seconds)}"
     if is_exact(result):
         if is_of_texts(result):
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
@@ -125,10 +125,6 @@ def _error_text(settings: Mapping[str, Any], result: RuleResult) -> str:
     if error <= asked:
         return f"Each score is off by at most {100 * asked:g} points at {_whole(settings['confidence'])} confidence for itself"
     return f"Some scores are off by up to {100 * error:.1f} points, more than the {100 * asked:g} asked for: the run ended early"
-
-
-def _duration(seconds: float) -> str:
-    return "less than 0.1 s" if seconds < 0.1 else wording.duration(seconds)
 
 
 def _whole(share: float) -> str:

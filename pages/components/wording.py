@@ -19,6 +19,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SPACES = re.compile(rf"[^\S{THIN_SPACE}]+")
 _MAX_DECIMALS = 4
+_LEAST_SECONDS = 0.05
+"""Below it one decimal says nothing."""
 _ROUNDING = 1e-6
 """What sums of shares are off by in floating point, in units of the last decimal that is written."""
 
@@ -130,7 +132,9 @@ def _percent(value: float, decimals: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span: ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A time span: ``below 0.1 s``, ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if 0 < seconds < _LEAST_SECONDS:
+        return "below 0.1 s"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import TERM, BoolArray, RuleAttribute
-from fairness_engine.rules.mining import least_rows
+from fairness_engine.rules.mining import least_rows, rests
 from fairness_engine.rules.scored import RuleResult, ScoredRuleSets
 from fairness_engine.rules.scores import Stage
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
@@ -114,7 +114,7 @@ def _check_against_cells(result: RuleResult, settings: RuleSettings) -> None:
     _hold("rows of rule sets", np.array_equal(n_rows, scored.n_rows))
     least = least_rows(settings, result.n_rows)
     _hold("support of rule sets", bool(((scored.n_rows >= least) & (scored.n_rows < result.n_rows)).all()))
-    _hold("rests", np.array_equal(scored.is_rest, result.n_rows - scored.n_rows < least))
+    _hold("rests", np.array_equal(scored.is_rest, rests(settings, scored.n_rows, result.n_rows)))
     of_cells = np.isin(scored.stage, _SHARED)
     counted = (drawn, favourable, weights[1].sum() - drawn, weights[2].sum() - favourable)
     told = (scored.n_inside, scored.favourable_inside, scored.n_outside, scored.favourable_outside)

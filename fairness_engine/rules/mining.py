@@ -13,11 +13,13 @@ import numpy as np
 
 from fairness_engine.errors import SettingError
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.rules.space import NO_RULE, RuleSpace, attribute_sets
 
 MAX_CELLS = 4_000_000
 """Combinations of values of the attributes in one rule set; with more, the larger rule sets are left out, and the run says so."""
+_FEW = 0.1
 _BLOCK_NUMBERS = 2_000_000
 
 
@@ -43,6 +45,17 @@ class Mined:
 def least_rows(settings: RuleSettings, n_rows: int) -> int:
     """How many of the rows a group must hold."""
     return max(1, math.ceil(settings.support * n_rows - 1e-9))
+
+
+def rests(settings: RuleSettings, inside: IntArray, n_rows: int) -> BoolArray:
+    """Which rule sets leave so few of the rows outside that they speak of those few: fewer than a group must hold, and than one in ten.
+
+    Args:
+        settings: the support.
+        inside: rows inside each ``(n_rule_sets,)``.
+        n_rows: all rows.
+    """
+    return np.asarray(n_rows - inside < min(least_rows(settings, n_rows), _FEW * n_rows))
 
 
 def mine(space: RuleSpace, settings: RuleSettings) -> Mined:

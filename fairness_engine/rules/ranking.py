@@ -8,7 +8,7 @@ import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.folding import Groups, fold
-from fairness_engine.rules.mining import Mined, least_rows
+from fairness_engine.rules.mining import Mined, rests
 from fairness_engine.rules.samples import RowCounts
 from fairness_engine.rules.scored import RuleCells, ScoredRuleSets
 from fairness_engine.rules.scores import Counts, Stage, joint_intervals
@@ -48,7 +48,7 @@ def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found)
     order = np.argsort(-found.counts.score, kind="stable")
     counts, stage, n_rows = found.counts[order], found.stage[order], mined.n_rows[order]
     low, high = joint_intervals(counts, found.n_tested[order], settings.confidence)
-    is_rest = space.n_rows - n_rows < least_rows(settings, space.n_rows)
+    is_rest = rests(settings, n_rows, space.n_rows)
     is_harmed = counts.inside < counts.outside
     rules = mined.rules[order]
     return ScoredRuleSets(

@@ -34,7 +34,7 @@ class ScoredRuleSets:
         low, high: of the score, jointly over all rule sets tested.
         error: the paper's epsilon; 0 where every neighbour was evaluated.
         stage: a ``scores.Stage``.
-        is_rest: 1 where fewer rows lie outside than a group must have: such a rule set speaks of those few, not of its own group.
+        is_rest: 1 where so few rows lie outside that the rule set speaks of those few, see ``mining.rests``.
         head: position of the rule set that this one is folded under, its own when it is shown; -1 where nothing was folded. A member
             that is harmed where its head is favoured, or the reverse, is the group of the others.
     """

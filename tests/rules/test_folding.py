@@ -12,7 +12,7 @@ from rule_cases import Ran, categories, numbers, sample_case, small_run, space_o
 
 from fairness_engine.rules import folding
 from fairness_engine.rules.folding import LOSS, NESTED, OVERLAP, Groups, fold
-from fairness_engine.rules.mining import mine
+from fairness_engine.rules.mining import mine, rests
 from fairness_engine.rules.samples import RowCounts
 from fairness_engine.rules.scores import count
 from fairness_engine.rules.settings import RuleSettings
@@ -211,6 +211,12 @@ def test_rests_in_a_run() -> None:
     scored, n_rows = ran.result.scored, ran.result.n_rows
     np.testing.assert_array_equal(scored.is_rest, n_rows - scored.n_rows < 0.05 * n_rows)
     assert 0 < scored.is_rest.sum() == ran.summary["n_rest"] < len(scored)
+
+
+def test_with_a_large_support_a_fifth_of_all_people_is_no_rest() -> None:
+    inside = np.array([699, 700, 850, 900, 901, 999])
+    assert rests(RuleSettings(support=0.05), inside, 1000).tolist() == [False, False, False, False, False, True]
+    assert rests(RuleSettings(support=0.7), inside, 1000).tolist() == [False, False, False, False, True, True]
 
 
 def test_no_more_than_the_highest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,6 +153,7 @@ def test_events_come_in_their_order() -> None:
     scored = found.result.scored
     assert found.summary["n_rule_sets"] == len(scored) == found.stopped.n_tried
     assert sum(found.summary["n_by_size"]) == len(scored)
+    assert (scored.error <= 0.3).all()
     stages = scored.stage[np.lexsort((np.arange(len(scored)), -scored.score))][:50]
     assert (stages == Stage.FRESH).all()
 

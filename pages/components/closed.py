@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 _ASK_A_MODEL = (steps.PLAN, steps.WHERE, steps.GRADIENTS)
 _SHOW_RUNS = (steps.RUN, steps.COMPARE, steps.PAIRS, steps.CERTIFY)
 """These stay open for runs from before, of a model that was taken away or of another scope."""
+RULES, CERTIFY = "rules", "certify"
+"""Kinds of runs."""
+Kinds = Callable[[], Collection[str]]
+"""The kinds of the runs of a review; looked up only where it matters."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +39,30 @@ class Reason:
     remedy_label: str = ""
 
 
-def why_closed(place: steps.Place, review: Review | None, *, has_searches: bool) -> Reason | None:
+def why_closed(place: steps.Place, review: Review | None, kinds: Kinds) -> Reason | None:
     """Why a review that is complete cannot use a page; ``None`` when it can. Groups is open to every review.
 
     Args:
         place: the page.
         review: the open one.
-        has_searches: it has a run of another kind than rule sets, which can be looked at still.
+        kinds: of its runs, which can be looked at still.
     """
     if place not in (*_ASK_A_MODEL, *_SHOW_RUNS) or review is None:
         return None
     reason = _reason(review)
-    if reason is None or (place in _SHOW_RUNS and has_searches):
+    if reason is None or (place in _SHOW_RUNS and _has_something_for(place, kinds())):
         return None
     return reason
 
 
-def next_place(review: Review | None, *, has_runs: bool, has_searches: bool) -> steps.Place:
+def _has_something_for(place: steps.Place, kinds: Collection[str]) -> bool:
+    return CERTIFY in kinds if place is steps.CERTIFY else bool(set(kinds) - {RULES})
+
+
+def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> steps.Place:
     """Where to go on: the next step, or Groups where the review cannot use that."""
     following = steps.next_step(review, has_runs=has_runs)
-    return following if why_closed(following, review, has_searches=has_searches) is None else steps.GROUPS
+    return following if why_closed(following, review, kinds) is None else steps.GROUPS
 
 
 def _reason(review: Review) -> Reason | None:

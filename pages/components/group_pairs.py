@@ -114,7 +114,7 @@ def draw_counts(review: Review, group: Group) -> None:
 
 def _say_none(review: Review) -> None:
     st.caption("No search of this review has stored pairs yet.")
-    if closed.why_closed(steps.PLAN, review, has_searches=False) is None:
+    if closed.why_closed(steps.PLAN, review, frozenset) is None:
         state.link_to(steps.PLAN, "Plan a search")
 
 

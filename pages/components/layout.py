@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, partial, wraps
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -131,8 +131,8 @@ def menu() -> None:
     """Sections, pages and steps in the sidebar, and what is open."""
     review = state.current_review()
     has_runs = review is not None and state.has_runs(review)
-    has_searches = review is not None and state.has_searches(review)
-    following = closed.next_place(review, has_runs=has_runs, has_searches=has_searches)
+    kinds = cache(partial(state.kinds_of_runs, review))
+    following = closed.next_place(review, kinds, has_runs=has_runs)
     address = state.address_of()
     with st.sidebar:
         st.html('<div class="evenhand-name">Evenhand</div>')
@@ -141,7 +141,7 @@ def menu() -> None:
             if place.section != section:
                 section = place.section
                 st.caption(section)
-            reason = closed.why_closed(place, review, has_searches=has_searches)
+            reason = closed.why_closed(place, review, kinds)
             is_done = place.is_step and reason is None and steps.is_done(place, review, has_runs=has_runs)
             st.page_link(
                 place.path,

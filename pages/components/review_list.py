@@ -38,8 +38,8 @@ def show_reviews() -> None:
 def _show_review(review: Review) -> None:
     name, run, changed, more = st.columns(_WIDTHS, vertical_alignment="center")
     runs = state.store().runs(review.id)
-    has_searches = any(run.config.kind != "rules" for run in runs)
-    following = closed.next_place(review, has_runs=bool(runs), has_searches=has_searches)
+    kinds = frozenset(run.config.kind.value for run in runs)
+    following = closed.next_place(review, lambda: kinds, has_runs=bool(runs))
     with name:
         st.page_link(
             following.path, label=wording.markdown(review.name), query_params={"review": review.id}, width="stretch"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -150,12 +151,9 @@ def has_runs(review: Review) -> bool:
     return review.id in known
 
 
-def has_searches(review: Review) -> bool:
-    """Whether a review has a run of another kind than rule sets; asked on every rerun, so a yes is remembered."""
-    known: set[str] = st.session_state.setdefault("reviews_with_searches", set())
-    if review.id not in known and any(run.config.kind != "rules" for run in store().runs(review.id)):
-        known.add(review.id)
-    return review.id in known
+def kinds_of_runs(review: Review | None) -> frozenset[str]:
+    """Which kinds of runs a review has."""
+    return frozenset() if review is None else frozenset(run.config.kind.value for run in store().runs(review.id))
 
 
 def _open(name: str) -> str | None:
@@ -226,7 +224,7 @@ def require(place: steps.Place) -> Review:
 
 def _stop_where_closed(place: steps.Place, review: Review) -> None:
     """Say why a complete review cannot use a page, and where to go instead."""
-    reason = closed.why_closed(place, review, has_searches=has_searches(review))
+    reason = closed.why_closed(place, review, partial(kinds_of_runs, review))
     if reason is None:
         return
     st.info(markdown(reason.text))

@@ -20,7 +20,7 @@ with left:
     if is_wanted:
         state.set_review(state.store().create_review(name, owner=state.owner()))
         state.go_to(steps.DATA)
-    st.caption("One data set, one model, one question. You need a CSV file and a model file.")
+    st.caption("One data set, one model, one question. You need a CSV file, and a model file or a column of outcomes.")
 with right:
     st.subheader("Saved reviews", anchor=False)
     if state.lists_reviews():

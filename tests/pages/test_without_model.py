@@ -246,6 +246,20 @@ def test_a_correction_keeps_a_scope_without_values_and_drops_one_that_would_lose
     assert data_files.with_schema(with_values, replace(review.schema, columns=as_number)).scope is None
 
 
+def test_runs_from_before_can_be_looked_at(open_app: OpenApp, store: RunStore) -> None:
+    """The model was taken away, or the scope lost its values: what was found before stays readable."""
+    review = review_of(store, people(), has_model=True)
+    assert review.schema is not None
+    config = RunConfig(
+        RunKind.SEARCH, review.data_id or "", review.model_id or "", review.schema, Scope(("sex",)), technique="random"
+    )
+    store.create_run(config, review.id)
+    store.save_review(replace(review, scope=Scope(("sex", "wealth"))))
+    app = open_app(steps.PAIRS.path, review=review.id)
+    assert said.errors_of(app) == []
+    assert closed_in_menu(app) == {"Plan", "Where", "Certification", "Gradients"}
+
+
 def test_groups_is_never_closed() -> None:
     review = Review("r", "People", "local", None, None, schema=None, scope=None)  # type: ignore[arg-type]
-    assert closed.why_closed(steps.GROUPS, review, has_searches=False) is None
+    assert closed.why_closed(steps.GROUPS, review, frozenset) is None

@@ -10,7 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.estimate import interval
 from fairness_engine.rules.words import group_text, share_text
-from pages.components import group_people, rules_cards, rules_choice, rules_words, state, text_sentences, wording
+from pages.components import group_people, rules_cards, rules_choice, rules_words, state, text_pairs, wording
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 
@@ -77,7 +77,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
         if text:
             st.markdown(wording.markdown(text))
         if rules_words.is_of_texts(result):
-            text_sentences.draw_for(review, run, position)
+            text_pairs.draw_for(review, run, position)
         else:
             _people(review, run, result, position)
         st.caption("The address of this page opens this rule set: send it to whom it concerns.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from fairness_engine.events import IntArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.words import group_text, share_text
 from pages.components import layout, rules_choice, rules_words, theme, wording
@@ -37,12 +38,14 @@ class Card:
         position: of the rule set.
         body: its HTML.
         n_like: how many near-duplicates are folded under it.
+        like_title: what they are, in words.
         like: HTML of the first of them.
     """
 
     position: int
     body: str
     n_like: int
+    like_title: str
     like: str
 
 
@@ -76,7 +79,7 @@ def cards_of(result: RuleResult, ranked: Ranked, n_shown: int) -> list[Card]:
     for position in ranked.shown[:n_shown].tolist():
         like = ranked.families.get(position, ranked.shown[:0])
         text = "".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist())
-        cards.append(Card(position, card_html(result, position), len(like), text))
+        cards.append(Card(position, card_html(result, position), len(like), like_title(result, position, like), text))
     return cards
 
 
@@ -91,12 +94,19 @@ def _open_button(run_id: str, position: int, *, is_open: bool) -> None:
 
 
 def _near_duplicates(card: Card) -> None:
-    n = card.n_like
-    title = f"{wording.count(n)} more {'that is' if n == 1 else 'that are'} nearly the same people"
-    with st.expander(title):
+    with st.expander(card.like_title):
         st.html(card.like)
-        if n > _MAX_LIKE:
-            st.caption(f"The table has the other {wording.count(n - _MAX_LIKE)}.")
+        if card.n_like > _MAX_LIKE:
+            st.caption(f"The table has the other {wording.count(card.n_like - _MAX_LIKE)}.")
+
+
+def like_title(result: RuleResult, position: int, like: IntArray) -> str:
+    """What is folded under a rule set: nearly the same people, or nearly everyone else seen from the other side."""
+    n, n_others = len(like), int((result.scored.is_harmed[like] != result.scored.is_harmed[position]).sum())
+    if n == n_others:
+        return f"{wording.count(n)} more that {'is' if n == 1 else 'are'} nearly everyone else"
+    text = f"{wording.count(n)} more that {'is' if n == 1 else 'are'} nearly the same people"
+    return f"{text}, or nearly everyone else" if n_others else text
 
 
 def card_html(result: RuleResult, position: int) -> str:

@@ -145,7 +145,7 @@ def _more_fields(result: RuleResult, key: str) -> tuple[tuple[str, ...], int, bo
             "Leave out groups that are nearly everybody",
             value=True,
             key=f"{key}_rest",
-            help="Outside them there are fewer rows than the run's support: what they say is really said of that small rest.",
+            help="Hardly any rows lie outside them, fewer than a group must have: what they say is really said of that small rest.",
             persist_state="session",
         )
     return tuple(attributes), int(n_attributes or 0), bool(leaves_out)

@@ -47,8 +47,16 @@ def result_of(run: RunRecord | None) -> RuleResult | None:
 
 def summary_of(run: RunRecord) -> dict[str, Any]:
     """The counts that a run wrote beside its rule sets; empty when it scored none."""
-    results = kept("rules_results", (run.id, run.state.value), lambda: state.store().results(run.id))
-    return dict(results.get("rules") or {})
+    return dict(_results_of(run).get("rules") or {})
+
+
+def notes_of(run: RunRecord) -> list[str]:
+    """What a run said of its data beside its rule sets, a sentence each."""
+    return list((_results_of(run).get("notes") or {}).get("notes", []))
+
+
+def _results_of(run: RunRecord) -> dict[str, Any]:
+    return kept("rules_results", (run.id, run.state.value), lambda: state.store().results(run.id))
 
 
 def open_run(run_id: str) -> None:

@@ -86,6 +86,8 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     names = decisions_of(review)
     outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."
     st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome))
+    for note in rules_runs.notes_of(run):
+        st.caption(f":material/info: {wording.markdown(note)}")
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
     rules_support.draw(run, result)
     rules_themis.draw(result, summary)

@@ -23,7 +23,7 @@ from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from group_cases import PLANTED, Grouped
-from pages.components import rules_filters, rules_support, rules_table, state
+from pages.components import rules_cards, rules_filters, rules_support, rules_table, state
 from pages.components.rules_filters import RuleFilter
 
 GROUPS = "pages/explore/groups.py"
@@ -214,6 +214,18 @@ def test_each_family_is_shown_once(grouped: Grouped, workspace: Path) -> None:
     assert (np.diff(found.shown) > 0).all(), "the largest difference first"
     heads = result.scored.head[found.shown]
     assert ((heads == found.shown) | (heads < 0)).all()
+
+
+def test_what_is_folded_is_named_for_what_it_is(grouped: Grouped, workspace: Path) -> None:
+    result = result_of(workspace, grouped.exact)
+    harmed, favoured = (np.flatnonzero(result.scored.is_harmed == which) for which in (True, False))
+    top = int(harmed[0])
+    assert rules_cards.like_title(result, top, harmed[1:2]) == "1 more that is nearly the same people"
+    assert rules_cards.like_title(result, top, favoured[:2]) == "2 more that are nearly everyone else"
+    both = np.concatenate([harmed[1:2], favoured[:1]])
+    assert (
+        rules_cards.like_title(result, top, both) == "2 more that are nearly the same people, or nearly everyone else"
+    )
 
 
 def test_a_family_whose_head_is_filtered_out_is_shown_by_its_next(grouped: Grouped, workspace: Path) -> None:

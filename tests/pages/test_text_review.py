@@ -30,12 +30,13 @@ from pages.components import (
     text_form,
     text_marks,
     text_own,
+    text_pairs,
     text_review,
     text_sentences,
     theme,
 )
 from pages.components.decisions import Decisions
-from pages.components.text_sentences import SentencePair
+from pages.components.text_pairs import SentencePair
 
 DATA, MODEL, SCOPE = (f"pages/prepare/{name}.py" for name in ("data", "model", "scope"))
 GROUPS = "pages/explore/groups.py"
@@ -242,7 +243,7 @@ def pair(**changes: Any) -> SentencePair:
 
 
 def test_a_pair_shows_both_sentences_with_the_words_marked() -> None:
-    html = text_sentences.pair_html(pair(), NAMES)
+    html = text_pairs.pair_html(pair(), NAMES)
     marks = [part.split("</mark>")[0] for part in html.split("<mark ")[1:]]
     assert [mark.rsplit(">", 1)[1] for mark in marks] == ["Muslim", "Jewish"]
     assert all(theme.SELECTION.symbol in mark for mark in marks), "colour is not alone"
@@ -252,12 +253,12 @@ def test_a_pair_shows_both_sentences_with_the_words_marked() -> None:
 def test_hostile_texts_stay_text() -> None:
     text = HOSTILE
     start = text.index("Muslim")
-    html = text_sentences.pair_html(pair(texts=(text, text), spans=(((start, start + 6),),) * 2), NAMES)
+    html = text_pairs.pair_html(pair(texts=(text, text), spans=(((start, start + 6),),) * 2), NAMES)
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert "**" in html, "markdown is not read"
     hostile_names = Decisions(("<b>kept</b>", "<i>x</i>"), 0)
-    assert "<i>" not in text_sentences.pair_html(pair(), hostile_names)
+    assert "<i>" not in text_pairs.pair_html(pair(), hostile_names)
     reading = text_own.Reading("<u>", text, ((start, start + 6),), is_own=False)
     assert "<script" not in text_own.table_html([text_own.Decided(reading, 1, 0.5)], NAMES)
     assert "<u>" not in text_own.table_html([text_own.Decided(reading, 1, 0.5)], NAMES)
@@ -265,7 +266,7 @@ def test_hostile_texts_stay_text() -> None:
 
 def test_a_file_of_pairs_holds_no_formula() -> None:
     pairs = [pair(texts=("=cmd|' /C calc'!A0", "+1"), term="@x", spans=((), ()))]
-    lines = list(csv.DictReader(io.StringIO(text_sentences.pairs_csv(pairs, NAMES).decode())))
+    lines = list(csv.DictReader(io.StringIO(text_pairs.pairs_csv(pairs, NAMES).decode())))
     assert [lines[0][name][0] for name in ("text", "term")] == ["'", "'"]
     assert (lines[0]["decision"], lines[0]["other_decision"], lines[0]["score"]) == ("removed", "kept", "0.73")
 
@@ -500,7 +501,7 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     result = store.rules(ended.id)
     first, second = text_sentences.ranked(result, "kept")[:2]
     assert {first.split(":")[0], second.split(":")[0]} == {"▼ “gay”", "▼ “muslim”"}
-    found = text_sentences.Sentences.from_json(store.results(ended.id)["sentences"])
+    found = text_pairs.Sentences.of_results(store.results(ended.id))
     scores = result.scored
     for seen in found.looked:
         assert seen.lost - seen.gained == pytest.approx(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pages.components import theme
 from pages.components.charts import shortened
 from pages.components.group_cells import Cells
-from pages.components.group_matrix_chart import cell_text, direction, frame, hover_text, ticks, title_of
+from pages.components.group_matrix_chart import cell_text, direction, frame, hover_text, ticks
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -35,8 +35,9 @@ def bar_chart(cells: Cells, name: str, outcome: str, chosen: tuple[int, int] | N
         "y": places,
         "width": 0.7,
         "text": [cell_text(cells, i, 0).replace("<br>", " · ") for i in places],
-        "textposition": "inside",
+        "textposition": "auto",
         "insidetextanchor": "start",
+        "constraintext": "none",
         "insidetextfont": {"color": theme.on_bar()},
         "error_x": {
             "type": "data",
@@ -54,12 +55,18 @@ def bar_chart(cells: Cells, name: str, outcome: str, chosen: tuple[int, int] | N
         "hovertext": [hover_text(cells, i, 0) for i in places],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
-    layout = theme.chart_layout(title_of((name,), outcome), f"Share with “{shortened(outcome, 30)}”, %", name, 150)
+    layout = theme.chart_layout(
+        shortened(f"Share with “{shortened(outcome, 30)}” by {name}", 80),
+        f"Share with “{shortened(outcome, 30)}”, %",
+        name,
+        150,
+    )
     layout |= {"height": 150 + 40 * len(cells.down), "showlegend": False, "separators": ".\u202f"}
     layout["yaxis"] |= ticks(cells.down, 1) | {
         "tickvals": list(range(len(cells.down))),
         "range": [len(cells.down) - 0.5, -0.5],
     }
+    layout["yaxis"]["title"] = {"text": shortened(name, 40), "standoff": 14}
     everybody = {
         "type": "line",
         "x0": 100 * cells.overall,

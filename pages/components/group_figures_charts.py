@@ -117,7 +117,7 @@ def _layout(
     table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str, furthest: float
 ) -> dict[str, Any]:
     layout = theme.chart_layout(shortened(title, 70), "", "", 164 + _ROW_PIXELS * len(groups))
-    layout["xaxis"] |= {"range": [0, min(102.0, 104 * furthest)], "fixedrange": True}
+    layout["xaxis"] |= {"range": [-1.5 * furthest, min(102.0, 104 * furthest)], "fixedrange": True}
     layout["yaxis"] |= {
         "range": [len(groups) - 0.5, -0.5],
         "fixedrange": True,

@@ -57,7 +57,8 @@ def verdict_sentence(table: GroupTable, schema: Schema) -> str:
     best_name = group_name(table, best, schema)
     if table.verdict is Verdict.FLAG:
         return _flagged_sentence(table, schema, best_name)
-    worst, impact = _lowest([group for group in table.compared if group is not best])
+    others = [group for group in table.compared if group is not best]
+    worst, impact = min(_with_impact(others), key=lambda each: each[1].value)
     lowest = f"the lowest impact ratio is {figure_text(impact)}, {group_name(table, worst, schema)} against {best_name}"
     if table.verdict is Verdict.PASS:
         return f"Every group compared reaches four fifths of the rate of the most favoured: {lowest}."
@@ -66,7 +67,7 @@ def verdict_sentence(table: GroupTable, schema: Schema) -> str:
 
 def _flagged_sentence(table: GroupTable, schema: Schema, best_name: str) -> str:
     flagged = [group for group in table.groups if group.verdict is Verdict.FLAG]
-    worst, impact = _lowest(flagged)
+    worst, impact = min(_with_impact(flagged), key=lambda each: each[1].high)  # the surest one, not the most extreme
     rates = f"{wording.share(worst.selection.share)} favourable"
     small = "" if worst.is_compared else f", with under {_least()} of the rows"
     text = (
@@ -77,10 +78,8 @@ def _flagged_sentence(table: GroupTable, schema: Schema, best_name: str) -> str:
     return text if n == 1 else f"{text} {n} of {len(table.groups)} groups are flagged."
 
 
-def _lowest(groups: Sequence[GroupRates]) -> tuple[GroupRates, Bounded]:
-    """The group with the lowest impact ratio; all of them have one."""
-    known = [(group, group.impact) for group in groups if group.impact is not None]
-    return min(known, key=lambda each: each[1].value)
+def _with_impact(groups: Sequence[GroupRates]) -> list[tuple[GroupRates, Bounded]]:
+    return [(group, group.impact) for group in groups if group.impact is not None]
 
 
 def notes(table: GroupTable, schema: Schema) -> list[str]:
@@ -98,7 +97,11 @@ def notes(table: GroupTable, schema: Schema) -> list[str]:
             f"{wording.counted(table.n_unknown, 'row')} of the file {'has' if table.n_unknown == 1 else 'have'} no known "
             f"{title_of(table)} and {'is' if table.n_unknown == 1 else 'are'} left out: the groups may look different with them."
         )
-    if table.odds_difference is not None:
+    if table.odds_difference is None and any(group.true_positive is not None for group in table.groups):
+        said.append(
+            "No equalised odds: a group compared has no row of one of the recorded outcomes, or there is one group only."
+        )
+    elif table.odds_difference is not None:
         said.append(
             f"Equalised odds difference {figure_text(table.odds_difference)}: the largest gap between groups in the true or the "
             "false positive rate, 0 where people with the same recorded outcome fare alike in all groups."

@@ -6,6 +6,7 @@ blue above, with ▼ and △ beside the number; cells of few rows are hatched, e
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _MAX_FULL, _MAX_NUMBERS = 8, 14
 """Columns up to which a cell has two lines of numbers, and one."""
+_MAX_LEVEL, _MAX_ONLY = 8, 5
+"""Letters of a name that fits above one of many columns, and columns up to which there is room for "only"."""
 _LEAST_REACH = 5.0
 """Points from everybody's share at which the colour is full, at the least: small differences stay pale."""
 _GAP = 0.96
@@ -43,33 +46,60 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
     from plotly.graph_objects import Figure
 
     n_down, n_across = cells.share.shape
-    is_wide = n_across > _MAX_FULL
-    layout = theme.chart_layout(title_of(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
+    is_wide = shows_one_number(cells)
+    layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
     layout["xaxis"] |= ticks(cells.across, n_across) | {
         "side": "top",
         "range": [-0.5, n_across - 0.5],
         "showline": False,
     }
-    layout["yaxis"] |= ticks(cells.down, n_down) | {"range": [n_down - 0.5, -0.5], "showline": False}
-    layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
+    layout["yaxis"] |= ticks(cells.down, 1) | {
+        "tickvals": list(range(n_down)),
+        "range": [n_down - 0.5, -0.5],
+        "showline": False,
+    }
     layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
-    layout["margin"] = {**layout["margin"], "t": 92}
+    letters = max(len(line) for label in layout["xaxis"]["ticktext"] for line in label.split("<br>"))
+    if is_wide and letters > _MAX_LEVEL:  # long names of many columns stand on end, and the title says what they are
+        layout["xaxis"]["tickangle"] = -90
+        layout["margin"] = {**layout["margin"], "t": 56 + 9 * letters}
+        layout["height"] += 9 * letters
+    else:
+        layout["xaxis"] |= {"tickangle": 0, "title": {"text": shortened(names[1], 60), "standoff": 8}}
+        layout["margin"] = {**layout["margin"], "t": 110}
     layout |= {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
     layout["shapes"] = [] if chosen is None else [frame(*chosen)]
     return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
 
 
-def title_of(names: tuple[str, ...], outcome: str) -> str:
-    """The title of a chart of some attributes."""
-    return shortened(f"Share with “{shortened(outcome, 30)}” by {wording.listed(names)}", 80)
+def shows_one_number(cells: Cells) -> bool:
+    """Whether there are so many columns that a cell has no room for more."""
+    return cells.share.shape[1] > _MAX_FULL
+
+
+def _title(names: tuple[str, ...], outcome: str) -> str:
+    return shortened(f"Share with “{shortened(outcome, 30)}” by {names[0]} (down) and {names[1]} (across)", 90)
 
 
 def ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
-    """An axis with a label a value, shorter where there are many."""
-    longest = 24 if n == 1 else 18 if n <= _MAX_FULL else 12
+    """An axis with a label a value; narrow where there are several.
+
+    Args:
+        labels: of the values.
+        n: how many share the width.
+    """
     same = {"tickmode": "array", "tickvals": list(range(n)), "fixedrange": True, "showgrid": False, "zeroline": False}
-    return {**same, "ticktext": [shortened(label, longest) for label in labels]}
+    if n == 1:
+        return {**same, "ticktext": [shortened(label, 24) for label in labels]}
+    width = max(8, 64 // n)
+    return {**same, "ticktext": [_wrapped(label, width if n <= _MAX_FULL else 14) for label in labels]}
+
+
+def _wrapped(label: str, width: int) -> str:
+    """On two lines at most."""
+    lines = textwrap.wrap(shortened(label, 2 * width), width) or [""]
+    return "<br>".join([lines[0], shortened(" ".join(lines[1:]), width)] if len(lines) > 1 else lines)
 
 
 def frame(i: int, j: int) -> dict[str, Any]:
@@ -100,7 +130,7 @@ def _filled(cells: Cells) -> dict[str, Any]:
             "colorscale": _scale(),
             "cmin": -furthest,
             "cmax": furthest,
-            "colorbar": _colour_bar(furthest),
+            "colorbar": _colour_bar(furthest, "the mean" if cells.is_text else "everybody’s share"),
             "line": {"width": 0},
             "pattern": {
                 "shape": ["/" if one else "" for one in few],
@@ -174,10 +204,10 @@ def _channels(colour: str) -> np.ndarray:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
 
-def _colour_bar(furthest: float) -> dict[str, Any]:
+def _colour_bar(furthest: float, middle: str) -> dict[str, Any]:
     ends = [-furthest, 0.0, furthest]
     return {
-        "title": {"text": "points from everybody’s share", "side": "right", "font": {"size": 12}},
+        "title": {"text": f"points from {middle}", "side": "right", "font": {"size": 12}},
         "tickvals": ends,
         "ticktext": [f"−{furthest:.0f}", "0", f"+{furthest:.0f}"],
         "thickness": 12,
@@ -206,7 +236,12 @@ def cell_text(cells: Cells, i: int, j: int) -> str:
     first = f"{meaning.symbol + ' ' if meaning else ''}{share_text(percent / 100)}"
     n = int(cells.n_rows[i, j])
     rows = wording.counted(n, "text" if cells.is_text else "row")
-    return f"{first}<br>{'only ' if cells.is_few[i, j] else ''}{rows}"
+    return f"{first}<br>{'only ' if cells.is_few[i, j] and n_across <= _MAX_ONLY else ''}{rows}"
+
+
+def everybody(cells: Cells) -> str:
+    """What a cell is held against."""
+    return f"{'mean of all cells' if cells.is_text else 'everybody'} {share_text(cells.overall)}"
 
 
 def hover_text(cells: Cells, i: int, j: int) -> str:
@@ -217,7 +252,7 @@ def hover_text(cells: Cells, i: int, j: int) -> str:
     if not n or not cells.drawn[i, j]:
         return f"{lines[0]}<br>{'No row of the data' if not n else 'No sample was drawn here'}"
     share = wording.share(float(cells.share[i, j]), *(cells.ends(i, j) or ()))
-    lines.append(f"{share} favourable; everybody {share_text(cells.overall)}")
+    lines.append(f"{share} favourable; {everybody(cells)}")
     if cells.is_text:
         lines.append(f"{wording.counted(int(cells.drawn[i, j]), 'text')} with these terms swapped in")
     else:

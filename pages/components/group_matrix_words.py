@@ -11,6 +11,7 @@ from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.words import group_words, plain_name, share_text
 from pages.components import group_cells, wording
 from pages.components.group_cells import Cells
+from pages.components.group_matrix_chart import everybody, shows_one_number
 
 
 def only_text(result: RuleResult, only: Mapping[int, frozenset[int]]) -> str:
@@ -31,7 +32,7 @@ def summary(result: RuleResult, cells: Cells, only: Mapping[int, frozenset[int]]
     low, high = (np.unravel_index(at(told), told.shape) for at in (np.nanargmin, np.nanargmax))
     text = (
         f"{whom}Lowest: {group_of(result, cells, only, *low)}, {percent(cells, *low)} favourable. Highest: "
-        f"{group_of(result, cells, only, *high)}, {percent(cells, *high)}. Everybody: {share_text(cells.overall)}."
+        f"{group_of(result, cells, only, *high)}, {percent(cells, *high)}. {'Mean of all cells' if cells.is_text else 'Everybody'}: {share_text(cells.overall)}."
     )
     n_empty, n_few = int((cells.n_rows == 0).sum()), int(cells.is_few.sum())
     if n_few:
@@ -70,8 +71,11 @@ def how_text(cells: Cells) -> str:
         )
     rows = "every neighbour of every row"
     if not cells.is_exact:
-        rows = (
-            f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"
+        rows = f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"
+    if shows_one_number(cells):
+        return (
+            f"In a cell: the favourable share of {rows}, in percent. Vermilion is below and blue above everybody's share; hatched: "
+            "under 2 % of the rows. Click on a cell to see who that is."
         )
     place = "cell" if len(cells.attributes) > 1 else "bar"
     return (
@@ -86,7 +90,7 @@ def cell_sentence(result: RuleResult, cells: Cells, only: Mapping[int, frozenset
     if not cells.drawn[i, j]:
         return f"{group}: {'no row of the data' if not cells.n_rows[i, j] else 'no sample was drawn here'}"
     n = wording.counted(int(cells.n_rows[i, j]), "row")
-    return f"{group}: {percent(cells, i, j)} favourable, everybody {share_text(cells.overall)}; {n}"
+    return f"{group}: {percent(cells, i, j)} favourable, {everybody(cells)}; {n}"
 
 
 def why_not_scored(cells: Cells, i: int, j: int) -> str:

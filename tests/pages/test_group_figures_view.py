@@ -97,6 +97,23 @@ def test_unknown_rows_and_odds_are_noted() -> None:
     assert notes[1].startswith("Equalised odds difference 0.12 (0.02 to 0.20)")
 
 
+def test_the_surest_flag_is_named_and_not_the_most_extreme() -> None:
+    sure, wide = (
+        group("A", 100, 1000, Bounded(0.25, 0.2, 0.3)),
+        group("B", 0, 30, Bounded(0, 0, 0.7), is_compared=False),
+    )
+    table = GroupTable(("race",), (sure, wide, group("C", 400, 1000, Bounded(1, 1, 1))), 0, None, None, None)
+    text = group_figures_words.verdict_sentence(table, SCHEMA)
+    assert text.startswith("A: 10 % favourable, impact ratio 0.25 (0.20 to 0.30) against C.")
+    assert text.endswith("2 of 3 groups are flagged.")
+
+
+def test_labels_without_equalised_odds_say_why() -> None:
+    women = group("Women", 200, 1000, OPEN, true_positive=rate(200, 1000), false_positive=rate(0, 0))
+    (note,) = group_figures_words.notes(by_sex(OPEN, groups=(women, by_sex(OPEN).groups[1])), SCHEMA)
+    assert note.startswith("No equalised odds: a group compared has no row of one of the recorded outcomes")
+
+
 def test_no_sentence_calls_anybody_fair() -> None:
     tables = [by_sex(impact) for impact in (FLAGGED, OPEN, PASSED, None)]
     texts = [group_figures_words.verdict_sentence(table, SCHEMA) for table in tables if table.verdict]

@@ -258,6 +258,21 @@ def test_many_columns_show_less_and_the_hover_all() -> None:
     assert "10 rows, 8.3 % of all" in group_matrix_chart.hover_text(found, 0, 3)
 
 
+def test_names_of_columns_fit_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are wrapped, many stand on end where they are long, and nothing of the title is lost."""
+    monkeypatch.setattr(theme, "is_dark", lambda: False)
+    assert group_matrix_chart.ticks(("African-American", "Native American"), 6)["ticktext"] == [
+        "African-<br>American",
+        "Native<br>American",
+    ]
+    wide = RuleAttribute("job", "categorical", tuple(f"long name {i}" for i in range(12)))
+    cells = RuleCells(np.array([(0, i) for i in range(12)]), np.full(12, 10), np.full(12, 100), np.arange(12))
+    found = group_cells.cells_of(RuleResult((SEX, wide), 120, scored([[0, -1]]), cells), 0, 1)
+    layout = group_matrix_chart.matrix_chart(found, ("sex", "job"), ">50K", None).layout
+    assert layout.xaxis.tickangle == -90
+    assert layout.title.text.endswith("by sex (down) and job (across)")
+
+
 def test_labels_of_a_file_are_no_markup_in_the_hover() -> None:
     result = replace(people(), attributes=(replace(SEX, labels=("<b>x</b>", "Male")), RACE, AGE))
     assert "<b>x" not in group_matrix_chart.hover_text(group_cells.cells_of(result, 0, 1), 0, 0)
@@ -304,7 +319,7 @@ def test_the_section_shows_the_pair_of_the_planted_group(open_app: OpenApp, grou
     assert "Everybody:" in said.text_of(app)
     assert "every neighbour of every row" in said.text_of(app)
     (charts,) = app.get("plotly_chart")
-    assert "by age and sex" in charts.proto.spec
+    assert "by age (down) and sex (across)" in charts.proto.spec
 
 
 def test_a_chosen_cell_opens_its_rule_set(open_app: OpenApp, grouped: Grouped, workspace: Path) -> None:

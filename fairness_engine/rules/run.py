@@ -14,15 +14,7 @@ import numpy as np
 
 from fairness_engine.domain import Ranges
 from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.events import (
-    Event,
-    FloatArray,
-    Progress,
-    ResultReady,
-    RulesScored,
-    Stopped,
-    StopReason,
-)
+from fairness_engine.events import Event, FloatArray, Progress, ResultReady, RulesScored, Stopped, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.rules.attributes import BoolArray, make_attribute, value_codes
 from fairness_engine.rules.decide import Decider
@@ -113,13 +105,16 @@ def run_rules(
     yield Progress(0, 0.0, 0, 0, "finding the groups that are large enough")
     mined = mine(space, settings)
     if settings.source is Source.LABELS or subject.model is None:
-        yield from _finish(
-            space, mined, settings, _of_column(space, mined, subject, is_inside), _Spent(0, 0.0, StopReason.EXHAUSTED)
-        )
+        spent = _Spent(0, 0.0, StopReason.EXHAUSTED)
+        yield from _finish(space, mined, settings, _of_column(space, mined, subject, is_inside), spent)
         return
     decider = Decider(subject.model, is_cancelled, max_seconds)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    scoring = Scoring(space, mined.rules, Sampler(ranges, rows, decider), settings, rng)
+    yield from _by_model(Scoring(space, mined.rules, Sampler(ranges, rows, decider), settings, rng), decider, mined)
+
+
+def _by_model(scoring: Scoring, decider: Decider, mined: Mined) -> Iterator[Event]:
+    """Score by the model's decisions; what is scored when the run is stopped is its result."""
     reason = StopReason.EXHAUSTED
     try:
         for phase in scoring.steps():
@@ -131,7 +126,7 @@ def run_rules(
         yield Stopped(reason, spent.evaluations, spent.seconds, len(mined.rules), 0)
         return
     found = Found(scoring.counts, scoring.stage, scoring.n_tested, scoring.samples, scoring.n_population)
-    yield from _finish(space, mined, settings, found, spent)
+    yield from _finish(scoring.space, mined, scoring.settings, found, spent)
 
 
 @dataclass(frozen=True)
@@ -160,20 +155,22 @@ def _finish(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found
     scored, cells = ranked(space, mined, settings, found), cells_of(space, found.samples)
     result = RuleResult(space.attributes, space.n_rows, scored, cells)
     yield RulesScored(result.to_arrays(), result.to_json())
-    yield ResultReady(
-        "rules",
-        {
-            "n_rule_sets": len(scored),
-            "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
-            "n_whole": mined.n_whole,
-            "max_attributes": mined.max_attributes,
-            "n_rows": space.n_rows,
-            "n_shown": int((scored.head == np.arange(len(scored))).sum()),
-            "n_rest": int(scored.is_rest.sum()),
-            "n_neighbours": found.n_population,
-            "themis": themis(space.attributes, cells, settings.confidence, is_exact=found.is_exact),
-        },
-    )
+    theirs = themis(space.attributes, cells, settings.confidence, is_exact=found.is_exact)
+    yield ResultReady("rules", {**_summary(result, mined, found.n_population), "themis": theirs})
     counts = (spent.evaluations, spent.seconds, len(scored), len(scored))
     yield Progress(*counts, "scored")
     yield Stopped(spent.reason, *counts)
+
+
+def _summary(result: RuleResult, mined: Mined, n_population: int) -> dict[str, int | list[int]]:
+    scored = result.scored
+    return {
+        "n_rule_sets": len(scored),
+        "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
+        "n_whole": mined.n_whole,
+        "max_attributes": mined.max_attributes,
+        "n_rows": result.n_rows,
+        "n_shown": int((scored.head == np.arange(len(scored))).sum()),
+        "n_rest": int(scored.is_rest.sum()),
+        "n_neighbours": n_population,
+    }

@@ -45,7 +45,7 @@ class Scoring:
     def __init__(
         self, space: RuleSpace, rules: IntArray, sampler: Sampler, settings: RuleSettings, rng: np.random.Generator
     ) -> None:
-        self._space, self._rules, self._sampler, self._settings, self._rng = space, rules, sampler, settings, rng
+        self.space, self.settings, self._rules, self._sampler, self._rng = space, settings, rules, sampler, rng
         self._n_rescored = min(settings.n_rescored, MAX_FOLDED, len(rules))
         self._n_pool = pool_size(settings)
         self.n_population = space.n_rows * sampler.n_neighbours
@@ -58,7 +58,7 @@ class Scoring:
     def is_exact(self) -> bool:
         """Whether everything is evaluated: asked for, or no more than the pools would take."""
         n_pools = 1 + _MAX_PASSES if self._n_rescored else 1
-        return self._settings.error == 0 or n_pools * self._n_pool >= self.n_population
+        return self.settings.error == 0 or n_pools * self._n_pool >= self.n_population
 
     def steps(self) -> Iterator[str]:
         """Work; before each step its name.
@@ -71,7 +71,7 @@ class Scoring:
         if self.is_exact:
             yield "evaluating every neighbour of every row"
             self.samples = self._sampler.enumerate()
-            self.counts = count(self._space, self._rules, self.samples, is_whole=True)
+            self.counts = count(self.space, self._rules, self.samples, is_whole=True)
             self.stage[:] = Stage.EXACT
             return
         yield "drawing more for rare groups"
@@ -84,7 +84,7 @@ class Scoring:
             self._score_again(chosen, number)
 
     def _draw_pool(self) -> None:
-        pool, n = RowCounts.none(self._space.n_rows), self._n_pool
+        pool, n = RowCounts.none(self.space.n_rows), self._n_pool
         if self.is_exact:
             n = min(n, int(self.n_population * _FIRST_LOOK))
         try:
@@ -97,7 +97,7 @@ class Scoring:
         self._take(pool)
 
     def _take(self, samples: RowCounts) -> None:
-        self.samples, self.counts = samples, count(self._space, self._rules, samples)
+        self.samples, self.counts = samples, count(self.space, self._rules, samples)
 
     def _top_up_pool(self) -> None:
         assert self.counts is not None
@@ -113,11 +113,11 @@ class Scoring:
     def _score_again(self, chosen: IntArray, number: int) -> None:
         assert self.counts is not None
         rules = self._rules[chosen]
-        fresh, _ = self._topped_up(rules, count(self._space, rules, self._sampler.draw(self._n_pool, self._rng)))
+        fresh, _ = self._topped_up(rules, count(self.space, rules, self._sampler.draw(self._n_pool, self._rng)))
         self.counts = self.counts.merged(chosen, fresh)
         self.stage[chosen] = Stage.FRESH
         self.n_tested[chosen] = 2.0 * 2.0**number * len(chosen)
 
     def _topped_up(self, rules: IntArray, counts: Counts) -> tuple[Counts, IntArray]:
-        counts, is_topped = top_up(self._space, rules, counts, self._sampler, self._settings, self._rng)
+        counts, is_topped = top_up(self.space, rules, counts, self._sampler, self.settings, self._rng)
         return counts, np.flatnonzero(is_topped)

@@ -14,10 +14,9 @@ from fairness_engine.rules.scores import Counts, count, z_of
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
 
-_MAX_ROUNDS = 8
+_MAX_ROUNDS = 12
 _SIZE_RATIO = 4.0
 """Groups whose rows differ by no more than this are served by samples of their union."""
-_RESERVE = 1.2
 _POOL_RESERVE = 1.1
 """A pool is this much larger than the smallest group needs, so that few groups fall short by chance."""
 _BLOCK_NUMBERS = 1 << 24
@@ -25,12 +24,12 @@ _BLOCK_NUMBERS = 1 << 24
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of some rule sets that lacks samples: lines, whether it is the inside, its rows and the samples wanted."""
+    """One side of some rule sets that lacks samples: lines, whether it is the inside, its rows and the samples wanted of each."""
 
     lines: IntArray
     is_inside: bool
     n_rows: FloatArray
-    wanted: int
+    wanted: float
 
 
 def top_up(
@@ -64,7 +63,7 @@ def top_up(
         chosen = [_of_size(side, smallest) for side in lacking]
         among = _union(space, rules, chosen)
         wanted = max(side.wanted / float(side.n_rows.min()) for side in chosen if len(side.lines))
-        n = math.ceil(wanted * len(among) * _RESERVE)
+        n = math.ceil(wanted * len(among))
         is_all = n >= len(among) * sampler.n_neighbours
         samples = sampler.enumerate(among) if is_all else sampler.draw(n, rng, among)
         for side in chosen:
@@ -103,7 +102,9 @@ def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_insi
     is_whole = counts.is_whole_inside if is_inside else counts.is_whole_outside
     needed = max(settings.least_samples, math.ceil((z_of(settings.confidence) / settings.error) ** 2))
     lines = np.flatnonzero(~is_served(counts, settings) & (n < needed) & ~is_whole & (n_rows > 0))
-    return _Side(lines, is_inside, n_rows[lines], needed)
+    return _Side(
+        lines, is_inside, n_rows[lines], needed + 5 * math.sqrt(needed) + 5
+    )  # so that hardly any falls short by chance
 
 
 def _of_size(side: _Side, smallest: float) -> _Side:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -271,3 +274,21 @@ def test_a_table_in_which_a_protected_attribute_never_varies() -> None:
     mixed = ran(run_rules(subject, Ranges(small_schema(), Scope(("sex", "age"))), RuleSettings(error=0), 0))
     assert mixed.summary["n_whole"] > 0
     assert (mixed.result.scored.n_rows < 200).all()
+
+
+def test_no_compiled_loop_and_no_runtime_is_loaded_for_rule_sets(root: Path) -> None:
+    """A fresh installation has nothing to compile before its first answer."""
+    code = """
+import sys
+from fairness_engine.domain import Ranges, Scope
+from fairness_engine.rules.run import Subject, run_rules
+from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.schema import Column, Kind, Schema
+import numpy as np
+ranges = Ranges(Schema((Column("age", Kind.INTEGER, minimum=0, maximum=9),)), Scope(("age",)))
+rows = np.arange(100.0)[:, None] % 10
+assert len(list(run_rules(Subject(rows, rows[:, 0] > 4, None), ranges, RuleSettings(source="labels"), 0))) == 5
+print(sorted({"numba", "sklearn", "keras", "tensorflow", "onnxruntime"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

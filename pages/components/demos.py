@@ -9,7 +9,7 @@ import streamlit as st
 
 from fairness_engine.domain import Scope
 from fairness_engine.samples import list_samples
-from pages.components import layout, rules_form, state, steps, text_form, text_review, wording
+from pages.components import layout, rules_plan, state, steps, text_form, text_review, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -102,6 +102,6 @@ def _demo_runs(review: Review, *, is_of_groups: bool) -> list[RunConfig]:
     if text_review.is_text(review):
         return [text_form.make_config(review, {}, text_form.MAX_SECONDS, seed=0)]
     if is_of_groups and review.scope is not None:
-        wanted = rules_form.Wanted(review.scope.protected, {"edges": "round"}, EFFORTS[0].max_seconds, seed=0)
-        return [rules_form.make_config(review, wanted)]
+        wanted = rules_plan.Wanted(review.scope.protected, {"edges": "round"}, EFFORTS[0].max_seconds, seed=0)
+        return [rules_plan.make_config(review, wanted)]
     return make_configs(review, Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0))

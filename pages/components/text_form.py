@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from pages.components import rules_form, rules_runs, text_data, text_review, text_terms, wording
+from pages.components import rules_plan, rules_runs, text_data, text_review, text_terms, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -41,12 +41,12 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
     terms, held = text_terms.terms_of(review), dict(shown.config.settings) if shown is not None else {}
     shares = shares_of(review, terms)
     with st.container(border=True, key="text_form"):
-        settings, max_seconds, seed = _ask(terms, held, shares)
+        settings, max_seconds, seed = _ask(review, terms, held, first_support(shares))
         is_ready = bool(settings["terms"])
         for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
             st.caption(wording.markdown(line))
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
-            rules_runs.open_run(rules_form.start(review, make_config(review, settings, max_seconds, seed)))
+            rules_runs.open_run(rules_plan.start(review, make_config(review, settings, max_seconds, seed)))
             st.rerun(scope="app")
     st.caption(
         "The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only."
@@ -81,22 +81,36 @@ def support_notes(shares: dict[str, float], support: float) -> list[str]:
     return [f"Held by fewer texts and left out: {wording.listed(few)}."]
 
 
-def _ask(terms: ReviewTerms, held: dict[str, Any], shares: dict[str, float]) -> tuple[dict[str, Any], float, int]:
+def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float) -> tuple[dict[str, Any], float, int]:
     """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
     chosen = ask_categories(terms, "rules_categories")
-    sizes = st.columns([3, 3, 5], vertical_alignment="top")
-    support = sizes[0].number_input(
+    settings = _ask_sizes(review, held, first)
+    left, right = st.columns(2)
+    seconds = left.number_input(
+        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
+    )
+    seed = right.number_input(
+        "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
+    )
+    settings["terms"] = {name: list(words) for name, words in terms.terms if name in chosen}
+    return settings, float(seconds or MAX_SECONDS), int(seed or 0)
+
+
+def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, Any]:
+    """Least share, categories at most and error; ``first`` is the least share proposed to this review."""
+    support, most, error = st.columns([3, 3, 5], vertical_alignment="top")
+    least = support.number_input(
         "Least share of the texts, %",
         0.1,
         99.0,
-        100 * held.get("support", first_support(shares)),
+        100 * held.get("support", first),
         step=1.0,
         format="%g",
-        key="text_support",
+        key=f"text_support_{review.id}",
         help="The support: a category, or several together, that fewer texts speak of is not compared.",
         persist_state="session",
     )
-    most = sizes[1].number_input(
+    n_categories = most.number_input(
         "Categories in a group, at most",
         1,
         6,
@@ -105,32 +119,21 @@ def _ask(terms: ReviewTerms, held: dict[str, Any], shares: dict[str, float]) -> 
         help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
         persist_state="session",
     )
-    with sizes[2]:
-        error = st.segmented_control(
-            "Error of a score, at most",
-            list(ERRORS),
-            default=next(
-                (name for name, value in ERRORS.items() if value == held.get("error", 0.05)), next(iter(ERRORS))
-            ),
-            required=True,
-            key="text_error",
-            help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
-            persist_state="session",
-        )
-    left, right = st.columns(2)
-    seconds = left.number_input(
-        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
+    named = next((name for name, value in ERRORS.items() if value == held.get("error")), next(iter(ERRORS)))
+    chosen = error.segmented_control(
+        "Error of a score, at most",
+        list(ERRORS),
+        default=named,
+        required=True,
+        key="text_error",
+        help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
+        persist_state="session",
     )
-    seed = right.number_input(
-        "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
-    )
-    settings = {
-        "support": float(support or 5.0) / 100,
-        "error": ERRORS[str(error)],
-        "max_attributes": int(most or 3),
-        "terms": {name: list(words) for name, words in terms.terms if name in chosen},
+    return {
+        "support": float(least or 5.0) / 100,
+        "error": ERRORS[str(chosen)],
+        "max_attributes": int(n_categories or 3),
     }
-    return settings, float(seconds or MAX_SECONDS), int(seed or 0)
 
 
 def ask_categories(terms: ReviewTerms, key: str) -> list[str]:

@@ -11,6 +11,7 @@ from pages.components import (
     planning,
     questions,
     rules_form,
+    rules_plan,
     state,
     steps,
     wording,
@@ -65,9 +66,9 @@ def _proof(review) -> None:
 def _groups(review) -> None:
     st.subheader("Rule sets", anchor=False)
     wanted = rules_form.ask(review)
-    st.markdown(wording.markdown(rules_form.expected_text(review, wanted)))
+    st.markdown(wording.markdown(rules_plan.expected_text(review, wanted)))
     if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
-        state.set_run(rules_form.start(review, rules_form.make_config(review, wanted)))
+        state.set_run(rules_plan.start(review, rules_plan.make_config(review, wanted)))
         state.go_to(steps.GROUPS)
 
 

@@ -98,6 +98,8 @@ def _people(space: RuleSpace) -> tuple[RuleSpace, IntArray]:
     if len(space.cells[0]) > MAX_PEOPLE:
         drawn = np.random.default_rng(0).choice(space.n_rows, MAX_PEOPLE, replace=False)
         space = RuleSpace(space.attributes, space.codes[drawn])
+    if space.n_rows <= 2 * len(space.cells[0]):
+        return space, np.ones(space.n_rows, dtype=np.int64)
     return space.by_cell, space.cells[2]
 
 
@@ -108,7 +110,8 @@ class _Alike:
         people, weights = _people(space)
         dtype = np.float32 if weights.sum() < _EXACT_FLOAT32 else np.float64  # sums of whole numbers, exact in either
         inside = people.inside(groups.rules[:n]).astype(dtype)
-        self._both = (inside * weights.astype(dtype)) @ inside.T
+        weighted = inside if (weights == 1).all() else inside * weights.astype(dtype)  # with itself: half of the work
+        self._both = weighted @ inside.T
         self._size, self._n_rows = self._both.diagonal().astype(np.float64), float(weights.sum())
         self._is_harmed = groups.is_harmed[:n]
         self._n_attributes = (groups.rules[:n] != NO_RULE).sum(axis=1)

@@ -35,7 +35,7 @@ class PaperFigures:
         n_rule_sets, seconds: Table 5.
         top: Table 4, the three highest.
         flipped: whether the shares are of the outcome that is bad for the person.
-        themis: Table 8: (highest, lowest, score in %), or ``None`` where it has none.
+        themis: Table 8: (group with the paper's outcome most often, least often, difference in %), or ``None`` where it has none.
     """
 
     accuracy: float

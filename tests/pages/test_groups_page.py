@@ -23,7 +23,7 @@ from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from group_cases import PLANTED, Grouped
-from pages.components import rules_cards, rules_filters, rules_support, rules_table, state
+from pages.components import rules_cards, rules_charts, rules_filters, rules_support, rules_table, state
 from pages.components.rules_filters import RuleFilter
 
 GROUPS = "pages/explore/groups.py"
@@ -311,6 +311,21 @@ def test_a_name_that_a_spreadsheet_would_run_is_defused(grouped: Grouped, worksp
     hostile = replace(result, attributes=attributes)
     table = pd.read_csv(io.BytesIO(rules_table.rules_csv(hostile, np.arange(20))))
     assert not table["Group"].str.startswith(("=", "+", "-", "@")).any()
+
+
+def test_labels_of_a_file_are_only_text(grouped: Grouped, workspace: Path) -> None:
+    result = result_of(workspace, grouped.exact)
+    attributes = tuple(
+        replace(each, labels=tuple(f"<script>{label}</script>" for label in each.labels))
+        if each.name == "born_in"
+        else each
+        for each in result.attributes
+    )
+    hostile = replace(result, attributes=attributes)
+    drawn = rules_charts.dot_chart(hostile, np.arange(5), None).to_json()
+    for text in (rules_cards.card_html(hostile, 0), rules_cards.like_title(hostile, 0, np.arange(1, 3)), drawn):
+        assert "<script" not in text
+    assert "&lt;script&gt;Africa" in rules_cards.card_html(hostile, 0)
 
 
 def test_orders_of_the_table(grouped: Grouped, workspace: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import InputError, SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.exact import can_count, n_rows_to_count
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -113,8 +113,13 @@ def _protected(review: Review) -> tuple[str, ...]:
 
 
 def is_countable(review: Review) -> bool:
-    """Whether all individuals of the review's domain can be gone through."""
-    return review.scope is not None and review.schema is not None and can_count(Domain(review.schema, review.scope))
+    """Whether all individuals of the review's domain can be gone through; never without values to compare."""
+    if review.scope is None or review.schema is None:
+        return False
+    try:
+        return can_count(Domain(review.schema, review.scope))
+    except InputError:
+        return False
 
 
 def count_work(domain: Domain, rows_per_second: float | None) -> tuple[float, float | None]:

@@ -63,7 +63,7 @@ def example_result(support: float) -> RuleResult:
 
 
 def first(result: RuleResult, n: int) -> IntArray:
-    """Positions of the first rule sets: one of a family, none whose outside is smaller than the support."""
+    """Positions of the first rule sets: one of a family, none that is nearly everybody."""
     scored = result.scored
     is_head = scored.head == np.arange(len(scored))
     return np.flatnonzero(is_head & (scored.is_rest == 0))[:n]

@@ -154,4 +154,5 @@ def test_a_larger_support_hides_the_small_group(open_app: OpenApp) -> None:
     assert "The ten women under 30 are fewer than that" in said.text_of(app)
     app.slider(key="example_support").set_value(rules_example.MAX_PERCENT).run()
     groups = next(element.value for element in app.table if "Score" in element.value)
-    assert groups["Group"].tolist() == ["women"]
+    assert groups["Group"].tolist() == ["people aged 30 or over", "women", "people aged 39 or under"]
+    assert groups["Score"].tolist()[0] == "△ 15.0 points favoured", "half of the difference is left to see"

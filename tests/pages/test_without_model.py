@@ -11,6 +11,7 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
+from fairness_engine.budget import Budget
 from fairness_engine.dataset import infer_schema, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import SettingError
@@ -18,7 +19,7 @@ from fairness_engine.runs import launch
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Column, Kind
-from pages.components import closed, data_files, outcome_source, steps, wording
+from pages.components import closed, data_files, outcome_source, planning, steps, wording
 from pages.components.decisions import decisions_of
 
 MODEL, SCOPE, GROUPS, DATA = (place.path for place in (steps.MODEL, steps.SCOPE, steps.GROUPS, steps.DATA))
@@ -258,6 +259,13 @@ def test_runs_from_before_can_be_looked_at(open_app: OpenApp, store: RunStore) -
     app = open_app(steps.PAIRS.path, review=review.id)
     assert said.errors_of(app) == []
     assert closed_in_menu(app) == {"Plan", "Where", "Certification", "Gradients"}
+
+
+def test_nothing_is_counted_or_searched_without_values(store: RunStore) -> None:
+    review = replace(review_of(store, people(), has_model=True), scope=Scope(("sex", "wealth")))
+    assert not planning.is_countable(review)
+    with pytest.raises(SettingError, match="'wealth' is continuous: choose the values to compare"):
+        planning.make_configs(review, planning.Plan([planning.PlannedRun("random")], Budget(100), seed=0))
 
 
 def test_groups_is_never_closed() -> None:

@@ -116,7 +116,6 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
     labels = [[category for category, _ in keys], [term for _, term in keys]]
     inside = [100 * float(scored.inside[position]) for position in positions]
     outside = [100 * float(scored.outside[position]) for position in positions]
-    colours = [colour_of(result, position) for position in positions]
     bars = go.Scatter(
         x=[value for pair in zip(inside, outside, strict=True) for value in (*pair, None)],
         y=[[name for name in labels[0] for _ in range(3)], [name for name in labels[1] for _ in range(3)]],
@@ -131,20 +130,19 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
         marker={"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": theme.ink()}},
         hovertemplate="other terms: %{x:.1f} %<extra></extra>",
     )
-    own = go.Scatter(
-        x=inside,
-        y=labels,
-        mode="markers",
-        marker={
-            "symbol": [_SHAPES[symbol_of(result, position)] for position in positions],
-            "size": 13,
-            "color": colours,
-            "line": {"width": 2, "color": colours},
-        },
-        customdata=[wording.escaped(rules_words.score_text(result, position)) for position in positions],
-        hovertemplate="%{y}: %{x:.1f} %<br>difference %{customdata}<extra></extra>",
-    )
+    own = go.Scatter(x=inside, y=labels, mode="markers", **_marks(result, positions))
     return go.Figure([bars, others, own], _dot_layout(axis, len(positions)))
+
+
+def _marks(result: RuleResult, positions: list[int]) -> dict[str, Any]:
+    """Shape, colour and hover words of the terms' own shares."""
+    colours = [colour_of(result, position) for position in positions]
+    shapes = [_SHAPES[symbol_of(result, position)] for position in positions]
+    return {
+        "marker": {"symbol": shapes, "size": 13, "color": colours, "line": {"width": 2, "color": colours}},
+        "customdata": [wording.escaped(rules_words.score_text(result, position)) for position in positions],
+        "hovertemplate": "%{y}: %{x:.1f} %<br>difference %{customdata}<extra></extra>",
+    }
 
 
 def _dot_layout(axis: str, n: int) -> dict[str, Any]:

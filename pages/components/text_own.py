@@ -57,24 +57,14 @@ def draw(run: RunRecord, names: Decisions) -> None:
         max_chars=MAX_CHARACTERS,
         height=80,
         placeholder="My Muslim neighbour complains about everything.",
-        help="It is sent to the model's process on this computer and kept nowhere.",
+        help="It goes to the model's process only, and is kept nowhere.",
     )
     text = " ".join(text.split())
     if not text:
         first = wording.listed([words[0] for _, words in terms], _N_NAMED)
         st.caption(wording.markdown(f"Write a sentence with an identity term, such as {first}, and press Ctrl+Enter."))
         return
-    categories = categories_in(text, terms)
-    category = categories[0] if categories else None
-    if len(categories) > 1:
-        category = st.segmented_control(
-            "Replace the terms of",
-            categories,
-            default=categories[0],
-            required=True,
-            key=f"own_category_{run.id}",
-            format_func=wording.markdown,
-        )
+    category = _ask_category(run, categories_in(text, terms))
     try:
         answers = decided(run, readings(text, category, terms))
     except EvenhandError as error:
@@ -83,6 +73,21 @@ def draw(run: RunRecord, names: Decisions) -> None:
     st.markdown(wording.markdown(in_words(answers, category, names)))
     st.html(f"{text_marks.style()}{_style()}{table_html(answers, names)}")
     st.caption(wording.markdown(score_note(names)))
+
+
+def _ask_category(run: RunRecord, categories: Sequence[str]) -> str | None:
+    """Which category's terms are replaced, where the sentence holds terms of several."""
+    if len(categories) < 2:
+        return next(iter(categories), None)
+    chosen = st.segmented_control(
+        "Replace the terms of",
+        categories,
+        default=categories[0],
+        required=True,
+        key=f"own_category_{run.id}_{categories}",
+        format_func=wording.markdown,
+    )
+    return str(chosen)
 
 
 def terms_of(run: RunRecord) -> Terms:

@@ -40,6 +40,7 @@ from pages.components.text_pairs import SentencePair
 
 DATA, MODEL, SCOPE = (f"pages/prepare/{name}.py" for name in ("data", "model", "scope"))
 GROUPS = "pages/explore/groups.py"
+WEAK = "That argument is weak. Please write more."
 HOSTILE = "<script>alert(1)</script> **Muslim** =cmd"
 NAMES = Decisions(("kept", "removed"), 0)
 FIT = {
@@ -517,6 +518,10 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     app.text_area(key=f"own_sentence_{ended.id}").set_value(f"My Muslim {HOSTILE} cousin. That argument is weak.").run()
     assert said.errors_of(app) == []
     assert "Your sentence is decided: ○ removed" in said.text_of(app)
+    app.text_area(key=f"own_sentence_{ended.id}").set_value(f"My elderly Muslim cousin wrote. {WEAK}").run()
+    assert "every other term of age" in said.text_of(app), "the first category in the sentence"
+    app.button_group(key=f"own_category_{ended.id}_['age', 'religion']").set_value("religion").run()
+    assert "other terms of religion it is decided otherwise" in said.text_of(app)
     app.text_area(key=f"own_sentence_{ended.id}").set_value("Nobody in particular.").run()
     assert "nothing is replaced" in said.text_of(app)
 

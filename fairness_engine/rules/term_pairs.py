@@ -26,6 +26,8 @@ _MAX_CHARACTERS = 90_000
 _EXCERPT = 300
 """Letters of a text that are shown; of a longer one those around the first words swapped."""
 _BEFORE = 100
+_GRACE_SECONDS = 10.0
+"""Scores without a sentence say little: a run whose time is up may take so much more for them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextD
     shown = np.flatnonzero(found.scored.head == np.arange(len(found.scored)))[:MAX_RULE_SETS_SHOWN]
     try:
         for position in shown.tolist():
-            decider.check()
+            decider.check(_GRACE_SECONDS)
             block, line = found.blocks[found.places[position, 0]], int(found.places[position, 1])
             side = LOST if found.scored.is_harmed[position] else GAINED
             looked.append(_looked_at(block, line, side, position))

@@ -74,15 +74,18 @@ class TextDecider:
             self._adapt(len(block), time.perf_counter() - before)
         return out
 
-    def check(self) -> None:
+    def check(self, grace_seconds: float = 0.0) -> None:
         """Go on?
+
+        Args:
+            grace_seconds: for what is to be done even where the time is up.
 
         Raises:
             SearchStopped: cancelled, or out of time.
         """
         if self._is_cancelled():
             raise SearchStopped(StopReason.CANCELLED)
-        if self.seconds > self._max_seconds:
+        if self.seconds > self._max_seconds + grace_seconds:
             raise SearchStopped(StopReason.SECONDS)
 
     def _keep(self, decided: dict[str, bool]) -> None:

@@ -19,6 +19,7 @@ from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.scores import Counts, Stage, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.terms import Terms, default_terms
+from fairness_engine.rules.text_decide import TextDecider
 from fairness_engine.rules.text_examples import KEPT
 
 POINTS = {"red": -2.0, "tiny": 1.0, "green": 0.5, "huge": -0.5}
@@ -227,6 +228,15 @@ def test_a_cancelled_run_keeps_the_categories_that_it_scored() -> None:
     assert ran.stopped.reason is StopReason.CANCELLED
     assert 0 < len(ran.result.scored) < 19
     assert ran.content("rules")["n_rule_sets"] == len(ran.result.scored) == ran.stopped.n_found
+
+
+def test_a_run_out_of_time_still_shows_sentences_for_what_it_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = property(lambda decider: 5.0 if decider.evaluations > 1000 else 0.0)
+    monkeypatch.setattr(TextDecider, "seconds", clock)
+    ran = run_texts(made_texts(400, 9), points_model(POINTS), support=0.1, error=0, max_seconds=1)
+    assert ran.stopped.reason is StopReason.SECONDS
+    assert 0 < len(ran.result.scored) < 19
+    assert ran.content("sentences")["pairs"]
 
 
 def test_a_run_without_time_ends_without_a_result() -> None:

@@ -25,9 +25,11 @@ if review.model_id is None:
 
 file = state.store().file(review.model_id)
 st.markdown(f"**{wording.markdown(file.name)}**, {wording.size(file.n_bytes)}")
-with st.expander("Another model file, or none"):
+another = st.expander("Another model file, or none", key="another_model", on_change="rerun")
+with another:
     model_view.ask_file(review)
-    without_model.offer(review)
+    if another.open:  # which columns hold predictions is found out in the data, which this page does not need otherwise
+        without_model.offer(review)
 
 problem = None
 try:

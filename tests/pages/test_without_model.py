@@ -19,7 +19,7 @@ from fairness_engine.runs import launch
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Column, Kind
-from pages.components import closed, data_files, outcome_source, planning, steps, wording
+from pages.components import closed, data_files, group_link, outcome_source, planning, steps, wording
 from pages.components.decisions import decisions_of
 
 MODEL, SCOPE, GROUPS, DATA = (place.path for place in (steps.MODEL, steps.SCOPE, steps.GROUPS, steps.DATA))
@@ -128,6 +128,35 @@ def test_a_run_over_predictions_counts_the_rows_of_the_table(store: RunStore) ->
         (rule,) = result.rule_set_json(position)["rules"]
         inside = frame["sex"].isin(rule["values"])
         assert result.scored.inside[position] == pytest.approx((frame.loc[inside, "predicted"] == "yes").mean())
+
+
+def test_rows_without_a_prediction_are_in_no_group(open_app: OpenApp, store: RunStore) -> None:
+    frame = people()
+    frame.loc[::7, "predicted"] = ""
+    frame["job"] = frame["job"].replace("cook", "<b>**cook**</b>")
+    review = review_of(store, frame)
+    assert review.schema is not None
+    inputs = tuple(column for column in review.schema.columns if column.name != "predicted")
+    review = store.save_review(
+        replace(
+            review, schema=replace(review.schema, columns=inputs), fit={"source": "labels", "predictions": "predicted"}
+        )
+    )
+    settings = {"source": "labels", "predictions": "predicted", "max_attributes": 1}
+    config = RunConfig(RunKind.RULES, review.data_id or "", "", review.schema, Scope(("job",)), settings=settings)
+    run = launch.run_in_foreground(store, store.create_run(config, review.id), lambda _: None)
+    result = store.rules(run.id)
+    cooks = next(
+        i for i in range(len(result.scored)) if result.rule_set_json(i)["rules"][0]["values"] == ["<b>**cook**</b>"]
+    )
+    app = open_app(DATA, review=review.id, group=group_link.address(run.id, cooks))
+    assert said.errors_of(app) == []
+    is_counted = (frame["predicted"] != "") & frame["job"].str.contains("cook")
+    assert result.scored.n_rows[cooks] == is_counted.sum()
+    shown = next(element.value for element in app.dataframe if "Row" in element.value)
+    assert shown["Row"].tolist() == (np.flatnonzero(is_counted) + 1).tolist()
+    label = app.button(key="group_chip").label
+    assert "\\<b\\>\\*\\*cook" in label, "a category is a text, and no markup"
 
 
 @pytest.mark.parametrize("place", [steps.PLAN, steps.PAIRS, steps.CERTIFY, steps.WHERE, steps.GRADIENTS])

@@ -98,14 +98,17 @@ def _table(run_id: str, result: RuleResult, listed: IntArray, chosen: int | None
         if rows and rows[0] < len(listed):
             rules_choice.choose(int(listed[rows[0]]))
 
+    table = kept("rules_table", (run_id, listed.tobytes()), lambda: _arrow(result, listed))
+    is_exact = rules_words.is_exact(result)
     st.dataframe(
-        kept("rules_table", (run_id, listed.tobytes()), lambda: _arrow(result, listed)),
+        table,
         hide_index=True,
         height=min(_HEIGHT, 37 + 35 * max(1, len(listed))),
         key=name,
         on_select=take,
         selection_mode="single-row",
         selection_default={"selection": {"rows": np.flatnonzero(listed == mark).tolist()}},
+        column_order=[column for column in table.column_names if not (is_exact and column in ("Low", "High"))],
         column_config=_columns(result),
     )
 

@@ -66,7 +66,7 @@ def direction(result: RuleResult, position: int) -> theme.Meaning:
 
 def capitalised(text: str) -> str:
     """With a capital first letter where it begins with one of our own words; names of columns and labels stay as they are."""
-    return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OWN_WORDS else text
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].rstrip(",") in _OWN_WORDS else text
 
 
 def points(score: float) -> str:

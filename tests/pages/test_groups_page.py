@@ -23,7 +23,7 @@ from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from group_cases import PLANTED, Grouped
-from pages.components import rules_cards, rules_charts, rules_filters, rules_support, rules_table, state
+from pages.components import rules_cards, rules_charts, rules_filters, rules_support, rules_table, rules_words, state
 from pages.components.rules_filters import RuleFilter
 
 GROUPS = "pages/explore/groups.py"
@@ -326,6 +326,19 @@ def test_labels_of_a_file_are_only_text(grouped: Grouped, workspace: Path) -> No
     for text in (rules_cards.card_html(hostile, 0), rules_cards.like_title(hostile, 0, np.arange(1, 3)), drawn):
         assert "<script" not in text
     assert "&lt;script&gt;Africa" in rules_cards.card_html(hostile, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("men, African-American", "Men, African-American"),
+        ("not White", "Not White"),
+        ("racePctWhite 0.7 or more", "racePctWhite 0.7 or more"),
+        ("“gay”", "“gay”"),
+    ],
+)
+def test_only_our_own_words_begin_with_a_capital(text: str, shown: str) -> None:
+    assert rules_words.capitalised(text) == shown
 
 
 def test_orders_of_the_table(grouped: Grouped, workspace: Path) -> None:

@@ -7,8 +7,10 @@ of the group where they agree least, how many people do both have.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
@@ -20,8 +22,10 @@ NESTED = 2 / 3
 """The same for a group that lies wholly in the other: a condition more that leaves out few."""
 LOSS = 0.1
 """Part of its score that a rule set may lose by being shown as another."""
-MAX_FOLDED = 2000
-"""Rule sets, from the highest score on, that are looked at."""
+LEAST_FOLDED, MOST_FOLDED = 2000, 6000
+"""Rule sets, from the highest score on, that are looked at: more of them where people differ little."""
+_WORK = 8e9
+"""Rule sets by rule sets by different people, as far as more than the least are looked at: about a tenth of a second."""
 MAX_PEOPLE = 10_000
 """Different people by whom rule sets are compared; of more so many are drawn."""
 _EXACT_FLOAT32 = 2**24
@@ -58,26 +62,32 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
     what is shown. *Clearly*: by more than ``LOSS`` of the founder's score, and by more than its error.
 
     Returns:
-        ``(n_rule_sets,)``; its own position for one that is shown, -1 beyond the first ``MAX_FOLDED``.
+        ``(n_rule_sets,)``; its own position for one that is shown, -1 beyond the first ``n_folded``.
     """
-    n = min(len(groups.rules), MAX_FOLDED)
+    n = n_folded(space, len(groups.rules))
     alike, rank = _Alike(space, groups, n), _preference(space, groups, n)
     head = np.full(len(groups.rules), -1)
     is_free = np.ones(n, dtype=bool)
     for founder in range(n):
         if not is_free[founder]:
             continue
+        free = np.flatnonzero(is_free)
         floor = groups.score[founder] - max(LOSS * groups.score[founder], groups.error[founder])
-        is_close = is_free & (groups.score[:n] >= floor)
-        is_close &= alike.same_as(founder) | alike.wider_than(founder)
-        is_close[founder] = True
-        candidates = np.flatnonzero(is_close)
-        shown = candidates[rank[candidates].argmin()]
-        members = is_free & (alike.same_as(shown) | alike.within(shown))
-        members[[founder, shown]] = True
-        head[np.flatnonzero(members)] = shown
-        is_free &= ~members
+        near = alike.compared(founder, free)
+        close = np.append(free[(near.is_same | near.is_wider) & (groups.score[free] >= floor)], founder)
+        shown = int(close[rank[close].argmin()])
+        if shown != founder:
+            near = alike.compared(shown, free)
+        members = np.append(free[near.is_same | near.is_within], [founder, shown])
+        head[members], is_free[members] = shown, False
     return head
+
+
+def n_folded(space: RuleSpace, n_rule_sets: int) -> int:
+    """How many rule sets are looked at."""
+    n_people = min(len(space.cells[0]), MAX_PEOPLE)
+    affordable = int(np.sqrt(_WORK / n_people))
+    return min(n_rule_sets, max(LEAST_FOLDED, min(affordable, MOST_FOLDED)))
 
 
 def _preference(space: RuleSpace, groups: Groups, n: int) -> IntArray:
@@ -103,44 +113,45 @@ def _people(space: RuleSpace) -> tuple[RuleSpace, IntArray]:
     return space.by_cell, space.cells[2]
 
 
+@dataclass(frozen=True)
+class _Near:
+    """How some rule sets ``(n_others,)`` divide people, compared with one.
+
+    Args:
+        is_same: nearly the same people.
+        is_wider: on fewer attributes, and with all people of the one, or none of them, and few others on that side.
+        is_within: only people of the one, or only others, and most of them.
+    """
+
+    is_same: BoolArray
+    is_wider: BoolArray
+    is_within: BoolArray
+
+
 class _Alike:
     """Which rule sets divide the people as another does; a rule set and one on all others divide them alike."""
 
     def __init__(self, space: RuleSpace, groups: Groups, n: int) -> None:
         people, weights = _people(space)
         dtype = np.float32 if weights.sum() < _EXACT_FLOAT32 else np.float64  # sums of whole numbers, exact in either
-        inside = people.inside(groups.rules[:n]).astype(dtype)
+        inside: NDArray[np.floating[Any]] = people.inside(groups.rules[:n]).astype(dtype)
         weighted = inside if (weights == 1).all() else inside * weights.astype(dtype)  # with itself: half of the work
         self._both = weighted @ inside.T
         self._size, self._n_rows = self._both.diagonal().astype(np.float64), float(weights.sum())
         self._is_harmed = groups.is_harmed[:n]
         self._n_attributes = (groups.rules[:n] != NO_RULE).sum(axis=1)
 
-    def same_as(self, i: int) -> BoolArray:
-        """Those of nearly the same people."""
-        return np.asarray(self._compared(i)[0] > OVERLAP)
+    def compared(self, one: int, others: IntArray) -> _Near:
+        """Other rule sets compared with one.
 
-    def wider_than(self, i: int) -> BoolArray:
-        """Those on fewer attributes that hold all people of this one, or none of them, and leave few others on that side."""
-        overlap, both, _ = self._compared(i)
-        is_wider = (overlap > NESTED) & (both == self._size[i])
-        return np.asarray(is_wider & (self._n_attributes < self._n_attributes[i]))
-
-    def within(self, i: int) -> BoolArray:
-        """Those that hold only people of this one, or only others, and most of them."""
-        overlap, both, size = self._compared(i)
-        is_within = both == np.where(self._is_harmed != self._is_harmed[i], self._size[i], size)
-        return np.asarray((overlap > NESTED) & is_within)
-
-    def _compared(self, i: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of the side where each rule set and this one agree least, the part that both have; the rows inside both; inside each.
-
-        A rule set of the other direction is turned round: its outside is compared with the inside of this one.
+        One of the other direction is turned round: its outside is compared with the inside of the one.
         """
-        n_rows, own = self._n_rows, self._size[i]
-        is_turned = self._is_harmed != self._is_harmed[i]
-        both = np.where(is_turned, own - self._both[i], self._both[i])
-        size = np.where(is_turned, n_rows - self._size, self._size)
+        n_rows, own, size = self._n_rows, self._size[one], self._size[others]
+        both = self._both[one, others].astype(np.float64)
+        is_turned = self._is_harmed[others] != self._is_harmed[one]
+        both, size = np.where(is_turned, own - both, both), np.where(is_turned, n_rows - size, size)
         either = own + size - both
-        overlap = both / np.maximum(either, 1), (n_rows - either) / np.maximum(n_rows - both, 1)
-        return np.minimum(*overlap), both, size
+        overlap = np.minimum(both / np.maximum(either, 1), (n_rows - either) / np.maximum(n_rows - both, 1))
+        is_part, has_all = overlap > NESTED, both == own
+        is_wider = is_part & has_all & (self._n_attributes[others] < self._n_attributes[one])
+        return _Near(overlap > OVERLAP, is_wider, is_part & np.where(is_turned, has_all, both == size))

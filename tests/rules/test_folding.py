@@ -224,12 +224,23 @@ def test_no_more_than_the_highest_are_looked_at(monkeypatch: pytest.MonkeyPatch)
     space = space_of(*(numbers(f"a{i}", 8) for i in range(2)), codes=rng.integers(0, 8, (500, 2)))
     groups = groups_of(space, rng.random(500) < 0.5)
     everything = fold(space, groups)
-    monkeypatch.setattr(folding, "MAX_FOLDED", 100)
+    monkeypatch.setattr(folding, "LEAST_FOLDED", 100)
+    monkeypatch.setattr(folding, "_WORK", 0)
     head = fold(space, groups)
     assert (head[100:] == -1).all()
     assert (head[:100] >= 0).all()
     assert (head[:100] < 100).all()
     assert (everything >= 0).all()
+
+
+def test_more_are_looked_at_where_people_differ_little() -> None:
+    few, many = (
+        space_of(*(numbers(f"a{i}", n) for i in range(2)), codes=list(itertools.product(range(n), range(n))))
+        for n in (8, 50)
+    )
+    assert folding.n_folded(few, 100) == 100
+    assert folding.n_folded(few, 100_000) == folding.MOST_FOLDED
+    assert folding.n_folded(many, 100_000) == folding.LEAST_FOLDED
 
 
 def test_of_many_different_people_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,14 +46,9 @@ def narrow(review: Review, group: Group | None, schema: Schema, pairs: Pairs, po
     group_link.chip(review, group)
     if group is None:
         return positions
-    if group.is_of_texts:
-        st.caption("The group is made by words in texts, and these pairs are people in a table. All are listed.")
-        return positions
-    lacking = group.lacks(schema)
-    if lacking:
-        st.caption(
-            f"These people have no {wording.markdown(wording.listed(lacking))} to tell whether they are in the group. All are listed."
-        )
+    reason = _why_not(group, schema)
+    if reason is not None:
+        st.caption(f"{wording.markdown(reason)} All are listed.")
         return positions
     which = st.segmented_control(
         "In the group",
@@ -63,18 +58,19 @@ def narrow(review: Review, group: Group | None, schema: Schema, pairs: Pairs, po
         key="group_which",
         help="A pair of one person in the group and one outside shows what leaving the group would change.",
     )
-    key = (
-        group.run.id,
-        group.position,
-        which,
-        schema,
-        len(pairs),
-        pairs.first[:1].tobytes(),
-        pairs.evaluation[-1:].tobytes(),
-    )
+    same_pairs = (schema, len(pairs), pairs.first[:1].tobytes(), pairs.evaluation[-1:].tobytes())
+    key = (group.run.id, group.position, which, same_pairs)
     found: np.ndarray = kept("group_pairs", key, lambda: matching(group, schema, pairs, Which(which)))
     kept_positions: IntArray = positions[found[positions]]
     return kept_positions
+
+
+def _why_not(group: Group, schema: Schema) -> str | None:
+    """Why it cannot be told whether rows of a schema are in a group; ``None`` when it can."""
+    if group.is_of_texts:
+        return "The group is made by words in texts, and these pairs are people in a table."
+    lacking = group.lacks(schema)
+    return f"These people have no {wording.listed(lacking)} to tell whether they are in the group." if lacking else None
 
 
 def matching(group: Group, schema: Schema, pairs: Pairs, which: Which) -> np.ndarray:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_OUTCOMES = 20
 _MOST_COLUMNS = 200
+_NO_PREDICTIONS = " No other column holds outcomes like the label's, so there are no predictions to choose."
 
 
 # --- what may be chosen -------------------------------------------------------------------------
@@ -85,37 +86,38 @@ def offer(review: Review) -> None:
 def ask(review: Review) -> None:
     """Which column is looked at instead of a model: the label, or one of predictions."""
     assert review.schema is not None, "the page asks after the data step"
-    label = review.schema.label
-    if label is None:
+    if review.schema.label is None:
         st.caption(
             "The data has no label. Give the column with the outcomes, or with the predictions, the role Label first."
         )
         state.link_to(steps.DATA, "Choose a label")
         return
     names = ["", *candidates(review)]
-    held = predictions_of(review)
     with st.container(horizontal=True, vertical_alignment="bottom", key="without_model"):
-        chosen = st.selectbox(
-            "Whose decisions",
-            names,
-            index=names.index(held) if held in names else 0,
-            format_func=lambda name: f"Predictions in {name}" if name else f"Outcomes in {label}",
-            help="The label says what happened. A column of predictions says what somebody's model decided; its cells are "
-            "outcomes like the label's.",
-            key="without_model_column",
-        )
+        chosen = _column_field(review, names)
         is_wanted = st.button("Go on without a model", key="without_model_go", icon=":material/table_rows:")
     st.caption(
         "Groups can be looked at then: rule sets, selection rates. Searches and proofs ask a model, and need one."
-        + (
-            ""
-            if len(names) > 1
-            else " No other column holds outcomes like the label's, so there are no predictions to choose."
-        )
+        + ("" if len(names) > 1 else _NO_PREDICTIONS)
     )
     if is_wanted:
         choose(review, chosen)
         state.go_to(steps.SCOPE)
+
+
+def _column_field(review: Review, names: list[str]) -> str:
+    label = review.schema.label if review.schema else ""
+    held = predictions_of(review)
+    chosen: str = st.selectbox(
+        "Whose decisions",
+        names,
+        index=names.index(held) if held in names else 0,
+        format_func=lambda name: f"Predictions in {name}" if name else f"Outcomes in {label}",
+        help="The label says what happened. A column of predictions says what somebody's model decided; its cells are outcomes "
+        "like the label's.",
+        key="without_model_column",
+    )
+    return chosen
 
 
 def draw(review: Review) -> None:

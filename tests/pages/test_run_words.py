@@ -120,3 +120,39 @@ def test_a_success_rate_has_its_interval_and_a_dash_before_the_first_try(record:
 def test_a_search_that_chooses_whom_to_try_gets_no_interval(record: RunRecord) -> None:
     assert record.config.technique != "random"
     assert run_figures.success_rate(replace(record, n_tried=1000, n_found=250)) == "25 %"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"state": RunState.FINISHED, "stop_reason": StopReason.EXHAUSTED, "n_found": 766}, ""),
+        (
+            {"state": RunState.FINISHED, "stop_reason": StopReason.SECONDS, "n_found": 766},
+            "The time is up: the scores are of the samples that there was time for.",
+        ),
+        (
+            {"state": RunState.FINISHED, "stop_reason": StopReason.SECONDS, "n_found": 0},
+            "The time was up before any group was scored. Look again with more seconds.",
+        ),
+        (
+            {"state": RunState.CANCELLED, "stop_reason": StopReason.CANCELLED, "n_found": 766},
+            "You stopped it. What was scored up to then is kept.",
+        ),
+        (
+            {"state": RunState.CANCELLED, "stop_reason": StopReason.CANCELLED, "n_found": 0},
+            "You stopped it. Nothing was scored up to then.",
+        ),
+    ],
+)
+def test_rule_sets_end_in_their_own_words(
+    config: RunConfig, record: RunRecord, changes: dict[str, Any], expected: str
+) -> None:
+    rules = replace(config, kind=RunKind.RULES, technique="", settings={"support": 0.025})
+    assert run_words.run_title(rules) == "Rule sets, groups of 2.5 % or more"
+    assert run_words.ending(replace(record, config=rules, **changes)) == expected
+
+
+def test_rule_sets_are_left_by_their_seconds(config: RunConfig, record: RunRecord) -> None:
+    rules = replace(config, kind=RunKind.RULES, technique="", settings={}, budget=Budget(None, 40.0))
+    left = run_figures.what_is_left(replace(record, config=rules, seconds=10.0))
+    assert (left.done, left.text) == (0.25, "at most 30 s")

@@ -33,7 +33,7 @@ RULES_KEYS = (
         "column",
         "settings",
     ),
-    *("attributes", "themis", "sentences", "summary"),
+    *("attributes", "themis", "sentences", "notes", "summary"),
 )
 _SAMPLED = {
     Stage.POOL: "shared",
@@ -86,6 +86,7 @@ def _asked_and_found(run: RunRecord, found: Mapping[str, Any]) -> dict[str, Any]
         "settings": dict(settings),
         "themis": (summary or {}).get("themis"),
         "sentences": found.get("sentences"),
+        "notes": found.get("notes", {}).get("notes", []),
         "summary": summary and {name: value for name, value in summary.items() if name != "themis"},
     }
 

@@ -19,7 +19,8 @@ def rules_text(result: Mapping[str, Any]) -> str:
     if not result["n_rule_sets"]:
         return f"No rule set was scored; {end}. Run {result['run_id']}."
     spent = f"{result['evaluations']:,} evaluations in {result['seconds']:.1f} s"
-    lines = [_heading(result), *(_line(rule_set, _people(result)) for rule_set in result["rule_sets"]), _how(result)]
+    lines = [_heading(result), *(_line(rule_set, _people(result)) for rule_set in result["rule_sets"])]
+    lines += [_how(result), *result["notes"]]
     return "\n".join([*lines, f"{spent}; {end}. Run {result['run_id']}."])
 
 

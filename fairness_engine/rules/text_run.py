@@ -123,25 +123,26 @@ def find_sets(space: TextSpace, settings: RuleSettings) -> CategorySets:
             f"At least one text of '{settings.text_column}' must hold an identity term, but none of the {len(words)} terms looked for "
             f"({shown}) occurs in {space.n_texts:,} texts. Choose another column, or terms of your own."
         )
-    least, found, reached, n_rule_sets = least_rows(settings, space.n_texts), [], 0, 0
-    for size in range(1, min(settings.max_attributes, len(space.attributes)) + 1):
+    least, found, n_rule_sets = least_rows(settings, space.n_texts), list[tuple[int, ...]](), 0
+    most = min(settings.max_attributes, len(space.attributes))
+    for size in range(1, most + 1):
         level = [
             which
             for which in itertools.combinations(range(len(space.attributes)), size)
-            if len(space.seeds(which)) >= max(1, least)
+            if len(space.seeds(which)) >= least
         ]
         n_rule_sets += sum(math.prod(space.attributes[i].n_values for i in which) for which in level)
-        if not level or (size > 1 and n_rule_sets > MAX_RULE_SETS):
+        if size > 1 and n_rule_sets > MAX_RULE_SETS:
+            most = size - 1
             break
         found += level
-        reached = size
     if not found:
         largest = int(counts.argmax())
         raise SettingError(
             f"No category of terms is held by {settings.support:.3g} of the texts: the largest, '{space.attributes[largest].name}', is in "
             f"{counts[largest]:,} of {space.n_texts:,} ({counts[largest] / space.n_texts:.3g}). Ask for a smaller support."
         )
-    return CategorySets(tuple(found), reached)
+    return CategorySets(tuple(found), most)
 
 
 @dataclass
@@ -222,8 +223,8 @@ def _notes(space: TextSpace, sets: CategorySets, settings: RuleSettings) -> list
     notes = []
     if left_out:
         notes.append(
-            f"Fewer than {settings.support:.3g} of the {space.n_texts:,} texts hold a term of {', '.join(left_out)}, which is left out. Ask "
-            "for a smaller support to see it."
+            f"Fewer than {settings.support:.3g} of the {space.n_texts:,} texts hold a term of {', '.join(left_out)}, left out for that. Ask "
+            "for a smaller support to see more."
         )
     if few:
         notes.append(

@@ -14,7 +14,7 @@ from text_cases import TERMS, Points, Ran, comments, made_texts, points_model, r
 from fairness_engine.errors import SettingError
 from fairness_engine.events import StopReason
 from fairness_engine.models.text_model import TextModel
-from fairness_engine.rules import text_scores
+from fairness_engine.rules import text_run, text_scores
 from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.scores import Counts, Stage, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
@@ -271,6 +271,16 @@ def test_texts_without_enough_terms_are_refused_in_a_sentence(
 
 def test_no_more_categories_are_joined_than_asked() -> None:
     ran = run_texts(made_texts(200, 11), points_model(POINTS), support=0.1, max_attributes=1)
+    assert len(ran.result.scored) == 7
+    assert ran.content("rules")["max_attributes"] == 1
+
+
+def test_too_many_rule_sets_leave_the_larger_ones_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = made_texts(200, 11)
+    assert run_texts(texts, points_model(POINTS), support=0.1).content("rules")["max_attributes"] == 2
+    assert run_texts(texts, points_model(POINTS), support=0.6).content("rules")["max_attributes"] == 2  # none is larger
+    monkeypatch.setattr(text_run, "MAX_RULE_SETS", 18)
+    ran = run_texts(texts, points_model(POINTS), support=0.1)
     assert len(ran.result.scored) == 7
     assert ran.content("rules")["max_attributes"] == 1
 

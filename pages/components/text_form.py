@@ -98,7 +98,7 @@ def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float)
 
 def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, Any]:
     """Least share, categories at most and error; ``first`` is the least share proposed to this review."""
-    support, most, error = st.columns([3, 3, 5], vertical_alignment="top")
+    support, most = st.columns(2)
     least = support.number_input(
         "Least share of the texts, %",
         0.1,
@@ -120,7 +120,7 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
         persist_state="session",
     )
     named = next((name for name, value in ERRORS.items() if value == held.get("error")), next(iter(ERRORS)))
-    chosen = error.segmented_control(
+    chosen = st.segmented_control(
         "Error of a score, at most",
         list(ERRORS),
         default=named,

@@ -38,7 +38,7 @@ class SentencePair:
         texts: both texts.
         spans: begin and end of the words put in, of each text.
         decisions, scores: of each text.
-        own: which of the two stands in the data as it is, 0 or 1.
+        is_original: the second text stands in the data as it is.
     """
 
     rule_set: int
@@ -48,7 +48,7 @@ class SentencePair:
     spans: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
     decisions: tuple[int, int]
     scores: tuple[float, float]
-    own: int = 1
+    is_original: bool = False
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> SentencePair:
@@ -62,7 +62,7 @@ class SentencePair:
             (spans[0], spans[1]),
             (int(content["decisions"][0]), int(content["decisions"][1])),
             (float(content["scores"][0]), float(content["scores"][1])),
-            int(bool(content["is_original"])),
+            bool(content["is_original"]),
         )
 
 
@@ -72,8 +72,8 @@ class Looked:
 
     Args:
         rule_set: its position among the run's.
-        n_looked_at, n_differing: texts looked at for pairs, and those decided differently in its direction.
-        lost, gained: shares of all swaps of the run in which its terms lose, or gain, the favourable decision.
+        n_looked_at, n_differing: texts, and those of them that another term decides otherwise in the direction of the score.
+        lost, gained: shares of all swaps in which its terms lose, or gain, the favourable decision against another term at random.
     """
 
     rule_set: int
@@ -171,12 +171,12 @@ def shown_text(found: Sentences, chosen: Sequence[SentencePair], wanted: str) ->
     """How many sentences were looked at for a term, and how many of them are decided otherwise; not escaped."""
     seen = found.looked_at(chosen[0].rule_set) if wanted != _ALL and chosen else None
     if seen is None:
-        return "The pairs with the largest difference of scores, the terms with the largest difference of shares first."
+        return "The terms with the largest difference of shares come first."
+    are = "is" if seen.n_differing == 1 else "are"
     return (
-        f"Of {wording.counted(seen.n_looked_at, 'sentence')} looked at, {wording.count(seen.n_differing)} "
-        f"{'is' if seen.n_differing == 1 else 'are'} decided otherwise with “{wanted}”: the {wording.counted(len(chosen), 'pair')} with "
-        f"the largest difference of scores. Over the whole run “{wanted}” loses the favourable decision in {wording.share(seen.lost)} "
-        f"of the swaps, and gains it in {wording.share(seen.gained)}."
+        f"Of {wording.counted(seen.n_looked_at, 'sentence')} looked at, {wording.count(seen.n_differing)} {are} decided otherwise with "
+        f"“{wanted}” than with another term; {wording.counted(len(chosen), 'pair')} of them. Over the whole run “{wanted}” loses the "
+        f"favourable decision in {wording.share(seen.lost)} of the swaps, and gains it in {wording.share(seen.gained)}."
     )
 
 
@@ -193,7 +193,7 @@ def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
     verdict = wording.escaped(names.text(decision))
     colour = theme.FAVOURED.colour if decision == names.favourable else theme.HARMED.colour
     score = decisions.score_text(pair.scores[side], digits)
-    own = " · from your data" if side == pair.own else ""
+    own = " · from your data" if side == 1 and pair.is_original else ""
     return (
         f'<div><p class="eh-verdict"><b style="color:{colour}">{verdict}</b> · score {score}{own}</p>'
         f"<p>{text_marks.swapped_html(text, spans, _MAX_CHARACTERS)}</p></div>"

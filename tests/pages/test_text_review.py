@@ -251,6 +251,13 @@ def test_a_pair_shows_both_sentences_with_the_words_marked() -> None:
     assert html.index("○ removed") < html.index("score 0.730") < html.index("● kept") < html.index("score 0.410")
 
 
+def test_only_a_text_that_stands_in_the_data_is_called_so() -> None:
+    assert "from your data" not in text_pairs.pair_html(pair(), NAMES)
+    html = text_pairs.pair_html(pair(is_original=True), NAMES)
+    assert html.index("● kept") < html.index("from your data") < html.index("Jewish")
+    assert html.count("from your data") == 1
+
+
 def test_hostile_texts_stay_text() -> None:
     text = HOSTILE
     start = text.index("Muslim")
@@ -508,7 +515,10 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
         assert seen.lost - seen.gained == pytest.approx(
             float(scores.outside[seen.rule_set] - scores.inside[seen.rule_set]), abs=1e-3
         )
+    stored = find_sample("comments").data.read_text(encoding="utf-8")
+    assert any(each.is_original for each in found.pairs)
     for each in found.pairs:
+        assert not each.is_original or each.texts[1] in stored
         assert each.decisions[0] != each.decisions[1]
         first_words, second_words = (
             tuple(text[a:b].casefold() for a, b in spans) for text, spans in zip(each.texts, each.spans, strict=True)

@@ -281,3 +281,5 @@ def test_many_rows_are_counted_as_exactly_as_few(monkeypatch: pytest.MonkeyPatch
     expected = fold(space, groups)
     monkeypatch.setattr(folding, "_EXACT_FLOAT32", 0)
     np.testing.assert_array_equal(fold(space, groups), expected)
+    monkeypatch.setattr(folding, "_FEW_PEOPLE", 0)
+    np.testing.assert_array_equal(fold(space, groups), expected)

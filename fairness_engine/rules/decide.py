@@ -13,6 +13,7 @@ from fairness_engine.models.model import Model
 from fairness_engine.rules.attributes import BoolArray
 
 _BLOCK_SECONDS = 0.1
+_REPORT_SECONDS = 0.5
 _FIRST_BLOCK, _MAX_BLOCK = 512, 1 << 17
 
 
@@ -23,14 +24,22 @@ class Decider:
         model: what is assessed.
         is_cancelled: whether the run is to end; asked before every block.
         max_seconds: the same by time, from now on.
+        report: called between blocks, at most twice a second, with the evaluations and the seconds so far.
     """
 
-    def __init__(self, model: Model, is_cancelled: Callable[[], bool], max_seconds: float) -> None:
+    def __init__(
+        self,
+        model: Model,
+        is_cancelled: Callable[[], bool],
+        max_seconds: float,
+        report: Callable[[int, float], None] = lambda *_: None,
+    ) -> None:
         self._model = model
         self._is_cancelled = is_cancelled
         self._max_seconds = max_seconds
         self._started = time.perf_counter()
         self._block = _FIRST_BLOCK
+        self._report, self._reported = report, 0.0
         self.evaluations = 0
 
     @property
@@ -64,7 +73,13 @@ class Decider:
             self._adapt(len(decided), time.perf_counter() - before)
             done += len(decided)
             self.evaluations += len(decided)
+            self._report_when_due()
             yield part, decided
+
+    def _report_when_due(self) -> None:
+        if self.seconds - self._reported >= _REPORT_SECONDS:
+            self._reported = self.seconds
+            self._report(self.evaluations, self.seconds)
 
     def _decide(self, rows: FloatArray) -> BoolArray:
         model = self._model

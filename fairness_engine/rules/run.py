@@ -84,6 +84,7 @@ def run_rules(
     seed: int,
     max_seconds: float = math.inf,
     is_cancelled: Callable[[], bool] = lambda: False,
+    report: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Score every frequent rule set.
 
@@ -92,6 +93,7 @@ def run_rules(
         seed: the only source of chance.
         max_seconds: a run out of time keeps what it has scored, with the intervals of the samples it has.
         is_cancelled: asked before every block of evaluations.
+        report: told how far a step is while it works: one step of a slow model can take many minutes.
 
     Yields:
         ``Progress``, then ``RulesScored`` and ``ResultReady`` (``rules``) once, and one ``Stopped``, last.
@@ -108,9 +110,17 @@ def run_rules(
         spent = _Spent(0, 0.0, StopReason.EXHAUSTED)
         yield from _finish(space, mined, settings, _of_column(space, mined, subject, is_inside), spent)
         return
-    decider = Decider(subject.model, is_cancelled, max_seconds)
+    phase = ""
+
+    def say(evaluations: int, seconds: float) -> None:
+        report(Progress(evaluations, seconds, len(mined.rules), 0, phase))
+
+    decider = Decider(subject.model, is_cancelled, max_seconds, say)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    yield from _by_model(Scoring(space, mined.rules, Sampler(ranges, rows, decider), settings, rng), decider, mined)
+    scoring = Scoring(space, mined.rules, Sampler(ranges, rows, decider), settings, rng)
+    for event in _by_model(scoring, decider, mined):
+        phase = event.phase if isinstance(event, Progress) else phase
+        yield event
 
 
 def _by_model(scoring: Scoring, decider: Decider, mined: Mined) -> Iterator[Event]:

@@ -124,7 +124,7 @@ class Child:
 
         config = RunConfig.from_json(request["config"])
         self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
-        for event in opened.run(config, self._cancel.is_set):
+        for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
             for small in split(event):
                 self._send(to_line(small))
         return {}

@@ -64,8 +64,15 @@ class Opened:
         schema = self.dataset.schema
         return Domain(schema, self.scope, self.model.taken(schema.names))
 
-    def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """The events of a run: a search, an estimate, a count or a certification.
+    def run(
+        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
+    ) -> Iterator[Event]:
+        """The events of a run: a search, an estimate, a count, a certification or rule sets.
+
+        Args:
+            config: of the run.
+            is_cancelled: asked between batches.
+            report: takes the progress of a step that is at work between two events.
 
         Raises:
             InputError: the model cannot be searched, or not with this technique; see ``requirements.check``. Or it cannot be
@@ -78,7 +85,7 @@ class Opened:
             yield from certification_events(*held, config, lambda: self.plausibility, is_cancelled)
             return
         if config.kind is RunKind.RULES:
-            yield from self._rules(config, is_cancelled)
+            yield from self._rules(config, is_cancelled, report)
             return
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
@@ -99,7 +106,9 @@ class Opened:
         else:
             yield from self._search(config, is_cancelled)
 
-    def _rules(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+    def _rules(
+        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    ) -> Iterator[Event]:
         from fairness_engine.rules.run import Subject, run_rules
         from fairness_engine.rules.settings import RuleSettings, Source
 
@@ -113,7 +122,7 @@ class Opened:
                 said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
                 yield ResultReady("notes", {"notes": [said]})
             subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
-        yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled)
+        yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
 
     def recorded(self, predictions: str = "") -> Recorded:
         """What a column of the data decides: of predictions, or the label when no name is given.

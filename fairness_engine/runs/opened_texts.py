@@ -48,8 +48,10 @@ class OpenedTexts:
     texts_of_data: Texts
     model: TextModel
 
-    def run(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        """The events of a run of rule sets.
+    def run(
+        self, config: RunConfig, is_cancelled: Callable[[], bool], _report: Callable[[Event], None] = lambda _: None
+    ) -> Iterator[Event]:
+        """The events of a run of rule sets; they come often enough for nothing to be reported between them.
 
         Raises:
             FitError: another kind of run, which needs a table.

@@ -156,8 +156,15 @@ def test_predictions_are_read_from_the_file(store: RunStore) -> None:
 def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore) -> None:
     run_id = store.create_run(long_config(store))
     launch.launch(store, run_id)
-    wait_for(lambda: store.run(run_id).evaluations > 0 or store.run(run_id).state.is_final)
+    phase = "evaluating every neighbour of every row"  # one step, told of while it works
+
+    def lines() -> list[int]:
+        curve = store.progress(run_id)
+        return curve.loc[curve["phase"] == phase, "evaluations"].tolist()
+
+    wait_for(lambda: len(lines()) > 2 or store.run(run_id).state.is_final)
     assert store.run(run_id).state is RunState.RUNNING, store.run(run_id).message
+    assert lines() == sorted(set(lines()))
     store.request_cancel(run_id)
     run = wait_for_end(store, run_id)
     assert (run.state, run.stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)

@@ -10,9 +10,7 @@ from fairness_engine.models.archive import member_names
 
 MAX_MODEL_BYTES = 200_000_000
 SUPPORTED = "Supported are Keras (.keras, .h5), ONNX (.onnx), scikit-learn (.skops) and ReluVal (.nnet) files."
-TAKES_TEXTS = (
-    "The model reads text, one string a row, but is given the columns of a table. Choose 'text' as the type of the column that it takes."
-)
+TAKES_TEXTS = "The model reads text, one string a row, but is given the columns of a table. Choose 'text' as the type of the column that it takes."
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".sav")
 

@@ -120,11 +120,9 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
     finally:
         evaluator.close()
     result = _line(run) | {"n_pairs": n_pairs, "n_confirmed": n_pairs - n_mismatches, "n_mismatches": n_mismatches}
-    lines = (
-        [f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."]
-        if rules is None
-        else [rules_check_text(run, rules)]
-    )
+    lines = [rules_check_text(run, rules)] if run.config.kind is RunKind.RULES else []
+    if not lines:
+        lines = [f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."]
     if proofs is not None:
         lines.append(
             f"{proofs.n_points:,} people drawn where {proofs.n_certificates:,} stored certificates prove something: "

@@ -358,3 +358,8 @@ def test_runs_list_and_show_know_runs_without_a_model(command: Commands) -> None
     assert shown["results"]["rules"]["n_rule_sets"] > 100
     assert command("runs", "list") == 0
     assert run_id in command.out
+    store = RunStore(command.workspace)
+    waiting = store.create_run(store.run(run_id).config)
+    assert command.json("runs", "verify", waiting)["rules"] is None
+    assert command("runs", "verify", waiting) == 0
+    assert "no rule sets to look at again" in command.out

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
@@ -22,8 +26,9 @@ from skops.io import dump
 
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.fit import FitCard
+from fairness_engine.models.model import Output
 from fairness_engine.models.text_fit import assess_text_fit
-from fairness_engine.models.text_model import open_text_model
+from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.table import read_table
 from fairness_engine.texts import make_texts
@@ -173,6 +178,68 @@ def test_a_fit_that_looks_wrong_is_said(tmp_path: Path) -> None:
     assert any("no more than always saying the commonest outcome" in sentence for sentence in card.warnings)
 
 
+class Odd:
+    """A predictor that gives what a function says; of two classes."""
+
+    kind, n_inputs, n_scores = "odd", 1, 1
+
+    def __init__(self, say: Callable[[list[str]], Any], output: Output = Output.PROBABILITY) -> None:
+        self._say, self.output = say, output
+
+    def predict(self, inputs: Any) -> Any:
+        return self._say(list(inputs))
+
+    def margins(self, inputs: Any, threshold: float) -> Any:
+        return self.predict(inputs) - threshold
+
+
+@pytest.mark.parametrize(
+    ("say", "output", "said"),
+    [
+        (lambda texts: np.full((len(texts), 1), 0.3), Output.PROBABILITY, "every text the same score (0.3)"),
+        (lambda texts: np.random.default_rng().random((len(texts), 1)), Output.PROBABILITY, "The model is random"),
+        (lambda texts: np.full((len(texts), 1), np.nan), Output.PROBABILITY, "no number (NaN) for 12 of 12 texts"),
+        (lambda texts: np.array([[float("a" in text)] for text in texts]), Output.LABEL, "labels without scores"),
+        (
+            lambda texts: np.array([[float(text in BAD)] for text in texts]),
+            Output.PROBABILITY,
+            "look inverted (AUC 0.00",
+        ),
+        (lambda texts: (time.sleep(0.2), np.full((len(texts), 1), 0.3))[1], Output.PROBABILITY, "The model is slow"),
+    ],
+)
+def test_what_is_odd_about_a_model_is_said_with_a_remedy(say: Any, output: Output, said: str) -> None:
+    texts = make_texts(read_table(SAID.encode()), SCHEMA, "said")
+    model = TextModel(Odd(say, output), classes=("toxic", "fine"))
+    card = assess_text_fit(model, texts, np.random.default_rng(0))
+    (sentence,) = (each for each in card.warnings if said in each)
+    assert sentence.count(". ") + sentence.count("? ") == 1  # what was seen, and what to do
+    assert card.is_deterministic == ("random" not in said)
+
+
+@pytest.mark.parametrize(
+    ("say", "said"),
+    [
+        (lambda texts: 1 / 0, "fails on texts (ZeroDivisionError"),
+        (lambda texts: np.zeros(len(texts)), "one line of 1 scores a text, got an array of shape (2,)"),
+        (lambda texts: np.array([["a"], ["b"]]), "one line of 1 scores a text"),
+    ],
+)
+def test_a_model_that_fails_or_gives_no_scores_is_refused_in_a_sentence(say: Any, said: str) -> None:
+    with pytest.raises(FitError, match=re.escape(said)):
+        score_texts(TextModel(Odd(say)), ["one", "two"])
+
+
+def test_pickles_are_read_where_the_operator_allows_them_only(tmp_path: Path) -> None:
+    path = tmp_path / "model.joblib"
+    joblib.dump(ESTIMATORS["tfidf"].fit(TEXTS, LABELS), path)
+    with pytest.raises(ModelError):
+        open_text_model(path, SCHEMA)
+    model = open_text_model(path, SCHEMA, classes=("toxic", "fine"), unsafe_formats=True)
+    assert model.is_favourable(TEXTS).tolist() == [True] * 6 + [False] * 6
+    assert any("run code" in note for note in model.notes)
+
+
 # --- Keras ------------------------------------------------------------------------------------------------------------------
 
 KERAS = r"""
@@ -183,7 +250,8 @@ import keras
 import tensorflow as tf
 from keras import layers as L
 from fairness_engine.errors import EvenhandError
-from fairness_engine.models.text_model import open_text_model
+from fairness_engine.models.model import Output
+from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
 from fairness_engine.schema import Column, Kind, Schema
 
 folder = Path(sys.argv[1])

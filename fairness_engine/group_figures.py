@@ -6,7 +6,9 @@ process does. Rows count as independent draws from the people that the data stan
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.group_intervals import between, impact_ratios, odds_ends
 from fairness_engine.group_report import (
     LEAST_SHARE,
     MAX_GROUPS,
@@ -114,7 +117,7 @@ def _table(
 ) -> GroupTable:
     """The groups of some attributes; their intervals miss together with probability ``alpha`` at most."""
     codes, labels = zip(*map(cutter, names), strict=True)
-    found, group = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    found, group = _grouped(codes)
     if len(found) > MAX_GROUPS:
         raise SettingError(
             f"{' and '.join(names)} must make at most {MAX_GROUPS:,} groups that have a row, got {len(found):,}. "
@@ -123,7 +126,19 @@ def _table(
     texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
     # several columns may be unknown in the same row: the largest is what is certain
     n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
-    return _Counted.of(group.ravel(), *outcomes).table(names, texts, n_unknown, alpha)
+    return _Counted.of(group, *outcomes).table(names, texts, n_unknown, alpha)
+
+
+def _grouped(codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """The combinations of values that occur ``(n_groups, n_attributes)``, in their order, and which one each row has ``(n_rows,)``."""
+    found, group = np.empty((1, 0), dtype=np.int64), np.zeros(len(codes[0]), dtype=np.int64)
+    for code in codes:
+        size = int(code.max()) + 1
+        keys, group = np.unique(
+            group * size + code, return_inverse=True
+        )  # whole numbers sort faster than rows of a matrix
+        found = np.column_stack([found[keys // size], keys % size])
+    return found, group
 
 
 @dataclass(frozen=True)
@@ -131,33 +146,36 @@ class _Counted:
     """Rows by group and outcome.
 
     Args:
-        group: of each row ``(n_rows,)``, 0 to n_groups - 1.
-        favourable, actual: decision and label of each row ``(n_rows,)``.
-        n, hits: of each group ``(n_groups,)``: rows, and those decided for the person.
-        n_actual, true_hits: of those whose label is favourable.
+        counts: rows by group, by whether the label is favourable, and by whether the decision is ``(n_groups, 2, 2)``.
+        has_labels: without labels nobody's counts as favourable.
     """
 
-    group: IntArray
-    favourable: BoolArray
-    actual: BoolArray | None
-    n: FloatArray
-    hits: FloatArray
-    n_actual: FloatArray
-    true_hits: FloatArray
+    counts: FloatArray
+    has_labels: bool
 
     @classmethod
     def of(cls, group: IntArray, favourable: BoolArray, actual: BoolArray | None) -> _Counted:
-        """Count; without labels nobody's is favourable."""
-        label = np.zeros(len(group), dtype=bool) if actual is None else actual
-        n_groups = int(group.max()) + 1
-        weights = (np.ones(len(group)), favourable, label, favourable & label)
-        counts = [np.bincount(group, each, n_groups).astype(np.float64) for each in weights]
-        return cls(group, favourable, actual, *counts)
+        """Count rows; ``group`` is 0 to n_groups - 1, ``(n_rows,)`` each."""
+        place = 4 * group + favourable + (0 if actual is None else 2 * actual)
+        counts = np.bincount(place, minlength=4 * (int(group.max()) + 1)).astype(np.float64)
+        return cls(counts.reshape(-1, 2, 2), actual is not None)
 
-    @property
+    @cached_property
+    def n(self) -> FloatArray:
+        """Rows of each group ``(n_groups,)``."""
+        total: FloatArray = self.counts.sum(axis=(1, 2))
+        return total
+
+    @cached_property
+    def hits(self) -> FloatArray:
+        """Rows of each group that are decided for the person ``(n_groups,)``."""
+        total: FloatArray = self.counts[:, :, 1].sum(axis=1)
+        return total
+
+    @cached_property
     def is_compared(self) -> BoolArray:
         """Which groups are large enough to be a measure for others ``(n_groups,)``."""
-        is_large: BoolArray = self.n >= LEAST_SHARE * len(self.group)
+        is_large: BoolArray = self.n >= LEAST_SHARE * self.n.sum()
         return is_large
 
     def table(self, names: tuple[str, ...], texts: list[tuple[str, ...]], n_unknown: int, alpha: float) -> GroupTable:
@@ -173,10 +191,10 @@ class _Counted:
 
     def _odds_of(self, i: int) -> tuple[Rate | None, Rate | None]:
         """True and false positive rate of a group; nothing without labels."""
-        if self.actual is None:
+        if not self.has_labels:
             return None, None
-        rest, false_hits = self.n[i] - self.n_actual[i], self.hits[i] - self.true_hits[i]
-        return _rate(self.true_hits[i], self.n_actual[i]), _rate(false_hits, rest)
+        false, true = self.counts[i]
+        return _rate(true[1], true.sum()), _rate(false[1], false.sum())
 
     def _parity(
         self, low: FloatArray, high: FloatArray, impacts: list[Bounded | None]
@@ -187,73 +205,32 @@ class _Counted:
             return None, None
         from fairlearn.metrics import demographic_parity_difference, demographic_parity_ratio
 
-        actual, favourable, group = self._of_compared()
-        value = float(demographic_parity_difference(actual, favourable, sensitive_features=group))
-        difference = _between(value, max(0.0, low[compared].max() - high[compared].min()), _span(low, high, compared))
+        value = self._weighed(demographic_parity_difference)
+        difference = between(value, max(0.0, low[compared].max() - high[compared].min()), _span(low, high, compared))
         known = [impact for i in compared.tolist() if (impact := impacts[i]) is not None]
         if not known:
             return difference, None
-        value = float(demographic_parity_ratio(actual, favourable, sensitive_features=group))
-        return difference, _between(value, min(one.low for one in known), min(one.high for one in known))
+        value = self._weighed(demographic_parity_ratio)
+        return difference, between(value, min(one.low for one in known), min(one.high for one in known))
 
     def _odds_difference(self, alpha: float) -> Bounded | None:
         """The larger of the differences in true and false positive rates; nothing where a group has no row of one outcome."""
-        compared = np.flatnonzero(self.is_compared)
-        hits = np.stack([self.true_hits, self.hits - self.true_hits], axis=1)[compared]
-        n = np.stack([self.n_actual, self.n - self.n_actual], axis=1)[compared]
-        if self.actual is None or len(compared) < 2 or not n.all():
+        compared = self.counts[self.is_compared]
+        n = compared.sum(axis=2)
+        if not self.has_labels or len(compared) < 2 or not n.all():
             return None
         from fairlearn.metrics import equalized_odds_difference
 
-        actual, favourable, group = self._of_compared()
-        value = float(equalized_odds_difference(actual, favourable, sensitive_features=group))
-        return _between(value, *odds_ends(hits, n, alpha))
+        value = self._weighed(equalized_odds_difference)
+        return between(value, *odds_ends(compared[:, :, 1], n, alpha))
 
-    def _of_compared(self) -> tuple[BoolArray, BoolArray, IntArray]:
-        """Labels (the decisions where there are none, which no figure of selection looks at), decisions and groups."""
-        rows = self.is_compared[self.group]
-        favourable = self.favourable[rows]
-        return favourable if self.actual is None else self.actual[rows], favourable, self.group[rows]
-
-
-def impact_ratios(share: FloatArray, low: FloatArray, high: FloatArray, is_compared: BoolArray) -> list[Bounded | None]:
-    """Selection rates of groups by that of the most favoured group compared.
-
-    Which group is the most favoured is itself uncertain. If all shares lie in their intervals, the largest of the *other* groups
-    compared lies between the largest lower and the largest upper end, so these bound the ratio, whoever it is. The ends hold
-    jointly when those of the shares do, with nothing assumed of how large the groups are.
-
-    Args:
-        share, low, high: selection rate of each group with an interval ``(n_groups,)`` each, 0 to 1.
-        is_compared: which groups are a measure for others ``(n_groups,)``.
-
-    Returns:
-        One a group, at most 1; ``None`` where there is no other group, or none in which anybody is favoured.
-    """
-    best = share[is_compared].max(initial=0.0)
-    out: list[Bounded | None] = []
-    for i in range(len(share)):
-        others = is_compared.copy()
-        others[i] = False
-        if best == 0 or not others.any():
-            out.append(None)
-            continue
-        least, most = low[others].max(), high[others].max()
-        ends = (min(1.0, low[i] / most), min(1.0, high[i] / least) if least > 0 else 1.0)
-        out.append(_between(min(1.0, share[i] / best), *ends))
-    return out
-
-
-def odds_ends(hits: FloatArray, n: FloatArray, alpha: float) -> tuple[float, float]:
-    """Ends of the equalised odds difference, wrong with probability ``alpha`` at most, whichever groups are the furthest apart.
-
-    Args:
-        hits, n: rows decided for the person, and rows, by group and by whether the label is favourable ``(n_groups, 2)``.
-        alpha: 0 to 1.
-    """
-    low, high = (ends.reshape(n.shape) for ends in clopper_pearson(hits.ravel(), n.ravel(), alpha / n.size))
-    least, most = low.max(axis=0) - high.min(axis=0), high.max(axis=0) - low.min(axis=0)
-    return max(0.0, float(least.max())), float(most.max())
+    def _weighed(self, metric: Callable[..., float]) -> float:
+        """A figure of fairlearn over the groups compared: of one row for each count, weighed by it, however many rows there are."""
+        weight = self.counts[self.is_compared]
+        group, actual, favourable = np.indices(weight.shape).reshape(3, -1)
+        some = weight.ravel() > 0
+        given = (actual[some], favourable[some])
+        return float(metric(*given, sensitive_features=group[some], sample_weight=weight.ravel()[some]))
 
 
 def _rate(n_hits: float, n: float) -> Rate:
@@ -263,9 +240,3 @@ def _rate(n_hits: float, n: float) -> Rate:
 
 def _span(low: FloatArray, high: FloatArray, compared: IntArray) -> float:
     return float(high[compared].max() - low[compared].min())
-
-
-def _between(value: float, low: float, high: float) -> Bounded:
-    """A figure with its ends, which rounding in the last place must not put on the wrong side of it."""
-    value = float(value)
-    return Bounded(value, min(float(low), value), min(1.0, max(float(high), value)))

@@ -18,7 +18,8 @@ from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Scope
 from fairness_engine.errors import ProcessError, SchemaError, SettingError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.group_figures import Decided, group_figures, impact_ratios, odds_ends
+from fairness_engine.group_figures import Decided, group_figures
+from fairness_engine.group_intervals import impact_ratios, odds_ends
 from fairness_engine.group_report import (
     Bounded,
     FigureSettings,

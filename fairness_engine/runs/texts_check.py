@@ -25,7 +25,9 @@ from fairness_engine.texts import make_texts
 
 _SAMPLES = 4_000
 """Texts with the terms of a rule set, and as many with other terms; fewer where the texts are long."""
-_MAX_CHARACTERS = 20 * MAX_TEXT_CHARACTERS
+_PART_CHARACTERS = MAX_TEXT_CHARACTERS // 5
+"""In one question: a slow model must answer within a minute."""
+_MAX_CHARACTERS = 100 * _PART_CHARACTERS
 
 
 def check_texts(
@@ -79,7 +81,7 @@ def _n_favourable(run: RunRecord, evaluator: Evaluator, texts: list[str]) -> int
         raise ProcessError("The model's process broke its protocol: it sent no summary.")
     n, part, length = 0, list[str](), 0
     for text in [*texts, None]:
-        if text is None or length + len(text) > MAX_TEXT_CHARACTERS:
+        if text is None or length + len(text) > _PART_CHARACTERS:
             n += int((evaluator.texts(*what, part)[1] == favourable).sum()) if part else 0
             part, length = [], 0
         if text is not None:

@@ -45,19 +45,17 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
     """
     from plotly.graph_objects import Figure
 
+    layout = _layout(cells, names, outcome)
+    layout["shapes"] = [] if chosen is None else [frame(*chosen)]
+    return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
+
+
+def _layout(cells: Cells, names: tuple[str, ...], outcome: str) -> dict[str, Any]:
     n_down, n_across = cells.share.shape
     is_wide = shows_one_number(cells)
     layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
-    layout["xaxis"] |= ticks(cells.across, n_across) | {
-        "side": "top",
-        "range": [-0.5, n_across - 0.5],
-        "showline": False,
-    }
-    layout["yaxis"] |= ticks(cells.down, 1) | {
-        "tickvals": list(range(n_down)),
-        "range": [n_down - 0.5, -0.5],
-        "showline": False,
-    }
+    layout["xaxis"] |= ticks(cells.across, n_across) | {"side": "top", "range": [-0.5, n_across - 0.5]}
+    layout["yaxis"] |= ticks(cells.down, 1) | {"range": [n_down - 0.5, -0.5]}
     layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
     letters = max(len(line) for label in layout["xaxis"]["ticktext"] for line in label.split("<br>"))
@@ -68,9 +66,7 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
     else:
         layout["xaxis"] |= {"tickangle": 0, "title": {"text": shortened(names[1], 60), "standoff": 8}}
         layout["margin"] = {**layout["margin"], "t": 110}
-    layout |= {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
-    layout["shapes"] = [] if chosen is None else [frame(*chosen)]
-    return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
+    return layout | {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
 
 
 def shows_one_number(cells: Cells) -> bool:
@@ -89,9 +85,10 @@ def ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
         labels: of the values.
         n: how many share the width.
     """
-    same = {"tickmode": "array", "tickvals": list(range(n)), "fixedrange": True, "showgrid": False, "zeroline": False}
+    same = {"tickmode": "array", "tickvals": list(range(len(labels))), "fixedrange": True}
+    same |= {"showgrid": False, "zeroline": False, "showline": False}
     if n == 1:
-        return {**same, "ticktext": [shortened(label, 24) for label in labels]}
+        return {**same, "ticktext": [shortened(label, 24) for label in labels], "ticklabelstandoff": 4}
     width = max(8, 64 // n)
     return {**same, "ticktext": [_wrapped(label, width if n <= _MAX_FULL else 14) for label in labels]}
 
@@ -193,7 +190,16 @@ def _ink_on(strength: float) -> str:
     """
     low, middle, high = (_channels(colour) for colour in _ends())
     part = min(1.0, abs(strength))
-    mixed = (1 - part) * middle + part * (low if strength < 0 else high)
+    return _best_ink((1 - part) * middle + part * (low if strength < 0 else high))
+
+
+def ink_on(colour: str) -> str:
+    """Colour of text on a colour ``#rrggbb``."""
+    return _best_ink(_channels(colour))
+
+
+def _best_ink(mixed: np.ndarray) -> str:
+    """Black or white, whichever has the larger contrast (WCAG 2)."""
     linear = np.where(mixed <= 0.04045, mixed / 12.92, ((mixed + 0.055) / 1.055) ** 2.4)
     light = float(_LUMINANCE @ linear)
     return _DARK_INK if (light + 0.05) ** 2 > 0.05 * 1.05 else _LIGHT_INK

@@ -71,7 +71,9 @@ def how_text(cells: Cells) -> str:
         )
     rows = "every neighbour of every row"
     if not cells.is_exact:
-        rows = f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"
+        rows = (
+            f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"
+        )
     if shows_one_number(cells):
         return (
             f"In a cell: the favourable share of {rows}, in percent. Vermilion is below and blue above everybody's share; hatched: "

@@ -15,7 +15,7 @@ from benchmarks.rules_paper import PAPER
 from benchmarks.table import markdown
 from fairness_engine.rules.decide import Decider
 from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import Stage
 
 
 def literal_part(n_rule_sets: int) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 from fairness_engine.errors import RunError
 from fairness_engine.events import IntArray
 from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import RuleResult, Stage
 from fairness_engine.rules.settings import Source
 from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.words import sentence

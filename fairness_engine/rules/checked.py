@@ -15,8 +15,7 @@ import numpy as np
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import TERM, BoolArray, RuleAttribute
 from fairness_engine.rules.mining import least_rows, rests
-from fairness_engine.rules.scored import RuleResult, ScoredRuleSets
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import RuleResult, ScoredRuleSets, Stage
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.terms import MAX_CATEGORIES, MAX_TERM, MAX_TERMS

@@ -10,8 +10,8 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.folding import Groups, fold
 from fairness_engine.rules.mining import Mined, rests
 from fairness_engine.rules.samples import RowCounts
-from fairness_engine.rules.scored import RuleCells, ScoredRuleSets
-from fairness_engine.rules.scores import Counts, Stage, joint_intervals
+from fairness_engine.rules.scored import RuleCells, ScoredRuleSets, Stage
+from fairness_engine.rules.scores import Counts, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
 

@@ -22,8 +22,8 @@ from fairness_engine.rules.membership import lie_within
 from fairness_engine.rules.mining import Mined, mine
 from fairness_engine.rules.ranking import Found, cells_of, ranked
 from fairness_engine.rules.samples import RowCounts, Sampler
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.scores import Stage, count
+from fairness_engine.rules.scored import RuleResult, Stage
+from fairness_engine.rules.scores import count
 from fairness_engine.rules.scoring import Scoring
 from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.rules.space import RuleSpace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,21 @@ from fairness_engine.rules.attributes import BoolArray, RuleAttribute
 from fairness_engine.rules.space import NO_RULE, RuleSpace
 
 _CELL = "cell_"
+
+
+class Stage(IntEnum):
+    """What the samples of a score are."""
+
+    POOL = 0
+    """Drawn for all rule sets together."""
+    TOPPED_UP = 1
+    """Drawn for a group that is rare in the pool."""
+    FRESH = 2
+    """Drawn anew after the rule set was among the highest."""
+    EXACT = 3
+    """Every neighbour of every row."""
+    ROWS = 4
+    """The rows themselves, as a column of the data decides them."""
 
 
 def score_of(
@@ -33,7 +49,7 @@ class ScoredRuleSets:
         n_inside, favourable_inside, n_outside, favourable_outside: samples of the reported score.
         low, high: of the score, jointly over all rule sets tested.
         error: the paper's epsilon; 0 where every neighbour was evaluated.
-        stage: a ``scores.Stage``.
+        stage: a ``Stage``.
         is_rest: 1 where so few rows lie outside that the rule set speaks of those few, see ``mining.rests``.
         head: position of the rule set that this one is folded under, its own when it is shown; -1 where nothing was folded. A member
             that is harmed where its head is favoured, or the reverse, is the group of the others.

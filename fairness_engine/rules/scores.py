@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from enum import IntEnum
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -13,21 +12,6 @@ from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.samples import RowCounts
 from fairness_engine.rules.scored import score_of
 from fairness_engine.rules.space import RuleSpace
-
-
-class Stage(IntEnum):
-    """What the samples of a score are."""
-
-    POOL = 0
-    """Drawn for all rule sets together."""
-    TOPPED_UP = 1
-    """Drawn for a group that is rare in the pool."""
-    FRESH = 2
-    """Drawn anew after the rule set was among the highest."""
-    EXACT = 3
-    """Every neighbour of every row."""
-    ROWS = 4
-    """The rows themselves, as a column of the data decides them."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.folding import LEAST_FOLDED
 from fairness_engine.rules.samples import RowCounts, Sampler
-from fairness_engine.rules.scores import Counts, Stage, count
+from fairness_engine.rules.scored import Stage
+from fairness_engine.rules.scores import Counts, count
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
 from fairness_engine.rules.top_up import pool_size, top_up

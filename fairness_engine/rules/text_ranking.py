@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.rules.scored import RuleCells, ScoredRuleSets
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import RuleCells, ScoredRuleSets, Stage
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.text_scores import Block, paired_intervals

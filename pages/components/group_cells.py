@@ -14,13 +14,11 @@ import numpy as np
 from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import TERM, RuleAttribute
-from fairness_engine.rules.scored import RuleResult
+from fairness_engine.rules.scored import RuleResult, Stage
 from fairness_engine.rules.space import NO_RULE
 
 LEAST_SHARE = 0.02
 """Cells with a smaller share of the rows are marked: their share says little of people."""
-EXACT, ROWS = 3, 4
-"""``scores.Stage``, which is not imported: it brings SciPy along."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +95,12 @@ def cells_of(
         n_all=result.n_rows,
         overall=float(everybody[1].sum()) / max(1, float(everybody[0].sum())),
         is_text=is_text,
-        is_exact=_are_all(result, EXACT),
-        is_column=_are_all(result, ROWS),
+        is_exact=_are_all(result, Stage.EXACT),
+        is_column=_are_all(result, Stage.ROWS),
     )
 
 
-def _are_all(result: RuleResult, stage: int) -> bool:
+def _are_all(result: RuleResult, stage: Stage) -> bool:
     return bool(len(result.scored)) and bool((result.scored.stage == stage).all())
 
 

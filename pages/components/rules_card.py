@@ -9,6 +9,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from fairness_engine.estimate import interval
+from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.words import group_text, share_text
 from pages.components import group_people, rules_cards, rules_choice, rules_words, state, text_pairs, wording
 from pages.components.kept import kept
@@ -28,14 +29,12 @@ STYLE = """
 </style>
 """
 _STAGES = {
-    0: "Samples of one pool for all groups.",
-    1: "Samples drawn for this group, which is rare in the pool.",
-    2: "Fresh samples, drawn after the group was among the highest: what chance had lifted it there is gone.",
-    rules_words.EXACT: "Every neighbour of every row was evaluated.",
-    rules_words.ROWS: "The rows themselves.",
+    Stage.POOL: "Samples of one pool for all groups.",
+    Stage.TOPPED_UP: "Samples drawn for this group, which is rare in the pool.",
+    Stage.FRESH: "Fresh samples, drawn after the group was among the highest: what chance had lifted it there is gone.",
+    Stage.EXACT: "Every neighbour of every row was evaluated.",
+    Stage.ROWS: "The rows themselves.",
 }
-
-
 _EVERY_TEXT = "Every text that holds a term of the category was decided with this term and with every other."
 
 
@@ -95,7 +94,7 @@ def _people(review: Review, run: RunRecord, result: RuleResult, position: int) -
 def sides_html(result: RuleResult, position: int) -> str:
     """Both sides with their rows, shares and samples, as a table; everything escaped."""
     scored = result.scored
-    is_sample = int(scored.stage[position]) != rules_words.EXACT
+    is_sample = int(scored.stage[position]) != Stage.EXACT
     is_of_texts = rules_words.is_of_texts(
         result
     )  # both sides are made of the same texts: an interval of one would mislead
@@ -120,8 +119,8 @@ def sides_html(result: RuleResult, position: int) -> str:
 def how_text(result: RuleResult, position: int) -> str:
     """What the samples are, how sure the score is, and under which rule set this one is folded."""
     scored = result.scored
-    stage, is_of_texts = int(scored.stage[position]), rules_words.is_of_texts(result)
-    text = _EVERY_TEXT if is_of_texts and stage == rules_words.EXACT else _STAGES[stage]
+    stage, is_of_texts = Stage(int(scored.stage[position])), rules_words.is_of_texts(result)
+    text = _EVERY_TEXT if is_of_texts and stage == Stage.EXACT else _STAGES[stage]
     if scored.low[position] < scored.high[position]:
         each = "" if is_of_texts else "Shares have 95 % intervals, each for itself. "
         text += f" {each}The score's interval holds together with those of all other rule sets."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairness_engine.rules.scored import RuleResult
+from fairness_engine.rules.scored import RuleResult, Stage
 from fairness_engine.rules.words import group_text, share_text
 from pages.components import theme, wording
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
 
 _OWN_WORDS = ("people", "men", "women", "texts", "not", "everyone", "the")
-EXACT, ROWS = 3, 4
-"""``scores.Stage``, which is not imported: it brings SciPy along."""
 
 
 def headline(result: RuleResult, position: int | None) -> str:
@@ -56,7 +54,7 @@ def others(result: RuleResult) -> str:
 
 def is_exact(result: RuleResult) -> bool:
     """Whether every neighbour was evaluated, so that no score has an interval."""
-    return bool((result.scored.stage == EXACT).all())
+    return bool((result.scored.stage == Stage.EXACT).all())
 
 
 def direction(result: RuleResult, position: int) -> theme.Meaning:
@@ -106,7 +104,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     """What the shares are shares of, and what holds together."""
     settings, stage = run.config.settings, result.scored.stage
     joint = f"intervals hold for all of them together with {_whole(settings['confidence'])} confidence"
-    if (stage == ROWS).all():
+    if (stage == Stage.ROWS).all():
         name = settings.get("predictions") or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
     evaluated = f"{wording.counted(run.evaluations, noun_of(result))} evaluated in {wording.duration(run.seconds)}"

@@ -18,7 +18,7 @@ import group_cases
 from fairness_engine.domain import Scope
 from fairness_engine.estimate import interval
 from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets
+from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets, Stage
 from fairness_engine.runs.store import RunStore
 from group_cases import Grouped
 from pages.components import (
@@ -108,18 +108,12 @@ def test_one_attribute_alone() -> None:
 def test_samples_have_intervals_and_what_is_exact_has_none() -> None:
     assert group_cells.cells_of(people(), 1, 0).ends(0, 0) == interval(1000, 4000)
     assert group_cells.cells_of(people(), 1, 0).ends(2, 0) is None
-    exact = group_cells.cells_of(people(group_cells.EXACT), 1, 0)
+    exact = group_cells.cells_of(people(Stage.EXACT), 1, 0)
     assert exact.is_exact
     assert exact.ends(0, 0) is None
-    of_rows = group_cells.cells_of(people(group_cells.ROWS), 1, 0)
+    of_rows = group_cells.cells_of(people(Stage.ROWS), 1, 0)
     assert of_rows.is_column
     assert of_rows.ends(0, 0) is not None
-
-
-def test_stages_are_those_of_the_engine() -> None:
-    from fairness_engine.rules.scores import Stage
-
-    assert (group_cells.EXACT, group_cells.ROWS) == (Stage.EXACT, Stage.ROWS)
 
 
 def test_terms_are_read_from_the_rule_sets_of_both_categories() -> None:
@@ -178,7 +172,7 @@ def test_the_summary_names_the_ends_and_leaves_out_cells_of_few() -> None:
 
 
 def test_the_summary_says_who_is_counted() -> None:
-    result, only = people(group_cells.EXACT), {2: frozenset([0])}
+    result, only = people(Stage.EXACT), {2: frozenset([0])}
     text = group_matrix_words.summary(result, group_cells.cells_of(result, 1, 0, only), only)
     assert text.startswith(
         "Counted only: age 18 to 29. Lowest: women aged 29 or under, A, 20.0 % favourable. Highest: men"
@@ -297,7 +291,7 @@ def test_the_table_has_every_cell_and_the_file_is_safe() -> None:
     assert frame["Under 2 %"].tolist() == ["", "", "", "", "", "yes"]
     read = pd.read_csv(io.StringIO(group_matrix_table.matrix_csv(frame).decode()))
     assert read["sex"].tolist()[0] == "'=1+1"
-    exact = group_matrix_table.matrix_frame(group_cells.cells_of(people(group_cells.EXACT), 1, 0), ("race", "sex"))
+    exact = group_matrix_table.matrix_frame(group_cells.cells_of(people(Stage.EXACT), 1, 0), ("race", "sex"))
     assert "Low, %" not in exact.columns
     of_texts = group_matrix_table.matrix_frame(group_cells.cells_of(texts(), 1, 0), ("faith", "gender"))
     assert "Texts" in of_texts.columns

@@ -18,7 +18,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, StopReason
 from fairness_engine.models.open import open_model
 from fairness_engine.rules.run import Subject, run_rules
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.samples import find_sample
 from handmade import function_model, network_model, small_domain, small_schema

@@ -17,8 +17,8 @@ from fairness_engine.rules.decide import Decider
 from fairness_engine.rules.mining import mine
 from fairness_engine.rules.run import make_space
 from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scored import score_of
-from fairness_engine.rules.scores import Counts, Stage, clopper_pearson, count, joint_intervals
+from fairness_engine.rules.scored import Stage, score_of
+from fairness_engine.rules.scores import Counts, clopper_pearson, count, joint_intervals
 from fairness_engine.rules.scoring import Scoring
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace

@@ -16,7 +16,8 @@ from fairness_engine.events import StopReason
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.rules import text_run, text_scores
 from fairness_engine.rules.checked import read_checked
-from fairness_engine.rules.scores import Counts, Stage, joint_intervals
+from fairness_engine.rules.scored import Stage
+from fairness_engine.rules.scores import Counts, joint_intervals
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.terms import Terms, default_terms
 from fairness_engine.rules.text_decide import TextDecider

@@ -15,7 +15,7 @@ from text_cases import run_texts
 from fairness_engine.errors import SettingError
 from fairness_engine.models.sklearn_model import EstimatorPredictor
 from fairness_engine.models.text_model import TextModel
-from fairness_engine.rules.scores import Stage
+from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.term_matching import TermFinder, count_terms
 from fairness_engine.rules.terms import default_terms
 

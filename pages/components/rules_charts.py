@@ -1,7 +1,6 @@
 """The chart of rule sets: shares inside and outside, and the score with its interval; its twin returns the same numbers as a table.
 
- Directions differ by symbol and by
-colour: ▼ filled for a group that is harmed, △ hollow for one that is favoured.
+Directions differ by symbol and by colour: ▼ filled for a group that is harmed, △ hollow for one that is favoured.
 """
 
 from __future__ import annotations

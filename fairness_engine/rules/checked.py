@@ -18,7 +18,6 @@ from fairness_engine.rules.mining import least_rows, rests
 from fairness_engine.rules.scored import RuleResult, ScoredRuleSets, Stage
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
 from fairness_engine.rules.space import NO_RULE
-from fairness_engine.rules.terms import MAX_CATEGORIES, MAX_TERM, MAX_TERMS
 
 _TOLERANCE = 1e-9
 _MAX_ROWS = 2**40
@@ -35,8 +34,7 @@ def read_checked(
     Args:
         arrays, content: as they were sent.
         settings: what was asked.
-        asked: the attributes that a table's rule sets must be on; empty for a run on texts, whose categories of terms are checked
-            by themselves.
+        asked: the attributes that rule sets must be on: the scope's, cut as the settings say, or categories of terms.
 
     Raises:
         ValueError, TypeError, KeyError: it is no result of such a run; a ``ValueError`` names the part.
@@ -45,11 +43,13 @@ def read_checked(
     _hold("rows", isinstance(n_rows, int) and not isinstance(n_rows, bool) and 0 < n_rows < _MAX_ROWS)
     result = RuleResult.from_parts(arrays, content)
     _check_types(arrays, result)
-    _check_attributes(result.attributes, asked)
+    _hold("attributes", result.attributes == asked)
     _check_rules(result, settings)
     _check_counts(result.scored)
-    _check_cells(result)
-    if asked:
+    if any(each.kind == TERM for each in asked):
+        _check_texts(result, settings)
+    else:
+        _check_cells(result)
         _check_against_cells(result, settings)
     _check_scores(result.scored)
     _check_families(result.scored)
@@ -67,18 +67,6 @@ def _check_types(arrays: Mapping[str, Any], result: RuleResult) -> None:
             _hold(f"type of {name}", is_right and array.dtype == (np.float64 if name in _FLOATS else np.int64))
 
 
-def _check_attributes(attributes: tuple[RuleAttribute, ...], asked: tuple[RuleAttribute, ...]) -> None:
-    if asked:
-        _hold("attributes", attributes == asked)
-        return
-    texts = [text for each in attributes for text in (each.name, *each.labels)]
-    _hold("categories of terms", len(attributes) <= MAX_CATEGORIES and len(texts) <= MAX_CATEGORIES + MAX_TERMS)
-    _hold("categories of terms", all(isinstance(text, str) and 0 < len(text) <= MAX_TERM for text in texts))
-    _hold("categories of terms", 0 < len({each.name for each in attributes}) == len(attributes))
-    _hold("terms", all(each.kind == TERM and not each.lows and not each.highs for each in attributes))
-    _hold("terms", all(0 < len(set(each.labels)) == each.n_values for each in attributes))
-
-
 def _check_rules(result: RuleResult, settings: RuleSettings) -> None:
     rules = result.scored.rules
     n_rules = np.array([attribute.n_rules for attribute in result.attributes])
@@ -94,18 +82,26 @@ def _check_counts(scored: ScoredRuleSets) -> None:
         _hold(f"samples {name}", bool(((favourable >= 0) & (favourable <= n)).all()))
 
 
+def _check_texts(result: RuleResult, settings: RuleSettings) -> None:
+    """A text may lie in many groups, also in all of them, so there are no cells, and no rule set leaves few outside."""
+    scored = result.scored
+    _hold("cells, which texts have none of", not len(result.cells.codes))
+    is_large = scored.n_rows >= least_rows(settings, result.n_rows)
+    _hold("support of rule sets", bool((is_large & (scored.n_rows <= result.n_rows)).all()))
+    _hold("rests", not scored.is_rest.any())
+
+
 def _check_cells(result: RuleResult) -> None:
     cells = result.cells
     n_values = np.array([attribute.n_values for attribute in result.attributes])
-    _hold("codes of cells", bool(((cells.codes >= NO_RULE) & (cells.codes < n_values)).all()))
-    _hold("rows of cells", bool((cells.n_rows >= 1).all()))
+    _hold("codes of cells", bool(((cells.codes >= 0) & (cells.codes < n_values)).all()))
+    _hold("rows of cells", bool(((cells.n_rows >= 1) & (cells.n_rows <= result.n_rows)).all()))
     _hold("samples of cells", bool(((cells.favourable >= 0) & (cells.favourable <= cells.drawn)).all()))
 
 
 def _check_against_cells(result: RuleResult, settings: RuleSettings) -> None:
     """A table's cells hold every row once, and tell how many rows and shared samples each group has."""
     scored, cells = result.scored, result.cells
-    _hold("codes of cells", bool((cells.codes >= 0).all()))
     _hold("cells, which are there twice", len(np.unique(cells.codes, axis=0)) == len(cells.codes))
     _hold("rows of cells", int(cells.n_rows.sum()) == result.n_rows)
     weights = np.stack([cells.n_rows, cells.drawn, cells.favourable]).astype(np.float64)
@@ -124,7 +120,7 @@ def _check_against_cells(result: RuleResult, settings: RuleSettings) -> None:
 def _check_scores(scored: ScoredRuleSets) -> None:
     score, low, high = scored.score, scored.low, scored.high
     _hold("stages", bool(np.isin(scored.stage, [stage.value for stage in Stage]).all()))
-    _hold("errors", bool((scored.error >= 0).all()))  # infinite where a side has no sample
+    _hold("errors", bool(((scored.error >= 0) & (scored.error <= 1)).all()))
     _hold(
         "intervals", bool(((low >= 0) & (high <= 1) & (low <= score + _TOLERANCE) & (score <= high + _TOLERANCE)).all())
     )

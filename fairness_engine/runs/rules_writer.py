@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.events import RulesScored
-from fairness_engine.rules.attributes import RuleAttribute, make_attribute
+from fairness_engine.rules.attributes import TERM, RuleAttribute, make_attribute
 from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.stored import write_rules
+from fairness_engine.rules.terms import default_terms
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunStore
@@ -45,8 +46,8 @@ class RulesWriter:
         self._has_rules = True
 
     def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
-        """The attributes that rule sets of this run are on; none named for texts, whose categories the data decides."""
+        """The attributes that rule sets of this run are on: of its scope, or categories of terms for texts."""
         schema, scope = self._config.schema, self._config.scope
         if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
-            return ()
+            return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
         return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)

@@ -121,7 +121,7 @@ def test_rule_sets_are_in_the_order_of_scores_and_pass_the_checks_of_the_store()
         ran = run_texts(made_texts(300, 2), points_model(POINTS), support=0.1, least_samples=30, error=error)
         result = ran.result
         assert (np.diff(result.scored.score) <= 0).all()
-        read_checked(result.to_arrays(), result.to_json(), settings, ())
+        read_checked(result.to_arrays(), result.to_json(), settings, result.attributes)
         summary = ran.content("rules")
         assert summary["n_by_size"] == [7, 12]
         assert summary["n_rule_sets"] == len(result.scored) == 19

@@ -39,6 +39,8 @@ LIES = {
     "an interval beyond one": rules_scored(high=np.array([1.1, 0.3])),
     "an interval of nothing": rules_scored(low=np.array([np.nan, 0.2])),
     "an error below nothing": rules_scored(error=np.array([-0.1, 0.05])),
+    "an error without end": rules_scored(error=np.array([0.05, np.inf])),
+    "cells beyond all counting": rules_scored(cell_n_rows=whole(2**62, 60)),
     "exact with an interval": rules_scored(stage=whole(3, 3)),
     "a stage of its own": rules_scored(stage=whole(9, 9)),
     "scores upside down": rules_scored(

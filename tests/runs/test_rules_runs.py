@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from rule_events import RULES_SUMMARY, rule_space, rules_scored
+from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
 from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
-from fairness_engine.errors import ModelError, RunError, SettingError
-from fairness_engine.events import StopReason
+from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
+from fairness_engine.events import RulesScored, StopReason
+from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.checked import read_checked
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.settings import RuleSettings
@@ -29,7 +30,7 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.rules_writer import RulesWriter
 from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
-from fairness_engine.schema import Column, Kind
+from fairness_engine.schema import Column, Kind, Schema
 
 RULES = {"kind": RunKind.RULES, "technique": ""}
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
@@ -259,6 +260,8 @@ def test_rule_sets_as_they_should_be_are_kept(store: RunStore, monkeypatch: pyte
         ("an interval beyond one", "(intervals)"),
         ("an interval of nothing", "(intervals)"),
         ("an error below nothing", "(errors)"),
+        ("an error without end", "(errors)"),
+        ("cells beyond all counting", "(rows of cells)"),
         ("exact with an interval", "(exact scores)"),
         ("a stage of its own", "(stages)"),
         ("scores upside down", "(order of scores)"),
@@ -315,28 +318,47 @@ def test_a_full_disk_and_a_damaged_file_are_a_sentence(store: RunStore, monkeypa
 # --- terms ----------------------------------------------------------------------------------------
 
 
-def terms(**changes: Any) -> dict[str, Any]:
-    labels = {"name": "faith", "kind": "term", "labels": ["a", "b"], "lows": [], "highs": [], "one_sided": False}
-    return rule_space(attributes=[{**labels, **changes}])
+FAITH = RuleAttribute("faith", TERM, ("a", "b"))
 
 
-def test_rule_sets_of_terms_are_checked_by_themselves() -> None:
-    arrays = rules_scored().arrays
-    settings = RuleSettings(text_column="comment")
-    assert len(read_checked(arrays, terms(), settings, ()).scored) == 2
-    of_each_category = {**arrays, "cell_codes": np.array([[0], [-1]])}
-    assert len(read_checked(of_each_category, terms(), settings, ()).scored) == 2
+def of_terms(**changes: Any) -> dict[str, Any]:
+    """Arrays of two terms in 40 and 60 of 100 texts; texts have no cells."""
+    names = ("cell_n_rows", "cell_drawn", "cell_favourable")
+    none = {"cell_codes": np.empty((0, 1), np.int64)} | dict.fromkeys(names, whole())
+    return rules_scored(**{**none, **changes}).arrays
+
+
+def test_rule_sets_of_terms_are_those_that_were_asked_for() -> None:
+    settings = RuleSettings(text_column="comment", terms=(("faith", ("a", "b")),))
+    asked, space = (FAITH,), rule_space(attributes=[FAITH.to_json()])
+    assert len(read_checked(of_terms(), space, settings, asked).scored) == 2
+    for changes in ({"kind": "categorical"}, {"labels": ["a", "c"]}, {"name": "belief"}, {"lows": [1.0, 2.0]}):
+        with pytest.raises(ValueError, match="attributes"):
+            read_checked(of_terms(), rule_space(attributes=[{**FAITH.to_json(), **changes}]), settings, asked)
     for changes, said in (
-        ({"kind": "categorical"}, "terms"),
-        ({"labels": ["a", "a"]}, "terms"),
-        ({"labels": ["a", 3]}, "categories of terms"),
-        ({"labels": ["a", "b" * 1000]}, "categories of terms"),
-        ({"labels": [str(i) for i in range(10_000)]}, "categories of terms"),
-        ({"name": ""}, "categories of terms"),
-        ({"lows": [1.0, 2.0]}, "terms"),
+        ({"n_rows": whole(40, 101)}, "support of rule sets"),
+        ({"n_rows": whole(40, -60)}, "support of rule sets"),
+        ({"n_rows": whole(40, 4)}, "support of rule sets"),
+        ({"is_rest": whole(0, 1)}, "rests"),
+        (rule_arrays(), "cells, which texts have none of"),
     ):
         with pytest.raises(ValueError, match=said):
-            read_checked(arrays, terms(**changes), settings, ())
+            read_checked(of_terms(**changes), space, settings, asked)
+
+
+def test_a_run_on_texts_is_on_the_terms_that_it_was_given(store: RunStore) -> None:
+    schema, settings = Schema((Column("comment", Kind.TEXT),)), {"text_column": "comment"}
+    config = replace(
+        census_config(store), kind=RunKind.RULES, schema=schema, scope=Scope(("comment",)), settings=settings
+    )
+    run_id = store.create_run(config)
+    store.run_folder(run_id).mkdir(parents=True)
+    space = rule_space(attributes=[FAITH.to_json()])
+    with pytest.raises(ProcessError, match=r"\(attributes\)"):
+        RulesWriter(store, run_id, config).keep(RulesScored(of_terms(), space))
+    own = replace(config, settings={"text_column": "comment", "terms": {"faith": ["a", "b"]}})
+    RulesWriter(store, run_id, own).keep(RulesScored(of_terms(), space))
+    assert store.rules(run_id).attributes == (FAITH,)
 
 
 PAIR = {

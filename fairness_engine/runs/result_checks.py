@@ -126,8 +126,10 @@ def _is_themis(content: Any) -> bool:
     """The two sub-groups that are furthest apart."""
     if not isinstance(content, Mapping) or not _is_interval(*_values(content, "low", "score", "high")):
         return False
-    groups = _values(content, "lowest", "highest")
-    return all(isinstance(group, Mapping) and _is_themis_group(group) for group in groups)
+    groups, counts = _values(content, "lowest", "highest"), _values(content, "least_rows", "n_groups")
+    return all(map(is_count, counts)) and all(
+        isinstance(group, Mapping) and _is_themis_group(group) for group in groups
+    )
 
 
 def _is_themis_group(content: Mapping[str, Any]) -> bool:
@@ -143,14 +145,26 @@ def _is_interval(low: Any, value: Any, high: Any) -> bool:
     return bool(low <= value + _SHARE_TOLERANCE and value <= high + _SHARE_TOLERANCE and high <= 1 + _SHARE_TOLERANCE)
 
 
+def _are_notes(content: Mapping[str, Any]) -> bool:
+    """Sentences."""
+    notes = content.get("notes")
+    return isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+
+
 def _are_sentences(content: Mapping[str, Any]) -> bool:
-    """Pairs of texts that differ in one term, with the places of the swapped words in each."""
-    pairs = content.get("pairs")
-    if not isinstance(pairs, list) or not all(isinstance(pair, Mapping) for pair in pairs):
+    """Pairs of texts that differ in terms, with the places of the swapped words, and what was seen of each rule set."""
+    lists = pairs, looked = _values(content, "pairs", "looked")
+    if not all(isinstance(each, list) and all(isinstance(part, Mapping) for part in each) for each in lists):
         return False
-    return all(map(_is_sentence_pair, pairs)) and all(
-        is_count(content.get(n, 0)) for n in ("n_differing", "n_looked_at")
-    )
+    counts = _values(content, "n_differing", "n_looked_at")
+    return all(map(is_count, counts)) and all(map(_is_sentence_pair, pairs)) and all(map(_is_looked_at, looked))
+
+
+def _is_looked_at(content: Mapping[str, Any]) -> bool:
+    """How many texts of a rule set were looked at, in how many a term makes a difference, and in which direction."""
+    shares = _values(content, "lost", "gained")
+    is_part = _is_part(*_values(content, "n_looked_at", "n_differing"))
+    return is_count(content.get("rule_set")) and is_part and all(is_number(share) and share <= 1 for share in shares)
 
 
 def _is_sentence_pair(pair: Mapping[str, Any]) -> bool:
@@ -160,6 +174,7 @@ def _is_sentence_pair(pair: Mapping[str, Any]) -> bool:
         is_count(pair.get("rule_set"))
         and all(isinstance(text, str) for text in texts)
         and all(_are_spans(pair.get(f"spans_{name}"), len(pair[name])) for name in ("first", "second"))
+        and isinstance(pair.get("is_original"), bool)
         and _are_two(decisions, is_count)
         and _are_two(scores, lambda score: is_number(abs(score)))
     )
@@ -183,6 +198,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "count": _is_exact_count,
     "discovery": _is_discovery,
     "diversity": _are_figures,
+    "notes": _are_notes,
     "plausibility": _are_figures,
     "rules": _are_rules,
     "sentences": _are_sentences,

@@ -364,12 +364,35 @@ def test_a_run_on_texts_is_on_the_terms_that_it_was_given(store: RunStore) -> No
 PAIR = {
     **{"rule_set": 0, "category": "faith", "term": "a", "other": "b", "first": "an a here", "second": "an b here"},
     **{"spans_first": [[3, 4]], "spans_second": [[3, 4]], "decisions": [0, 1], "scores": [0.2, -0.8]},
+    "is_original": False,
 }
+LOOKED = {"rule_set": 0, "n_looked_at": 9, "n_differing": 3, "lost": 0.3, "gained": 0.0}
+SENTENCES = {"pairs": [PAIR, PAIR], "looked": [LOOKED], "n_differing": 3, "n_looked_at": 9}
 
 
 def test_sentence_pairs_as_they_should_be() -> None:
-    assert is_possible("sentences", {"pairs": [PAIR, PAIR], "n_differing": 3, "n_looked_at": 9})
-    assert is_possible("sentences", {"pairs": []})
+    assert is_possible("sentences", SENTENCES)
+    assert is_possible("sentences", {**SENTENCES, "pairs": [], "looked": []})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"looked": None}, {"looked": [3]}, {"pairs": {}}, {"n_differing": -1}),
+        *(
+            {"looked": [{**LOOKED, **lie}]}
+            for lie in ({"n_differing": 10}, {"lost": 1.1}, {"gained": None}, {"rule_set": "0"})
+        ),
+    ],
+)
+def test_sentences_that_cannot_be(changes: dict[str, Any]) -> None:
+    assert not is_possible("sentences", {**SENTENCES, **changes})
+
+
+def test_notes_are_sentences() -> None:
+    assert is_possible("notes", {"notes": ["3 rows hold no outcome."]})
+    for lie in ({}, {"notes": "a"}, {"notes": [1]}, {"notes": None}):
+        assert not is_possible("notes", lie)
 
 
 @pytest.mark.parametrize(
@@ -377,11 +400,11 @@ def test_sentence_pairs_as_they_should_be() -> None:
     [
         *({"first": 3}, {"spans_first": [[3, 99]]}, {"spans_first": [[4, 3]]}, {"spans_first": [[3, 4], [1, 2]]}),
         *({"spans_second": "all"}, {"decisions": [0]}, {"decisions": [0, -1]}, {"scores": [0.1, float("inf")]}),
-        *({"rule_set": -1}, {"term": None}),
+        *({"rule_set": -1}, {"term": None}, {"is_original": None}),
     ],
 )
 def test_sentence_pairs_that_cannot_be(changes: dict[str, Any]) -> None:
-    assert not is_possible("sentences", {"pairs": [{**PAIR, **changes}]})
+    assert not is_possible("sentences", {**SENTENCES, "pairs": [{**PAIR, **changes}]})
 
 
 def test_the_two_groups_of_themis_are_shares_in_order() -> None:
@@ -403,7 +426,14 @@ def test_the_two_groups_of_themis_are_shares_in_order() -> None:
         "lowest": group,
     }
     assert is_possible("rules", {**RULES_SUMMARY, "themis": themis})
-    for lie in ({"low": 0.3}, {"high": 2.0}, {"lowest": None}, {"highest": {**group, "share": 0.7}}, {"score": None}):
+    for lie in (
+        {"low": 0.3},
+        {"high": 2.0},
+        {"lowest": None},
+        {"highest": {**group, "share": 0.7}},
+        {"score": None},
+        {"n_groups": -1},
+    ):
         assert not is_possible("rules", {**RULES_SUMMARY, "themis": {**themis, **lie}})
     for lie in ({"n_by_size": [1]}, {"n_rows": -1}, {"n_whole": 0.5}, {"n_rule_sets": None}):
         assert not is_possible("rules", {**RULES_SUMMARY, **lie})

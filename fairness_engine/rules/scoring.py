@@ -8,7 +8,6 @@ import numpy as np
 
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.rules.folding import LEAST_FOLDED
 from fairness_engine.rules.samples import RowCounts, Sampler
 from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.scores import Counts, count
@@ -47,7 +46,7 @@ class Scoring:
         self, space: RuleSpace, rules: IntArray, sampler: Sampler, settings: RuleSettings, rng: np.random.Generator
     ) -> None:
         self.space, self.settings, self._rules, self._sampler, self._rng = space, settings, rules, sampler, rng
-        self._n_rescored = min(settings.n_rescored, LEAST_FOLDED, len(rules))
+        self._n_rescored = min(settings.n_rescored, len(rules))
         self._n_pool = pool_size(settings)
         self.n_population = space.n_rows * sampler.n_neighbours
         self.samples: RowCounts | None = None

@@ -12,6 +12,8 @@ from fairness_engine.rules.terms import Terms, check_terms
 
 MAX_RULE_SETS = 200_000
 """More than anybody reads; beyond it the larger rule sets are left out, and the run says so."""
+MAX_RESCORED = 2_000
+"""Nobody reads on so far, and these share half of the chance of error among them."""
 
 
 class Edges(StrEnum):
@@ -41,7 +43,7 @@ class RuleSettings:
         edges: equal widths over the column's range (the paper), or round numbers.
         max_attributes: attributes in one rule set at most.
         one_sided: only ranges that begin or end where the column does ("60 or more"), not those between.
-        n_rescored: how many of the top rule sets are scored again on samples of their own.
+        n_rescored: how many of the top rule sets are scored again on samples of their own, 2,000 at most.
         source: the model's decisions on rows and their neighbours, or the label column on the rows alone.
         predictions: name of a column whose decisions are compared instead of the label's; needs ``source`` labels.
         text_column: the column of texts to look into; empty for a table.
@@ -76,7 +78,7 @@ class RuleSettings:
         _check("least_samples", self.least_samples, 1 <= self.least_samples <= 10_000_000, "1 to 10,000,000")
         _check("bins", self.bins, 2 <= self.bins <= 100, "2 to 100")
         _check("max_attributes", self.max_attributes, 1 <= self.max_attributes <= 6, "1 to 6")
-        _check("n_rescored", self.n_rescored, 0 <= self.n_rescored <= 10_000, "0 to 10,000")
+        _check("n_rescored", self.n_rescored, 0 <= self.n_rescored <= MAX_RESCORED, f"0 to {MAX_RESCORED:,}")
         if self.terms:
             object.__setattr__(self, "terms", check_terms(self.terms))
         if self.predictions and self.source is not Source.LABELS:

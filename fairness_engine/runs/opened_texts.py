@@ -41,7 +41,7 @@ class OpenedTexts:
     """What one process holds of a review of texts.
 
     Args:
-        texts: of the column.
+        texts_of_data: of the column.
         model: takes them.
     """
 

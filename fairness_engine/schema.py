@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,12 +172,12 @@ class Schema:
         for name in self.protected:
             self.index(name)
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[Column, ...]:
         """The columns of a row of the engine, in order."""
         return tuple(column for column in self.columns if column.is_input and column.name != self.label)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of ``inputs``."""
         return tuple(column.name for column in self.inputs)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Row, delete, insert, select, update
+from sqlalchemy import Engine, Row, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.domain import Scope
@@ -18,6 +18,13 @@ from fairness_engine.schema import Schema
 
 LOCAL_OWNER = "local"
 _MAX_NAME = 200
+_MAX_KNOWN = 1_000
+_KNOWN: dict[str, Review] = {}
+"""Reviews as last read, by their id, which is random and never given twice: a page asks for the same one several times at every
+click, and only a change of it makes another."""
+_KEPT = (tables.reviews.c.id == bindparam("review_id")) & ~tables.reviews.c.is_deleted
+_CHANGED = select(tables.reviews.c.changed).where(_KEPT)
+_WHOLE = select(tables.reviews).where(_KEPT)
 
 
 class ReviewShelf:
@@ -40,12 +47,18 @@ class ReviewShelf:
         Raises:
             RunError: there is none, or it was deleted.
         """
-        kept = (tables.reviews.c.id == review_id) & ~tables.reviews.c.is_deleted
+        this = {"review_id": review_id}
         with self.engine.connect() as connection:
-            row = connection.execute(select(tables.reviews).where(kept)).one_or_none()
+            changed, known = connection.scalar(_CHANGED, this), _KNOWN.get(review_id)
+            if known is not None and changed is not None and known.changed == to_time(changed):
+                return known
+            row = connection.execute(_WHOLE, this).one_or_none()
         if row is None:
             raise RunError("There is no such review in this workspace. Open one from the Start page.")
-        return _review(row)
+        if len(_KNOWN) >= _MAX_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[review_id] = review = _review(row)
+        return review
 
     def reviews(self, owner: str = LOCAL_OWNER) -> list[Review]:
         """All reviews of an owner, the last changed first."""

@@ -102,7 +102,7 @@ def _remember(name: str) -> None:
 def adopt_review() -> None:
     """Open the review that the comparison in the address belongs to, when the address names no review."""
     name = st.query_params.get(_PARAMETER)
-    if not name or state.current_review() is not None or st.query_params.get("review"):
+    if not name or st.query_params.get("review") or state.current_review() is not None:
         return
     review_id = next((run.review_id for run in state.store().runs() if run.config.comparison == name), None)
     if review_id:

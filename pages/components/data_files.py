@@ -14,6 +14,7 @@ from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, InputError, SchemaError
 from fairness_engine.schema import Schema
 from pages.components import state, text_review
+from pages.components.kept import kept
 from pages.components.outcome_source import is_without_model
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def table_of(review: Review) -> Table:
     """
     if review.data_id is None:
         raise DataError("This review has no data yet. Drop a CSV file on the Data page.")
-    file = state.store().file(review.data_id)
+    data_id = review.data_id
+    file = kept("data_file", data_id, lambda: state.store().file(data_id))
     return _table(file.sha256, file.name, str(file.path))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial, wraps
 from logging.handlers import RotatingFileHandler
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
     from streamlit.delta_generator import DeltaGenerator
+    from streamlit.navigation.page import Page
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,8 +128,12 @@ def _open_log() -> None:
 # --- the menu -----------------------------------------------------------------------------------
 
 
-def menu() -> None:
-    """Sections, pages and steps in the sidebar, and what is open."""
+def menu(scripts: Mapping[steps.Place, Page]) -> None:
+    """Sections, pages and steps in the sidebar, and what is open.
+
+    Args:
+        scripts: Streamlit's page of each place.
+    """
     review = state.current_review()
     has_runs = review is not None and state.has_runs(review)
     kinds = cache(partial(state.kinds_of_runs, review))
@@ -144,7 +149,7 @@ def menu() -> None:
             reason = closed.why_closed(place, review, kinds)
             is_done = place.is_step and reason is None and steps.is_done(place, review, has_runs=has_runs)
             st.page_link(
-                place.path,
+                scripts[place],
                 label=place.title,
                 icon=_step_icon(place, following, is_done=is_done),
                 help=_step_help(place, following, is_done=is_done) if reason is None else wording.markdown(reason.text),

@@ -27,7 +27,7 @@ def has_pairs(run: RunRecord) -> bool:
 def adopt_review() -> None:
     """Open the review that the run in the address belongs to, when the address names no review."""
     run_id = st.query_params.get("run")
-    if not run_id or state.current_review() is not None or st.query_params.get("review"):
+    if not run_id or st.query_params.get("review") or state.current_review() is not None:
         return
     try:
         review_id = state.store().run(run_id).review_id

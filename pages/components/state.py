@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 
 import streamlit as st
@@ -27,6 +28,8 @@ LOCAL_OWNER = "local"
 UNLISTED_OWNER = "unlisted"
 """Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
+_one_at_a_time = Lock()
+"""Sessions that come at the same moment share one store and one evaluator."""
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
@@ -37,22 +40,24 @@ def workspace() -> Path:
 
 def store() -> RunStore:
     """The run store of this server."""
-    return _store(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+    with _one_at_a_time:
+        return _store(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
 
 
 def evaluator() -> Evaluator:
     """Answers small questions about a model, in a process of its own."""
-    return _evaluator(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+    with _one_at_a_time:
+        return _evaluator(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def _store(folder: str, url: str | None) -> RunStore:
     from fairness_engine.runs.store import RunStore
 
     return RunStore(Path(folder), url)
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def _evaluator(folder: str, url: str | None) -> Evaluator:
     from fairness_engine.runs.evaluator import Evaluator
 

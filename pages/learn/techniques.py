@@ -7,7 +7,7 @@ from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
 from pages.components import layout, proof_example, rules_example, state, steps, wording
-from pages.components.kept import kept
+from pages.components.kept import kept, shared
 from pages.components.partition_map import partition_map
 from pages.components.technique_families import known_families
 from pages.components.technique_notes import (
@@ -50,43 +50,48 @@ def main() -> None:
     with st.container(border=True, key="technique_testsgd"):
         draw_testsgd()
     st.subheader("Words used here", anchor=False)
-    st.table(
-        {"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())},
-        border="horizontal",
+    st.markdown(
+        table({"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())})
     )
 
 
 def draw(technique) -> None:
     """One technique: its note, its source, its settings."""
-    st.markdown(f"#### {wording.markdown(technique.title)}")
-    st.markdown(wording.markdown(technique.summary))
+    st.markdown(f"#### {wording.markdown(technique.title)}\n\n{wording.markdown(technique.summary)}")
     draw_answers(NOTES.get(technique.name, FALLBACK))
     st.caption(f"Source: {wording.markdown(technique.reference)}")
-    settings = settings_of(technique)
-    if not settings:
-        return
-    with st.expander("Settings"):
-        st.markdown(settings_table(settings))
+    settings = shared("settings_tables", None, settings_tables)[technique.name]
+    if settings:
+        with st.expander("Settings"):
+            st.markdown(settings)
 
 
 def draw_answers(note) -> None:
     """The three answers side by side."""
     answers = {"What it does": note.does, "When to use it": note.use_when, "What it cannot say": note.cannot_say}
     for place, (question, answer) in zip(st.columns(len(answers), gap="medium"), answers.items(), strict=True):
-        place.markdown(f"**{question}**")
-        place.markdown(answer)
+        place.markdown(f"**{question}**\n\n{answer}")
 
 
-def settings_table(settings) -> str:
-    """The settings as a table in Markdown: nothing has to be converted for the browser."""
-    return table((info.label, info.help, f"{info.default} {info.unit}".strip()) for info in settings)
+def settings_tables() -> dict[str, str]:
+    """The settings of each technique as a table; empty for a technique without any."""
+    tables = {}
+    for name, technique in TECHNIQUES.items():
+        lines = [(info.label, info.help, f"{info.default} {info.unit}".strip()) for info in settings_of(technique)]
+        tables[name] = settings_table(lines) if lines else ""
+    return tables
 
 
-def table(rows) -> str:
-    """Name, meaning and default of settings, as Markdown."""
-    lines = ["| Setting | What it is | Default |", "| --- | --- | --- |"]
-    lines += ["| " + " | ".join(wording.markdown(cell) for cell in cells) + " |" for cells in rows]
-    return "\n".join(lines)
+def settings_table(rows) -> str:
+    """Name, meaning and default of settings."""
+    cells = [[wording.markdown(cell) for cell in row] for row in rows]
+    return table(dict(zip(("Setting", "What it is", "Default"), zip(*cells, strict=True), strict=True)))
+
+
+def table(columns) -> str:
+    """Columns of Markdown as a table in Markdown: nothing has to be converted for the browser, as for a table of values."""
+    rows = [columns, ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def draw_certification() -> None:
@@ -99,7 +104,7 @@ def draw_certification() -> None:
     st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
     with st.expander("Settings"):
         defaults = CertifySettings().to_json()
-        st.markdown(table((*CERTIFY_SETTINGS[name], str(default)) for name, default in defaults.items()))
+        st.markdown(settings_table((*CERTIFY_SETTINGS[name], str(default)) for name, default in defaults.items()))
     state.link_to(steps.CERTIFY, "Certify the open review")
 
 
@@ -131,7 +136,9 @@ def draw_testsgd() -> None:
     st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
     with st.expander("Settings"):
         defaults = RuleSettings().to_json()
-        st.markdown(table((*RULE_SETTINGS[name], str(default or wording.DASH)) for name, default in defaults.items()))
+        st.markdown(
+            settings_table((*RULE_SETTINGS[name], str(default or wording.DASH)) for name, default in defaults.items())
+        )
     state.link_to(steps.GROUPS, "Look for groups in the open review")
 
 
@@ -140,7 +147,7 @@ def draw_rules_example() -> None:
     st.markdown(f"**An example to check by hand.** {rules_example.STORY} {rules_example.ANSWER}")
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.table(rules_example.table(), border="horizontal")
+        st.markdown(table(rules_example.table()))
         percent = st.slider(
             "Least share of the rows, %",
             rules_example.MIN_PERCENT,
@@ -149,10 +156,10 @@ def draw_rules_example() -> None:
             5,
             key="example_support",
         )
-    result = kept("rules_example", percent, lambda: rules_example.example_result(percent / 100))
+    result = shared("rules_example", percent, lambda: rules_example.example_result(percent / 100))
     shown = rules_example.first(result, _N_EXAMPLES)
     with right:
-        st.table(rules_example.rules_table(result, shown), border="horizontal")
+        st.markdown(table(rules_example.rules_table(result, shown)))
     st.caption(
         f"The highest of {wording.counted(len(result.scored), 'rule set')} of at least {percent} % of the rows; a group and its "
         "complement are listed once. " + rules_example.what_it_shows(percent / 100)

@@ -24,6 +24,8 @@ _SPEAK_FOR_THEMSELVES = _SEX | {"race", "ethnicity", "ethnic group", "race ethni
 """Names of columns whose labels need no name before them: "White or Asian"."""
 _PREPOSITIONS = ("in", "from", "at", "with", "by", "for", "on")
 """The last word of a column's name that its values can follow: ``born_in`` gives "born in Africa"."""
+_CLAIMS = {"yes", "no", "true", "false", "0", "1"}
+"""Labels that need a sign between the column's name and them: "foreign worker = yes"."""
 _NOUNS = {"male": "men", "man": "men", "men": "men", "female": "women", "woman": "women", "women": "women"}
 _NOT = "not "
 _ADULT = 18
@@ -152,6 +154,8 @@ class _Part:
             return f"{name} {values}"
         if self.name in _SPEAK_FOR_THEMSELVES:
             return values
+        if values.strip().casefold() in _CLAIMS:
+            return f"{name} = {values}"
         is_not = values.startswith(_NOT) and self.follows_noun
         return f"{_NOT}{name} {values.removeprefix(_NOT)}" if is_not else f"{name} {values}"
 

@@ -112,7 +112,9 @@ def notes(table: GroupTable, schema: Schema) -> list[str]:
 def rows_sentence(report: GroupReport, favourable: str) -> str:
     """What the figures are of."""
     whose = (
-        f"as column “{report.column}” has it" if report.column else "by the model's decision on each row as it stands"
+        f"as column “{report.column}” has it"
+        if report.column
+        else "by the model's decision on each row as it stands (rule sets count neighbours of the rows, so their shares may differ)"
     )
     text = f"{wording.counted(report.n_rows, 'row')} of the data; favourable is “{favourable}”, {whose}."
     if report.n_left_out:

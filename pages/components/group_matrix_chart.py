@@ -59,12 +59,13 @@ def _layout(cells: Cells, names: tuple[str, ...], outcome: str) -> dict[str, Any
     layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
     layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
     letters = max(len(line) for label in layout["xaxis"]["ticktext"] for line in label.split("<br>"))
-    if is_wide and letters > _MAX_LEVEL:  # long names of many columns stand on end, and the title says what they are
+    layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
+    if is_wide and letters > _MAX_LEVEL:  # long names of many columns stand on end
         layout["xaxis"]["tickangle"] = -90
-        layout["margin"] = {**layout["margin"], "t": 56 + 9 * letters}
-        layout["height"] += 9 * letters
+        layout["margin"] = {**layout["margin"], "t": 86 + 9 * letters}
+        layout["height"] += 30 + 9 * letters
     else:
-        layout["xaxis"] |= {"tickangle": 0, "title": {"text": shortened(names[1], 60), "standoff": 8}}
+        layout["xaxis"]["tickangle"] = 0
         layout["margin"] = {**layout["margin"], "t": 110}
     return layout | {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
 

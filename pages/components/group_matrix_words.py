@@ -69,7 +69,7 @@ def how_text(cells: Cells) -> str:
             "In a cell: the share of texts with the favourable outcome when both terms are swapped in. ▼ below and △ above the mean "
             "of all cells. Click on a cell to see its rule set."
         )
-    rows = "every neighbour of every row"
+    rows = "all neighbours of the rows"
     if not cells.is_exact:
         rows = (
             f"{'the rows' if cells.is_column else 'the samples of the run'}, with a 95 % interval each under the mouse"

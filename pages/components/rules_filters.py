@@ -13,7 +13,7 @@ from fairness_engine.events import IntArray
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.space import NO_RULE
-from pages.components import layout, theme, wording
+from pages.components import layout, rules_words, theme, wording
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
         )
     with places[2], st.container(horizontal=True, vertical_alignment="bottom"):
         n_shown = st.segmented_control(
-            "Drawn",
+            "Shown",
             N_SHOWN,
             default=N_SHOWN[0],
             required=True,
@@ -103,7 +103,7 @@ def _support_field(run: RunRecord, result: RuleResult, key: str) -> float:
     if largest - least < 0.5:
         return 0.0
     value = st.slider(
-        "Least share of the rows, %",
+        f"Least share of the {rules_words.noun_of(result)}s, %",
         round(least, 1),
         float(np.floor(largest)) if largest - least >= 2 else round(largest, 1),
         round(least, 1),

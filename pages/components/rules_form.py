@@ -66,7 +66,7 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
     edges, is_one_sided = _ranges_fields(review, protected, held)
     seconds, seed = st.columns(2)
     max_seconds = seconds.number_input(
-        "Most seconds", 1.0, 604_800.0, 60.0, step=10.0, key="rules_seconds", persist_state="session"
+        "Most seconds", 1.0, 604_800.0, 60.0, step=10.0, format="%g", key="rules_seconds", persist_state="session"
     )
     number = seed.number_input(
         "Seed", 0, _MAX_EXACT, 0, key="rules_seed", help=wording.explain("seed"), persist_state="session"

@@ -85,7 +85,7 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
     names = decisions_of(review)
     outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."
-    st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome))
+    st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome), help=wording.explain("rule set"))
     for note in rules_runs.notes_of(run):
         st.caption(f":material/info: {wording.markdown(note)}")
     st.fragment(layout.guarded(rules_explore.draw))(review, run, result)
@@ -96,9 +96,10 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
 def headline_html(result: RuleResult, position: int | None) -> str:
     """The largest difference, its symbol in the colour of its direction; escaped."""
     text = wording.escaped(rules_words.headline(result, position))
-    if position is None or result.scored.low[position] <= 0:
+    told = None if position is None else rules_words.told_of(result, position)
+    if told is None:
         return text
-    meaning = rules_words.direction(result, position)
+    meaning = rules_words.direction(result, told)
     return f'<b style="color:{meaning.colour}">{meaning.symbol}</b> {text.removeprefix(meaning.symbol).strip()}'
 
 

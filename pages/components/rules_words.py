@@ -8,25 +8,62 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.rules.scored import RuleResult, Stage
+from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.words import group_text, share_text
 from pages.components import theme, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
 
+_NEIGHBOURS = (
+    "Shares are of decisions on neighbours: rows of the data with one attribute, not a protected one, moved by a step."
+)
 _OWN_WORDS = ("people", "men", "women", "texts", "not", "everyone", "the")
 
 
 def headline(result: RuleResult, position: int | None) -> str:
-    """The group with the largest difference, and in which direction."""
+    """The group with the largest difference, and in which direction; of those that are no chance, where there is one.
+
+    Args:
+        result: of a run.
+        position: of the rule set on top, ``None`` where all are nearly everybody.
+    """
     if position is None:
         return "Every group that is large enough is nearly everybody: there is hardly anybody to compare it with."
-    if result.scored.low[position] <= 0:
+    told, largest = told_of(result, position), score_text(result, position)
+    if told is None:
         return (
-            f"No group stands out: the largest difference, {score_text(result, position)}, may be chance with so many groups "
+            f"No group stands out: the largest difference, {largest}, may be chance with so many groups "
             "looked at. This does not show that there is none: more samples, or smaller groups, may find one."
         )
-    return f"{group_sentence(result, position)} This is the largest difference: {score_text(result, position)}."
+    if told != position:
+        return (
+            f"{group_sentence(result, told)} This is the largest difference that is more than chance: {score_text(result, told)}. "
+            f"Larger ones, such as {largest}, may be chance with so many groups looked at."
+        )
+    top = int(np.flatnonzero(result.scored.is_rest == 0)[0])
+    if top == position:
+        return f"{group_sentence(result, position)} This is the largest difference: {largest}."
+    return (
+        f"{group_sentence(result, position)} This is the largest difference where near-duplicates count as one: {largest}. "
+        f"The highest of them, rank {wording.count(top + 1)}, has {points(float(result.scored.score[top]))}."
+    )
+
+
+def told_of(result: RuleResult, position: int) -> int | None:
+    """The rule set that the headline tells: the one on top, or the highest whose interval does not reach down to 0.
+
+    Args:
+        result: of a run.
+        position: of the rule set on top.
+    """
+    if result.scored.low[position] > 0:
+        return position
+    sure = np.flatnonzero((result.scored.low > 0) & (result.scored.is_rest == 0))
+    if not len(sure):
+        return None
+    head = int(result.scored.head[sure[0]])
+    return head if head >= 0 and result.scored.low[head] > 0 and not result.scored.is_rest[head] else int(sure[0])
 
 
 def is_of_texts(result: RuleResult) -> bool:
@@ -82,9 +119,17 @@ def score_text(result: RuleResult, position: int) -> str:
 
 
 def rows_text(result: RuleResult, position: int) -> str:
-    """How many rows of the data the group has: ``412 rows (10 %)``."""
+    """How many rows of the data the group has: ``412 rows (10 %)``; how many texts can hold the terms."""
     n = int(result.scored.n_rows[position])
-    return f"{wording.counted(n, noun_of(result))} ({wording.share(n / result.n_rows)})"
+    text = f"{wording.counted(n, noun_of(result))} ({wording.share(n / result.n_rows)})"
+    if not is_of_texts(result):
+        return text
+    categories = [
+        attribute.name
+        for attribute, rule in zip(result.attributes, result.scored.rules[position].tolist(), strict=True)
+        if rule != NO_RULE
+    ]
+    return f"{text} with a term of {' and of '.join(categories)}, each read with every term"
 
 
 def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
@@ -113,8 +158,8 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
         n = counts.get("n_neighbours")
         every = f"all {wording.count(n)} neighbours of the rows" if n else "all neighbours of the rows"
-        return f"Exact: {every} were evaluated, nothing was left to chance ({evaluated})."
-    return f"{_error_text(settings, result)}; {joint}. Sampled: {evaluated}."
+        return f"{_NEIGHBOURS} Exact: {every} were evaluated, nothing was left to chance ({evaluated})."
+    return f"{_NEIGHBOURS} {_error_text(settings, result)}; {joint}. Sampled: {evaluated}."
 
 
 def _error_text(settings: Mapping[str, Any], result: RuleResult) -> str:

@@ -87,7 +87,7 @@ def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float)
     settings = _ask_sizes(review, held, first)
     left, right = st.columns(2)
     seconds = left.number_input(
-        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, key="text_seconds", persist_state="session"
+        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, format="%g", key="text_seconds", persist_state="session"
     )
     seed = right.number_input(
         "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"

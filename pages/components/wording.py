@@ -38,6 +38,8 @@ TERMS = {
     "evaluation": "One row passed to the model. Every row counts, also those that only look around.",
     "budget": "When a search ends: evaluations, seconds, or enough found, whichever comes first.",
     "start row": "A row of your data from which a search sets out.",
+    "rule set": "A group, said by a rule on each of its attributes: men, aged 40 to 59. Near-duplicates are rule sets of nearly the "
+    "same people; they are folded under the plainest of them. A score is the difference of the two shares, in points of a percent.",
     "seed": "A whole number that fixes every random draw. The same seed gives the same result.",
     "run": "One search or estimate, with its settings, its progress and what it found.",
     "review": "One data set, one model and one question about them. It keeps its runs and your notes.",
@@ -132,9 +134,9 @@ def _percent(value: float, decimals: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span: ``below 0.1 s``, ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A time span: ``under 0.1 s``, ``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if 0 < seconds < _LEAST_SECONDS:
-        return "below 0.1 s"
+        return "under 0.1 s"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:

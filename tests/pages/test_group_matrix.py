@@ -311,7 +311,7 @@ def test_the_section_shows_the_pair_of_the_planted_group(open_app: OpenApp, grou
     app = open_app(GROUPS, review=grouped.review.id, run=grouped.exact.id, view="Two attributes")
     assert said.errors_of(app) == []
     assert "Everybody:" in said.text_of(app)
-    assert "every neighbour of every row" in said.text_of(app)
+    assert "of all neighbours of the rows" in said.text_of(app)
     (charts,) = app.get("plotly_chart")
     assert "by age (down) and sex (across)" in charts.proto.spec
 

@@ -182,6 +182,25 @@ def test_a_sampled_run_says_its_error_and_what_may_be_chance(open_app: OpenApp, 
     assert "It reaches down to 0: this difference may be chance." in said.text_of(app)
 
 
+def test_the_headline_tells_a_difference_that_is_more_than_chance(grouped: Grouped, workspace: Path) -> None:
+    result = result_of(workspace, grouped.exact)
+
+    def with_lows(**lows: float) -> RuleResult:
+        low = np.zeros_like(result.scored.low)
+        for at, value in lows.items():
+            low[int(at.removeprefix("at"))] = value
+        own = np.arange(len(low), dtype=np.int64)
+        return replace(result, scored=replace(result.scored, low=low, head=own, is_rest=np.zeros_like(own)))
+
+    assert rules_words.headline(with_lows(), 0).startswith("No group stands out")
+    text = rules_words.headline(with_lows(at5=0.01), 0)
+    assert text.startswith(rules_words.group_sentence(result, 5)), "the highest that is no chance, not the one on top"
+    assert "the largest difference that is more than chance" in text
+    text = rules_words.headline(with_lows(at0=0.01, at5=0.01), 5)
+    assert "where near-duplicates count as one" in text, "rank 1 stands in the table below, with a higher score"
+    assert text.endswith(f"rank 1, has {rules_words.points(float(result.scored.score[0]))}.")
+
+
 def test_labels_alone_are_compared_without_a_model(open_app: OpenApp, grouped: Grouped) -> None:
     app = open_app(GROUPS, run=grouped.labels.id, rule="1")
     assert said.errors_of(app) == []

@@ -48,7 +48,7 @@ def test_counts_have_thin_spaces_that_do_not_break() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "0.0 s"), (0.03, "below 0.1 s"), (0.44, "0.4 s"), (12.4, "12 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+    [(0.0, "0.0 s"), (0.03, "under 0.1 s"), (0.44, "0.4 s"), (12.4, "12 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert wording.duration(seconds) == text

@@ -13,6 +13,7 @@ RACE = RuleAttribute("race", "categorical", ("White", "Black", "Asian", "Other")
 BORN = RuleAttribute("born_in", "categorical", ("Europe", "Africa", "Asia"))
 LIVES = RuleAttribute("living_in", "categorical", ("City", "Town", "Village", "Hills"))
 JOB = RuleAttribute("marital_status", "categorical", ("Married", "Widowed", "Single"))
+FOREIGN = RuleAttribute("foreign_worker", "categorical", ("no", "yes"))
 AGE = RuleAttribute(
     "age", "integer", ("0 to 19", "20 to 39", "40 to 59", "60 to 90"), (0, 20, 40, 60), (19, 39, 59, 90)
 )
@@ -37,6 +38,7 @@ def rule_of(attribute: RuleAttribute, *values: int) -> int:
         (BORN, (1, 2), "born in Africa or Asia"),
         (LIVES, (0, 2, 3), "not living in Town"),
         (JOB, (0, 1), "marital status Married or Widowed"),
+        (FOREIGN, (1,), "foreign worker = yes"),
         (AGE, (1, 2), "aged 20 to 59"),
         (AGE, (0,), "aged 19 or under"),
         (AGE, (2, 3), "aged 40 or over"),
@@ -61,6 +63,7 @@ def test_a_rule(attribute: RuleAttribute, values: tuple[int, ...], text: str) ->
         ([(AGE, (3,))], "people aged 60 or over"),
         ([(RACE, (1,)), (HOURS, (2,))], "Black, hours per week 41 or more"),
         ([(BORN, (1,)), (RACE, (1,))], "people born in Africa, Black"),
+        ([(AGE, (0,)), (FOREIGN, (1,))], "people aged 19 or under, foreign worker = yes"),
         ([(RELIGION, (1,))], "texts with “jewish”"),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.scored import RuleCells, ScoredRuleSets, Stage
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import NO_RULE
@@ -64,47 +65,42 @@ def ranked(space: TextSpace, scored: Sequence[Scored], n_tested: int, settings: 
         n_tested: rule sets that the run set out to score; the intervals hold for all of them together.
         settings: the confidence.
     """
-    sizes = np.array([len(each.block) for each in scored])
-    n = np.repeat(np.array([each.block.n for each in scored]), sizes)
-    n_outside = np.repeat(np.array([each.block.n_outside for each in scored]), sizes)
-    favourable, others, lost, gained, error = (
-        np.concatenate(parts)
-        for parts in zip(
-            *(
-                (b.favourable, b.others, b.lost, b.gained, b.error(settings.confidence))
-                for b in (each.block for each in scored)
-            ),
-            strict=True,
-        )
+    blocks = tuple(each.block for each in scored)
+    sizes = [len(block) for block in blocks]
+    n, n_outside, n_rows, stage = (
+        np.repeat(np.array(each), sizes)
+        for each in zip(*((s.block.n, s.block.n_outside, s.n_texts, int(s.stage)) for s in scored), strict=True)
+    )
+    favourable, others = (
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("favourable", "others")
     )
     score = np.abs(favourable / n - others / n_outside)
-    stage = np.repeat(np.array([int(each.stage) for each in scored]), sizes)
-    is_exact = stage == Stage.EXACT
-    n_looks = (
-        2 if settings.n_rescored else 1
-    )  # a rule set is told of in one sample or the other, by what the first has shown
-    low, high = paired_intervals(gained, lost, n.astype(np.float64), n_looks * n_tested, settings.confidence)
-    low, high = (np.where(is_exact, score, end) for end in (low, high))
-    rules = np.concatenate([_rules(space, each.block) for each in scored])
+    low, high, error = _bounds(blocks, score, stage == Stage.EXACT, n_tested, settings)
+    rules = np.concatenate([_rules(space, block) for block in blocks])
     order = np.argsort(-score, kind="stable")
-    result = ScoredRuleSets(
-        rules=rules[order],
-        n_rows=np.repeat(np.array([each.n_texts for each in scored]), sizes)[order],
-        n_inside=n[order],
-        favourable_inside=_whole(favourable[order]),
-        n_outside=n_outside[order],
-        favourable_outside=_whole(others[order]),
-        low=np.minimum(low, score)[order],
-        high=np.maximum(high, score)[order],
-        error=np.where(is_exact, 0.0, error)[order],
-        stage=stage[order],
-        is_rest=np.zeros(len(order), dtype=np.int64),
-        head=_heads(space, rules[order], (favourable / n < others / n_outside)[order]),
-    )
-    places = np.stack(
-        [np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])], axis=1
-    )
-    return Ranked(result, _no_cells(len(space.attributes)), tuple(each.block for each in scored), places[order])
+    arrays = {
+        **{"rules": rules, "n_rows": n_rows, "n_inside": n, "favourable_inside": _whole(favourable)},
+        **{"n_outside": n_outside, "favourable_outside": _whole(others)},
+        **{"low": low, "high": high, "error": error, "stage": stage, "is_rest": np.zeros_like(stage)},
+    }
+    head = _heads(space, rules[order], (favourable / n < others / n_outside)[order])
+    result = ScoredRuleSets(**{name: array[order] for name, array in arrays.items()}, head=head)
+    places = np.stack([np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])])
+    return Ranked(result, _no_cells(len(space.attributes)), blocks, places.T[order])
+
+
+def _bounds(
+    blocks: Sequence[Block], score: FloatArray, is_exact: BoolArray, n_tested: int, settings: RuleSettings
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lowest and highest score of each rule set, and its error; the score itself and 0 where all texts were looked at."""
+    gained, lost = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("gained", "lost"))
+    n = np.repeat(np.array([float(block.n) for block in blocks]), [len(block) for block in blocks])
+    # a rule set is told of in one sample or the other, by what the first has shown: both count
+    n_looks = 2 if settings.n_rescored else 1
+    low, high = paired_intervals(gained, lost, n, n_looks * n_tested, settings.confidence)
+    error = np.concatenate([block.error(settings.confidence) for block in blocks])
+    ends = np.where(is_exact, score, np.minimum(low, score)), np.where(is_exact, score, np.maximum(high, score))
+    return *ends, np.where(is_exact, 0.0, error)
 
 
 def _whole(sums: FloatArray) -> IntArray:
@@ -118,7 +114,7 @@ def _rules(space: TextSpace, block: Block) -> IntArray:
     return rules
 
 
-def _heads(space: TextSpace, rules: IntArray, is_harmed: FloatArray) -> IntArray:
+def _heads(space: TextSpace, rules: IntArray, is_harmed: BoolArray) -> IntArray:
     """Every rule set is shown, but for one: of two terms that are all of their category, which say the same, the one favoured."""
     head = np.arange(len(rules))
     for i, attribute in enumerate(space.attributes):

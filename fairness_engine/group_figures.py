@@ -134,9 +134,8 @@ def _grouped(codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     found, group = np.empty((1, 0), dtype=np.int64), np.zeros(len(codes[0]), dtype=np.int64)
     for code in codes:
         size = int(code.max()) + 1
-        keys, group = np.unique(
-            group * size + code, return_inverse=True
-        )  # whole numbers sort faster than rows of a matrix
+        # whole numbers sort faster than rows of a matrix
+        keys, group = np.unique(group * size + code, return_inverse=True)
         found = np.column_stack([found[keys // size], keys % size])
     return found, group
 

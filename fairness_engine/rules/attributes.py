@@ -181,9 +181,8 @@ def _cuts(low: float, high: float, settings: RuleSettings, *, is_whole: bool) ->
         width = _round_width((high - low) / settings.bins)
         first = math.floor(low / width + 1e-9)
         inner = [round(i * width, 12) for i in range(first + 1, first + settings.bins + 2)]
-        inner = [
-            cut for cut in inner if low + width / 2 <= cut <= high - width / 2
-        ]  # no range of a year or two at an end
+        # no range of a year or two at an end
+        inner = [cut for cut in inner if low + width / 2 <= cut <= high - width / 2]
     else:
         inner = [low + (high - low) * i / settings.bins for i in range(1, settings.bins)]
     if is_whole:

@@ -61,9 +61,9 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
 
     From the highest score on, a rule set that is in no family yet founds one. The family is shown by its *head*: of those that tell of
     nearly the same people, or do without one of its conditions, and whose score is not clearly lower than the founder's, the one that
-    is harmed; of these the one on the fewest attributes, then the one with the fewest values to name, then with the most rows. All that tell of nearly the same people as
-    the head, or of a part of them, join. Whoever joins has no higher score than the founder: what is folded is never clearly higher than
-    what is shown. *Clearly*: by more than ``LOSS`` of the founder's score, and by more than its error.
+    is harmed; of these the one on the fewest attributes, then the one with the fewest values to name, then with the most rows. All that
+    tell of nearly the same people as the head, or of a part of them, join. Whoever joins has no higher score than the founder: what is
+    folded is never clearly higher than what is shown. *Clearly*: by more than ``LOSS`` of the founder's score, and by more than its error.
 
     Returns:
         ``(n_rule_sets,)``; its own position for one that is shown, -1 beyond the first ``n_folded``.

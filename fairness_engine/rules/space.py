@@ -109,9 +109,8 @@ class RuleSpace:
             lines = order[start : start + n_block]
             firsts, of_first = np.unique(rules[lines, 0], return_inverse=True)
             first = self.attributes[which[0]].members[firsts].astype(np.float64)
-            partial = np.tensordot(first, grid, axes=(1, 1))[
-                of_first.ravel()
-            ]  # (n, n_weights, values of the others ...)
+            # (n, n_weights, values of the others ...)
+            partial = np.tensordot(first, grid, axes=(1, 1))[of_first.ravel()]
             for position, i in enumerate(which[1:], start=1):
                 members = self.attributes[i].members[rules[lines, position]].astype(np.float64)
                 partial = np.einsum("nwv...,nv->nw...", partial, members)
@@ -122,9 +121,8 @@ class RuleSpace:
 def by_attributes(rules: IntArray) -> Iterator[tuple[list[int], IntArray]]:
     """The rule sets by the attributes they constrain: those attributes, and the lines of ``rules``."""
     n_attributes = rules.shape[1]
-    key = np.zeros(
-        len(rules), dtype=np.int64
-    )  # the constrained attributes as digits: at most six of them, see RuleSettings
+    # the constrained attributes as digits of a number: at most six of them, see RuleSettings
+    key = np.zeros(len(rules), dtype=np.int64)
     for i in range(n_attributes):
         key = np.where(rules[:, i] == NO_RULE, key, key * (n_attributes + 1) + i + 1)
     order = np.argsort(key, kind="stable")

@@ -102,9 +102,8 @@ def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_insi
     is_whole = counts.is_whole_inside if is_inside else counts.is_whole_outside
     needed = max(settings.least_samples, math.ceil((z_of(settings.confidence) / settings.error) ** 2))
     lines = np.flatnonzero(~is_served(counts, settings) & (n < needed) & ~is_whole & (n_rows > 0))
-    return _Side(
-        lines, is_inside, n_rows[lines], needed + 5 * math.sqrt(needed) + 5
-    )  # so that hardly any falls short by chance
+    wanted = needed + 5 * math.sqrt(needed) + 5  # so that hardly any falls short by chance
+    return _Side(lines, is_inside, n_rows[lines], wanted)
 
 
 def _of_size(side: _Side, smallest: float) -> _Side:

@@ -312,9 +312,8 @@ def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
     if scope is not None and column is not None:
         return open_texts(request, schema, scope, column)
     if scope is not None:
-        (Domain if request.get("needs_variants", True) else Ranges)(
-            schema, scope
-        )  # refuses what cannot be, before files are read
+        space = Domain if request.get("needs_variants", True) else Ranges
+        space(schema, scope)  # refuses what cannot be, before files are read
         schema = schema.with_protected(scope.protected)
     table = read_table(Path(data["path"]), name=data["name"])
     dataset = make_dataset(table, schema)

@@ -56,10 +56,8 @@ def example_result(support: float) -> RuleResult:
     events = run_rules(subject, Ranges(schema, Scope(("sex", "age"))), settings, 0, np.inf, lambda: False)
     scored = next(event for event in events if isinstance(event, RulesScored))
     result = RuleResult.from_parts(scored.arrays, scored.space)
-    exact = result.scored.score
-    return replace(
-        result, scored=replace(result.scored, low=exact, high=exact)
-    )  # the sixty are everybody, not a sample
+    exact = result.scored.score  # the sixty are everybody, not a sample
+    return replace(result, scored=replace(result.scored, low=exact, high=exact))
 
 
 def first(result: RuleResult, n: int) -> IntArray:

@@ -26,8 +26,16 @@ STYLE = """
   border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent)}
 .eh-sides th {opacity: 0.75; font-size: 0.9rem}
 .eh-sides td:nth-child(2) {font-weight: 600}
+.st-key-chosen_rule {scroll-margin-top: 4.5rem}
 </style>
 """
+_BRING_INTO_VIEW = """
+<script data-rule-set="%d">
+  setTimeout(() => document.querySelector(".st-key-chosen_rule")?.scrollIntoView({block: "start"}), 250);
+</script>
+"""
+"""It opens above the cards and the table, from which it may have been opened: the chart above it must stand first."""
+_IN_VIEW = "rule_in_view"
 _STAGES = {
     Stage.POOL: "Samples of one pool for all groups.",
     Stage.TOPPED_UP: "Samples drawn for this group, which is rare in the pool.",
@@ -80,6 +88,20 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
         else:
             _people(review, run, result, position)
         st.caption("The address of this page opens this rule set: send it to whom it concerns.")
+    _bring_into_view(run.id, position)
+
+
+def _bring_into_view(run_id: str, position: int) -> None:
+    """Scroll to the card when it opens, and not again while it stays open."""
+    opened, shown = (run_id, position), st.session_state.get(_IN_VIEW)
+    if shown != opened:
+        st.session_state[_IN_VIEW] = opened
+        st.html(_BRING_INTO_VIEW % position, unsafe_allow_javascript=True)  # the same text would not run twice
+
+
+def forget_view() -> None:
+    """No card is open: the next one that opens is scrolled to, also when it is the same."""
+    st.session_state.pop(_IN_VIEW, None)
 
 
 def _people(review: Review, run: RunRecord, result: RuleResult, position: int) -> None:
@@ -94,16 +116,11 @@ def _people(review: Review, run: RunRecord, result: RuleResult, position: int) -
 def sides_html(result: RuleResult, position: int) -> str:
     """Both sides with their rows, shares and samples, as a table; everything escaped."""
     scored = result.scored
-    is_sample = int(scored.stage[position]) != Stage.EXACT
-    is_of_texts = rules_words.is_of_texts(
-        result
-    )  # both sides are made of the same texts: an interval of one would mislead
-    inside = Side(
-        int(scored.favourable_inside[position]), int(scored.n_inside[position]), is_sample and not is_of_texts
-    )
-    outside = Side(
-        int(scored.favourable_outside[position]), int(scored.n_outside[position]), is_sample and not is_of_texts
-    )
+    is_of_texts = rules_words.is_of_texts(result)
+    # both sides of a term are made of the same texts: an interval of one would mislead
+    is_sample = scored.stage[position] != Stage.EXACT and not is_of_texts
+    inside = Side(int(scored.favourable_inside[position]), int(scored.n_inside[position]), is_sample)
+    outside = Side(int(scored.favourable_outside[position]), int(scored.n_outside[position]), is_sample)
     n = int(scored.n_rows[position])
     rows = (n, n if is_of_texts else result.n_rows - n)
     names = ("The group", rules_words.capitalised(rules_words.others(result)))

@@ -45,7 +45,9 @@ def draw(review: Review, run: RunRecord, result: RuleResult) -> None:
         _chart(run, result, ranked, wanted.n_shown, chosen)
     if chosen is not None:
         rules_card.draw(review, run, result, chosen)
-    elif len(ranked.positions):
+    else:
+        rules_card.forget_view()
+    if chosen is None and len(ranked.positions):
         st.info(
             "Choose a group in the chart, the cards or the table: who it is, the samples behind it, its rows and pairs."
         )

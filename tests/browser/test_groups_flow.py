@@ -68,6 +68,17 @@ def test_a_run_is_started_read_narrowed_and_a_group_pinned(app: AppPage, review:
     app.expect_no_exception()
 
 
+def test_a_rule_set_opened_from_its_card_comes_into_view(app: AppPage, review: Review, app_server: AppServer) -> None:
+    store = RunStore(app_server.workspace)
+    run = next(iter(store.runs(review.id)), None) or group_cases.run_of(store, review)
+    app.goto("groups", run=run.id)
+    for line in (5, 7):  # the second while the first is open
+        app.page.get_by_role("button", name="Open", exact=True).nth(line).click()
+        app.wait_until_at_rest()
+        expect(app.by_key("chosen_rule").locator(".eh-rule-rank")).to_be_in_viewport()
+    app.expect_no_exception()
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 1024)])
 def test_a_link_opens_its_rule_set(
     app_server: AppServer, open_page: OpenPage, review: Review, theme: str, width: int

@@ -66,16 +66,6 @@ def group_words_of_json(attributes: Sequence[RuleAttribute], rules: Sequence[Map
     return _group([_Part(by_name[rule["column"]], _values_of_json(by_name[rule["column"]], rule)) for rule in rules])
 
 
-def rule_text(attribute: RuleAttribute, rule: int) -> str:
-    """One rule, ``aged 40 to 59``, ``White or Asian``, ``not White``, ``hours per week 40 or more``.
-
-    Args:
-        attribute: what the rule is on.
-        rule: its index.
-    """
-    return _Part(attribute, attribute.values_of(rule)).text
-
-
 def sentence(result: RuleResult, position: int, favourable: str = "favourable") -> str:
     """What a rule set says: its group, and the favourable shares inside and of everyone else.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.rules.attributes import RuleAttribute
-from fairness_engine.rules.words import group_words, group_words_of_json, plain_name, rule_text, share_text
+from fairness_engine.rules.words import group_words, group_words_of_json, plain_name, share_text
 
 SEX = RuleAttribute("Sex", "categorical", ("Male", "Female"))
 RACE = RuleAttribute("race", "categorical", ("White", "Black", "Asian", "Other"))
@@ -32,25 +32,25 @@ def rule_of(attribute: RuleAttribute, *values: int) -> int:
 @pytest.mark.parametrize(
     ("attribute", "values", "text"),
     [
-        (SEX, (1,), "Female"),
+        (SEX, (1,), "women"),
         (RACE, (0, 2), "White or Asian"),
         (RACE, (0, 1, 2), "not Other"),
-        (BORN, (1, 2), "born in Africa or Asia"),
-        (LIVES, (0, 2, 3), "not living in Town"),
+        (BORN, (1, 2), "people born in Africa or Asia"),
+        (LIVES, (0, 2, 3), "people not living in Town"),
         (JOB, (0, 1), "marital status Married or Widowed"),
         (FOREIGN, (1,), "foreign worker = yes"),
-        (AGE, (1, 2), "aged 20 to 59"),
-        (AGE, (0,), "aged 19 or under"),
-        (AGE, (2, 3), "aged 40 or over"),
+        (AGE, (1, 2), "people aged 20 to 59"),
+        (AGE, (0,), "people aged 19 or under"),
+        (AGE, (2, 3), "people aged 40 or over"),
         (HOURS, (0,), "hours per week 39 or less"),
         (HOURS, (1,), "hours per week 40"),
         (HOURS, (1, 2), "hours per week 40 or more"),
         (SCORE, (1,), "score 0.25 to 0.5"),
-        (RELIGION, (0,), "“muslim”"),
+        (RELIGION, (0,), "texts with “muslim”"),
     ],
 )
-def test_a_rule(attribute: RuleAttribute, values: tuple[int, ...], text: str) -> None:
-    assert rule_text(attribute, rule_of(attribute, *values)) == text
+def test_a_group_of_one_rule(attribute: RuleAttribute, values: tuple[int, ...], text: str) -> None:
+    assert group_words([attribute], [rule_of(attribute, *values)]) == text
 
 
 @pytest.mark.parametrize(

@@ -140,8 +140,8 @@ _PROGRAM_NOTE = (
     "Medians of {repeats} runs after a first one, from the rows in memory to ranked rule sets with joint intervals, folded. Support 5 %, "
     "at least 1,000 samples a side and an error of at most 0.05 (*sampled*, as in the paper), or every neighbour of every row and no error "
     "at all. *Every neighbour* is also what *sampled* comes to where a sample would be larger than all there are. *Shown* are the rule sets "
-    "left when those that are nearly the same people are folded together (of the 2,000 highest). *S by that alone*: the evaluations at "
-    "the rate of one large batch, the physical limit. The paper's seconds are of its own machine; its numbers of rule sets cannot be derived "
+    "left when those that are nearly the same people are folded together (of the 2,000 highest, of up to 6,000 where people differ little). "
+    "*S by that alone*: the evaluations at the rate of one large batch, the physical limit. The paper's seconds are of its own machine; its numbers of rule sets cannot be derived "
     "from its text, so the ratio is of seconds a rule set. Crime: at most two of ten attributes."
 )
 

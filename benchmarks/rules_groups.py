@@ -78,7 +78,7 @@ def _scored_here(case: Case, samples: tuple[np.ndarray, np.ndarray], rank: int) 
 
 _GROUPS_NOTE = (
     "Every neighbour of every row, so that no chance is in the scores. Nearly the same people are folded together, which the paper does not do: the "
-    "most general of them is shown, whose score may be a tenth below the highest. † marks a rule set whose outside holds less than 5 % of the rows, so "
+    "plainest of them is shown, whose score may be a tenth below the highest. † marks a rule set whose outside holds less than 5 % of the rows, so "
     "that it speaks of those few; where one is the highest, it stands before the three. The paper's "
     "shares of a high risk (COMPAS) and of much crime (Crime) are turned into those of the outcome that is good for the person. *That one "
     "here*: the paper's group on the network here, ✗ where it holds less than 5 % of the rows, so that it is no frequent rule set."

@@ -18,9 +18,16 @@ if TYPE_CHECKING:
     from fairness_engine.runs.store import RunStore
 
 
-def draw(store: RunStore, run: RunRecord, domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions) -> None:
-    """Offer all pairs of a run, and those of the list when they are fewer."""
-    n_stored = store.n_pairs(run.id)
+def draw(
+    store: RunStore, run: RunRecord, domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions, n_stored: int
+) -> None:
+    """Offer all pairs of a run, and those of the list when they are fewer.
+
+    Args:
+        pairs: those that were read.
+        positions: of the list among them.
+        n_stored: how many pairs the run has.
+    """
     with st.popover("Save as CSV", icon=":material/download:"):
         is_human = st.toggle(
             "Human labels",

@@ -209,8 +209,11 @@ def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
         return
     st.subheader("Latest pairs", anchor=False)
     names = decisions_of(review)
-    for sentence in latest_sentences(store, record, names, n):
-        st.markdown(f"- {wording.markdown(sentence)}")
+    try:
+        sentences = kept("latest", (record.id, n, names), lambda: latest_sentences(store, record, names, n))
+    except RunError as error:
+        sentences = [str(error)]
+    st.markdown("\n".join(f"- {wording.markdown(sentence)}" for sentence in sentences))
     state.link_to(steps.PAIRS, "See the pairs")
 
 
@@ -218,10 +221,7 @@ def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pai
     """The pairs found last in plain words, the newest first."""
     from fairness_engine.domain import Domain
 
-    try:
-        pairs = store.pairs(record.id, limit=_N_LATEST, offset=max(0, n_pairs - _N_LATEST))
-    except RunError as error:
-        return [str(error)]
+    pairs = store.pairs(record.id, limit=_N_LATEST, offset=max(0, n_pairs - _N_LATEST))
     domain = Domain(record.config.schema, record.config.scope)
     couples = [
         Couple(

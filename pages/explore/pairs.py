@@ -54,10 +54,11 @@ def browse(review, run, domain, pairs) -> None:
         filtered = pair_browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
         matching = np.intersect1d(filtered, in_group, assume_unique=True) if len(in_group) < len(pairs) else filtered
         only, is_on = plausible_filter.form(review.id, pairs, store.results(run.id).get("plausibility"))
-        is_hidden = plausible_filter.implausible(pairs[matching], only) if only else np.zeros(len(matching), bool)
+        is_hidden = plausible_filter.implausible(pairs, only)[matching] if only else np.zeros(len(matching), bool)
         positions = matching[~is_hidden] if is_on and not only_pinned else matching
-        text.markdown(pair_browser.count_text(run, store.n_pairs(run.id), len(matching), len(positions), len(pairs)))
-        pair_downloads.draw(store, run, domain, pairs, positions, names)
+        n_stored = store.n_pairs(run.id)
+        text.markdown(pair_browser.count_text(run, n_stored, len(matching), len(positions), len(pairs)))
+        pair_downloads.draw(store, run, domain, pairs, positions, names, n_stored)
     if only and not only_pinned:
         plausible_filter.say_hidden(review.id, len(matching), int(is_hidden.sum()), only, is_on=is_on)
     if not only_pinned:

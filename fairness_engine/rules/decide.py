@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from fairness_engine.errors import SearchStopped
-from fairness_engine.events import FloatArray, StopReason
+from fairness_engine.events import FloatArray
 from fairness_engine.models.model import Model
 from fairness_engine.rules.attributes import BoolArray
+from fairness_engine.rules.paced import Paced
 
-_BLOCK_SECONDS = 0.1
 _REPORT_SECONDS = 0.5
 _FIRST_BLOCK, _MAX_BLOCK = 512, 1 << 17
 
 
-class Decider:
+class Decider(Paced):
     """Asks a model in blocks of about a tenth of a second, so that a slow one can be cancelled.
 
     Args:
@@ -34,18 +33,9 @@ class Decider:
         max_seconds: float,
         report: Callable[[int, float], None] = lambda *_: None,
     ) -> None:
+        super().__init__(is_cancelled, max_seconds, first_block=_FIRST_BLOCK, max_block=_MAX_BLOCK)
         self._model = model
-        self._is_cancelled = is_cancelled
-        self._max_seconds = max_seconds
-        self._started = time.perf_counter()
-        self._block = _FIRST_BLOCK
         self._report, self._reported = report, 0.0
-        self.evaluations = 0
-
-    @property
-    def seconds(self) -> float:
-        """Since it was made."""
-        return time.perf_counter() - self._started
 
     def favourable(self, rows: FloatArray) -> BoolArray:
         """Whether each row ``(n_rows, n_columns)`` gets the favourable outcome ``(n_rows,)``.
@@ -66,13 +56,9 @@ class Decider:
         """
         done = 0
         while done < len(rows):
-            self._check()
             part = slice(done, min(done + self._block, len(rows)))
-            before = time.perf_counter()
-            decided = self._decide(rows[part])
-            self._adapt(len(decided), time.perf_counter() - before)
-            done += len(decided)
-            self.evaluations += len(decided)
+            decided = self._asked(part.stop - done, partial(self._decide, rows[part]))
+            done = part.stop
             self._report_when_due()
             yield part, decided
 
@@ -92,18 +78,6 @@ class Decider:
             is_first = margins[:, 0] > 0
             return np.asarray(is_first if model.favourable == 1 else ~is_first)
         return np.asarray(margins.argmax(axis=1) == model.favourable)
-
-    def _check(self) -> None:
-        if self._is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
-        if self.seconds > self._max_seconds:
-            raise SearchStopped(StopReason.SECONDS)
-
-    def _adapt(self, n: int, seconds: float) -> None:
-        if seconds > 2 * _BLOCK_SECONDS:
-            self._block = max(1, self._block // 2)
-        elif n == self._block and seconds < _BLOCK_SECONDS / 2:
-            self._block = min(_MAX_BLOCK, self._block * 4)
 
 
 def _lead(margins: FloatArray, *, is_binary: bool) -> FloatArray:

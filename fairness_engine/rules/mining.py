@@ -86,7 +86,8 @@ def _none_is_frequent(settings: RuleSettings, largest: float) -> str:
             "Choose another attribute, or widen the limits of the scope."
         )
     return (
-        f"No group holds {settings.support:.3g} of the rows: the largest that leaves a row outside it holds {largest:.3g}. "
+        f"No group holds {100 * settings.support:.3g} % of the rows (a support of {settings.support:.3g}): "
+        f"the largest that leaves a row outside it holds {100 * largest:.3g} %. "
         "Ask for a smaller support, or for other attributes."
     )
 

@@ -97,8 +97,8 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
     st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
     sure = "exactly" if rules_words.is_exact(result) else "with an interval; all intervals hold together"
     st.caption(
-        "Left: the share with the favourable outcome in the group and of everyone else. Right: by how many points they differ, "
-        f"{sure}. Click on a line to open it."
+        f"Left: the share with the favourable outcome in the group and of {rules_words.others(result)}. Right: by how many points "
+        f"they differ, {sure}. Click on a line to open it."
     )
     with st.expander("The same as a table"):
         table = kept("rules_dots_table", key[:2], lambda: rules_charts.dot_table(result, positions))

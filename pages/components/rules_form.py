@@ -12,7 +12,7 @@ from pages.components.rules_plan import Wanted
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
-ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact: every neighbour": 0.0}
+ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
 """The most that a score may be off at 95 % confidence; 0 leaves nothing to chance."""
 EDGES = {"round": "Round numbers", "equal": "Equal widths, as in the paper"}
 _EDGE_NOTES = {

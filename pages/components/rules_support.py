@@ -15,7 +15,7 @@ from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.words import group_text
 from pages.components import layout, theme, wording
 from pages.components.kept import kept
-from pages.components.rules_words import capitalised, score_text
+from pages.components.rules_words import capitalised, noun_of, score_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -77,7 +77,10 @@ def support_chart(result: RuleResult, support: float) -> Figure:
     x = (100 * steps["support"]).tolist()
     scores = (100 * result.scored.score[steps["position"].to_numpy()]).tolist()
     layout = theme.chart_layout(
-        "Rule sets, and the highest score, by the least size of a group", "Least share of the rows, %", "Rule sets", 420
+        "Rule sets, and the highest score, by the least size of a group",
+        f"Least share of the {noun_of(result)}s, %",
+        "Rule sets",
+        420,
     )
     n = steps["n"]
     is_log = n.max() > _LOG_RATIO * n.min()

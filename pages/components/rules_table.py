@@ -134,7 +134,7 @@ def _columns(result: RuleResult) -> dict[str, Any]:
     return {
         "Rank": number(format="%d", width=56),
         "Direction": text(width=96),
-        "Group": text(width=420),
+        "Group": text(width=330),
         "Favourable, %": number(format="%.1f", width=112, help="Of the group."),
         f"{rules_words.capitalised(rules_words.others(result))}, %": number(format="%.1f", width=132),
         "Score, points": number(format="%.1f", width=106),

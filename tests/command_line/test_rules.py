@@ -221,7 +221,7 @@ def test_gates_reach_into_the_list(command: Commands) -> None:
     ("arguments", "said"),
     [
         ([*TABLE[:4], "--protected", ""], "Name the protected attributes"),
-        ([*TABLE, "--support", "0.99"], "holds 0.9"),
+        ([*TABLE, "--support", "0.99"], "holds 9"),
         ([*TABLE[:4], "--protected", "height"], "'height' must be a column"),
         ([*TABLE, "--support", "0"], "'support' must be a share above 0"),
         ([*TABLE, "--support", "1"], "'support' must be a share above 0"),

@@ -119,7 +119,7 @@ def test_the_support_is_met_exactly() -> None:
 def test_too_much_support_is_refused_with_the_largest_there_is() -> None:
     space = space_of(categories("a", 2), codes=[(0,)] * 4 + [(1,)] * 6)
     with pytest.raises(
-        SettingError, match=r"No group holds 0\.7 of the rows: the largest .* holds 0\.6\. Ask for a smaller"
+        SettingError, match=r"No group holds 70 % of the rows .* the largest .* holds 60 %\. Ask for a smaller"
     ):
         mine(space, RuleSettings(support=0.7))
 

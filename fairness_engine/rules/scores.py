@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
+from fairness_engine.rules.pool import z_of
 from fairness_engine.rules.samples import RowCounts
 from fairness_engine.rules.scored import score_of
 from fairness_engine.rules.space import RuleSpace
@@ -76,11 +77,6 @@ class Counts:
         for name, array in out.items():
             array[chosen] = getattr(other, name)
         return replace(self, **out)
-
-
-def z_of(confidence: float) -> float:
-    """The two-sided quantile of the normal distribution: 1.96 for 0.95."""
-    return float(ndtri(0.5 + confidence / 2))
 
 
 def count(space: RuleSpace, rules: IntArray, samples: RowCounts, *, is_whole: bool = False) -> Counts:

@@ -8,15 +8,14 @@ import numpy as np
 
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.pool import MAX_PASSES, pool_size, takes_everything
 from fairness_engine.rules.samples import RowCounts, Sampler
 from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.scores import Counts, count
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
-from fairness_engine.rules.top_up import pool_size, top_up
+from fairness_engine.rules.top_up import top_up
 
-_MAX_PASSES = 3
-"""Of scoring the highest again: those that move up when others move down are scored again, too."""
 _FIRST_LOOK = 1 / 20
 """An evaluation of everything begins with this part of it, drawn like a pool: what is known should it be cut short."""
 
@@ -57,8 +56,7 @@ class Scoring:
     @property
     def is_exact(self) -> bool:
         """Whether everything is evaluated: asked for, or no more than the pools would take."""
-        n_pools = 1 + _MAX_PASSES if self._n_rescored else 1
-        return self.settings.error == 0 or n_pools * self._n_pool >= self.n_population
+        return takes_everything(self.settings, self.n_population)
 
     def steps(self) -> Iterator[str]:
         """Work; before each step its name.
@@ -76,7 +74,7 @@ class Scoring:
             return
         yield "drawing more for rare groups"
         self._top_up_pool()
-        for number in range(1, _MAX_PASSES + 1):
+        for number in range(1, MAX_PASSES + 1):
             chosen = self._not_fresh()
             if not len(chosen):
                 return

@@ -20,8 +20,8 @@ from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, IntArray, Progress, ResultReady, RulesScored, Stopped, StopReason
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.rules.mining import least_rows
+from fairness_engine.rules.pool import side_size
 from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.scores import z_of
 from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings, Source
 from fairness_engine.rules.term_pairs import find_pairs
 from fairness_engine.rules.terms import default_terms
@@ -168,9 +168,7 @@ class _Work:
     @property
     def n_wanted(self) -> float:
         """Texts that keep the paper's error below the one asked for, whatever the shares are."""
-        if self.settings.error == 0:
-            return math.inf
-        return max(self.settings.least_samples, math.ceil((z_of(self.settings.confidence) / self.settings.error) ** 2))
+        return side_size(self.settings)
 
     def steps(self) -> Iterator[str]:
         """Work; before each step its name."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.rules.scores import z_of
+from fairness_engine.rules.pool import z_of
 from fairness_engine.rules.text_decide import TextDecider
 from fairness_engine.rules.text_examples import Examples
 from fairness_engine.rules.text_seeds import Templates, TextSpace

@@ -9,16 +9,15 @@ import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
+from fairness_engine.rules.pool import side_size, z_of
 from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scores import Counts, count, z_of
+from fairness_engine.rules.scores import Counts, count
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
 
 _MAX_ROUNDS = 12
 _SIZE_RATIO = 4.0
 """Groups whose rows differ by no more than this are served by samples of their union."""
-_POOL_RESERVE = 1.1
-"""A pool is this much larger than the smallest group needs, so that few groups fall short by chance."""
 _BLOCK_NUMBERS = 1 << 24
 
 
@@ -73,20 +72,6 @@ def top_up(
     return counts, is_topped
 
 
-def pool_size(settings: RuleSettings) -> int:
-    """Samples of all rows that give every group of the support asked, and its outside, what ``is_served`` wants.
-
-    Where half of all decisions are favourable a share is hardest to tell: that case is taken, so that how many samples there are
-    depends on no decision, and an interval is what it would be had the number been fixed.
-    """
-    support = min(settings.support, 1 - settings.support)
-    least = settings.least_samples / support
-    if settings.error > 0:
-        spread = 1 / math.sqrt(support) + 1 / math.sqrt(1 - support)
-        least = max(least, (z_of(settings.confidence) / (2 * settings.error) * spread) ** 2)
-    return math.ceil(least * _POOL_RESERVE)
-
-
 def is_served(counts: Counts, settings: RuleSettings) -> BoolArray:
     """Whether both sides have the least number of samples, or all there are, and epsilon is within the error whatever is decided."""
     worst, has_least = np.zeros(len(counts.n_inside)), np.ones(len(counts.n_inside), dtype=bool)
@@ -100,7 +85,7 @@ def _lacking(counts: Counts, n_rows: FloatArray, settings: RuleSettings, is_insi
     """The rule sets of which one side has too few samples for half of the error, or fewer than the least number."""
     n = counts.n_inside if is_inside else counts.n_outside
     is_whole = counts.is_whole_inside if is_inside else counts.is_whole_outside
-    needed = max(settings.least_samples, math.ceil((z_of(settings.confidence) / settings.error) ** 2))
+    needed = side_size(settings)
     lines = np.flatnonzero(~is_served(counts, settings) & (n < needed) & ~is_whole & (n_rows > 0))
     wanted = needed + 5 * math.sqrt(needed) + 5  # so that hardly any falls short by chance
     return _Side(lines, is_inside, n_rows[lines], wanted)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SettingError
+from fairness_engine.rules.pool import most_samples, takes_everything
+from fairness_engine.rules.settings import RuleSettings
 from pages.components import outcome_source, state, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
     from fairness_engine.runs.records import Review
 
-_Z = 1.96
-_LEAST_SAMPLES = 1000
-_POOLS, _POOL_RESERVE = 4, 1.1
 _FIT_ROWS = 20_000
 """A fit card looks at no more rows of the data."""
 
@@ -56,21 +54,17 @@ def _seconds_text(seconds: float) -> str:
 def expected_rows(review: Review, wanted: Wanted) -> tuple[float, bool]:
     """Rows that the model will evaluate, about, and whether these are all there are.
 
-    A pool that serves the smallest group that counts (``top_up.pool_size``), and as much again up to three times for the highest
-    scores; where that is no less than everything, everything is evaluated.
+    A pool that serves the smallest group that counts, and as much again up to three times for the highest scores; where that is no
+    less than everything, everything is evaluated (``rules.pool``).
     """
     assert review.schema is not None
     ranges = Ranges(review.schema, scope_of(review, wanted))
     known = (review.fit or {}).get("n_rows") or 0
     n_all = float(known * max(1, 2 * len(ranges.movable)))
-    error, support = wanted.settings["error"], wanted.settings["support"]
-    if error == 0:
+    settings = RuleSettings.from_json(wanted.settings)
+    if settings.error == 0 or (known < _FIT_ROWS and takes_everything(settings, n_all)):
         return n_all, True
-    spread = 1 / math.sqrt(support) + 1 / math.sqrt(1 - support)
-    pool = _POOL_RESERVE * max(_LEAST_SAMPLES / support, (_Z / (2 * error) * spread) ** 2)
-    if known < _FIT_ROWS and n_all <= _POOLS * pool:
-        return n_all, True
-    return float(math.ceil(_POOLS * pool)), False
+    return float(most_samples(settings)), False
 
 
 # --- the run ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SearchStopped
 from fairness_engine.rules.decide import Decider
 from fairness_engine.rules.mining import mine
+from fairness_engine.rules.pool import pool_size
 from fairness_engine.rules.run import make_space
 from fairness_engine.rules.samples import Sampler
 from fairness_engine.rules.scored import Stage, score_of
@@ -22,7 +23,7 @@ from fairness_engine.rules.scores import Counts, clopper_pearson, count, joint_i
 from fairness_engine.rules.scoring import Scoring
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace
-from fairness_engine.rules.top_up import is_served, pool_size, top_up
+from fairness_engine.rules.top_up import is_served, top_up
 from handmade import function_model, small_schema
 
 CENSUS = ("census_income", "census_income_planted", ("sex", "race"))

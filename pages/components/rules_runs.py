@@ -32,7 +32,7 @@ def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
 
 
 def result_of(run: RunRecord | None) -> RuleResult | None:
-    """What a run scored, read once a browser session; ``None`` while it works, or when it ended before it had scored any."""
+    """What a run scored, read once for all browser sessions; ``None`` while it works, or when it ended before it had scored any."""
     if run is None or run.is_active:
         return None
 

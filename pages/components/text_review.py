@@ -1,4 +1,4 @@
-"""Reviews of models that take texts: which column is meant, and which pages have nothing to show for them."""
+"""Reviews of models that take texts: which column is meant."""
 
 from __future__ import annotations
 

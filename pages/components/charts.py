@@ -194,8 +194,8 @@ def _legend_on_top(layout: dict[str, Any]) -> None:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Short enough for an axis, and without what Plotly would read as markup."""
-    plain = text.replace("<", "‹").replace(">", "›")
+    """Short enough for an axis, and without what Plotly would read as markup: a tag begins with ``<``, without it ``>`` is a sign."""
+    plain = text.replace("<", "‹")
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 

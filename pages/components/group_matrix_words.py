@@ -99,4 +99,4 @@ def why_not_scored(cells: Cells, i: int, j: int) -> str:
     """Why a cell is no rule set of the run."""
     if not cells.n_rows[i, j]:
         return "Nobody in the data is like this."
-    return "No rule set of this run is exactly this group: it is smaller than the run's least size, or its ranges are not taken one by one."
+    return "No rule set of this run is exactly this group: it is smaller than the run's least share of the rows, or its ranges are not taken one by one."

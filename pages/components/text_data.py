@@ -25,6 +25,7 @@ _N_SHOWN = 4
 _N_LOOKED_AT = 2_000
 _MAX_CHARACTERS = 400
 _MAX_NAMED = 8
+_MAX_NAME_WORDS = 2
 
 
 def draw(review: Review) -> None:
@@ -32,8 +33,12 @@ def draw(review: Review) -> None:
     columns = text_review.text_columns(review.schema)
     if not columns or (review.fit is not None and text_review.FIT_KEY not in review.fit):
         return
-    st.subheader("Texts", anchor=False)
     known = text_review.column_of(review)
+    if known is None:
+        columns = tuple(name for name in columns if not are_names(review, name))
+        if not columns:
+            return
+    st.subheader("Texts", anchor=False)
     column = columns[columns.index(known) if known else 0]
     if len(columns) > 1:
         column = st.selectbox("Column of texts", columns, index=columns.index(column), key="text_column")
@@ -56,6 +61,19 @@ def draw(review: Review) -> None:
 # --- what the texts are -------------------------------------------------------------------------
 
 
+def are_names(review: Review, column: str) -> bool:
+    """Whether a column beside inputs of a table holds names rather than texts: half of them have two words at most."""
+    import numpy as np
+
+    if review.schema is None or not review.schema.inputs:
+        return False
+    try:
+        texts = texts_of(review, column).texts[:_N_LOOKED_AT]
+    except EvenhandError:
+        return False  # whoever draws it says why
+    return bool(texts) and float(np.median([text.count(" ") + 1 for text in texts])) <= _MAX_NAME_WORDS
+
+
 def texts_of(review: Review, column: str) -> Texts:
     """The texts of a column that can be used, read once a session.
 
@@ -67,7 +85,7 @@ def texts_of(review: Review, column: str) -> Texts:
     return _texts(table.source_hash, json.dumps(review.schema.to_json()), column, table, review.schema)
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the texts …")
+@st.cache_resource(scope="session", max_entries=8, show_spinner="Reading the texts …")
 def _texts(sha256: str, key: str, column: str, _table: Table, _schema: Schema) -> Texts:  # noqa: ARG001 - the cache's key
     from fairness_engine.texts import make_texts
 

@@ -106,6 +106,17 @@ def test_the_texts_of_an_upload_are_recognised_with_the_terms_in_them(open_app: 
     assert preview["comment"].tolist()[0].startswith("The gay teacher")
 
 
+def test_a_column_of_names_in_a_table_is_no_column_of_texts(open_app: OpenApp, store: RunStore) -> None:
+    lines = [f"Town {i} on,{i % 70},{i * 7 % 90},{('high', 'low')[i % 2]}" for i in range(200)]
+    for cut, is_named in ((" on", True), ("", False)):  # "Town 1", and "Town 1 on"
+        names = "\n".join(["place,age,hours,label", *(line.replace(cut, "") if cut else line for line in lines)])
+        review = store.create_review("Towns")
+        app = upload(open_app(DATA, review=review.id), "csv_0", "towns.csv", names.encode())
+        assert said.errors_of(app) == []
+        assert text_review.text_columns(store.review(review.id).schema) == ("place",)
+        assert ("identity term" not in said.text_of(app)) == is_named
+
+
 def test_own_terms_take_the_place_of_the_list_and_can_be_taken_back(open_app: OpenApp, store: RunStore) -> None:
     review = comments(store)
     own = {"faith": ["Muslim", "Jewish"], "age": ["old", "young", "elderly"]}

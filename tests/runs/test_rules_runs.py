@@ -22,7 +22,6 @@ from fairness_engine.errors import ModelError, ProcessError, RunError, SettingEr
 from fairness_engine.events import RulesScored, StopReason
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.checked import read_checked
-from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.runs import compiled, launch, rules_writer, worker
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -49,18 +48,13 @@ def finished(store: RunStore, config: RunConfig) -> RunRecord:
 
 
 def long_config(store: RunStore, **changes: Any) -> RunConfig:
-    """Every neighbour of 200,000 rows by a model that decides some 100,000 a second."""
+    """Every neighbour of 80,000 rows by a model that decides some 100,000 a second."""
     table = pd.read_csv(DATA, dtype=str)
-    data = store.add_file(pd.concat([table] * 40).to_csv(index=False).encode(), "many.csv", FileRole.DATA)
+    data = store.add_file(pd.concat([table] * 16).to_csv(index=False).encode(), "many.csv", FileRole.DATA)
     model = store.add_file(SVM, SVM.name, FileRole.MODEL)
     scope = Scope(("sex", "race"))
     config = census_config(store, **RULES, settings={"error": 0.0}, **{"scope": scope, **changes})
     return replace(config, data_id=data.id, model_id=model.id)
-
-
-def same(first: RuleResult, second: RuleResult) -> bool:
-    arrays = second.to_arrays()
-    return all(np.array_equal(array, arrays[name]) for name, array in first.to_arrays().items())
 
 
 # --- real processes -------------------------------------------------------------------------------
@@ -73,14 +67,6 @@ def test_a_run_of_rule_sets_needs_no_compiled_loops(store: RunStore, monkeypatch
     run_id = store.create_run(census_config(store, **RULES))
     assert worker.work(store, run_id, lambda: False) is RunState.FINISHED
     assert not folder.exists()
-
-
-def test_the_same_seed_gives_the_same_rule_sets(store: RunStore) -> None:
-    settings = {"error": 0.2, "least_samples": 100}
-    asked = {**RULES, "scope": Scope(("sex", "race")), "settings": settings}
-    results = [store.rules(finished(store, census_config(store, **asked, seed=seed)).id) for seed in (5, 5, 6)]
-    assert same(results[0], results[1])
-    assert not same(results[0], results[2])
 
 
 def test_labels_need_no_model(store: RunStore) -> None:

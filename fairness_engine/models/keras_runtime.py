@@ -22,15 +22,14 @@ from fairness_engine.models.archive import read_members
 from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.hdf5 import open_hdf5
 from fairness_engine.models.keras_file import is_keras_member
-from fairness_engine.models.model import Output
-from fairness_engine.models.ties import settle
+from fairness_engine.models.keras_scores import KerasScores
 
 _ROWS_AT_ONCE = 8192
 _PROBE_WIDTH = 4
 """Numbers in the row that a model which takes any number of them is tried with."""
 
 
-class KerasRuntime:
+class KerasRuntime(KerasScores):
     """A predictor that asks Keras, thousands of rows a call.
 
     Args:
@@ -46,8 +45,8 @@ class KerasRuntime:
     rounding = 1e-6
 
     def __init__(self, path: Path) -> None:
-        self._model = load_keras(path)
-        inputs = self._model.inputs
+        model = load_keras(path)
+        inputs = model.inputs
         self.takes_frame = len(inputs) > 1
         self.feature_names = tuple(value.name for value in inputs) if self.takes_frame else None
         self._dtypes = [str(value.dtype) for value in inputs]
@@ -59,29 +58,8 @@ class KerasRuntime:
             )
         self._tail = None if self.takes_frame else tuple(inputs[0].shape[1:])
         self.n_inputs: int | None = len(inputs) if self._tail is None else _n_inputs(self._tail)
-        if len(self._model.outputs) != 1:
-            raise ModelError(f"The model has {len(self._model.outputs)} outputs; a classifier of one outcome has one.")
-        n_outputs = int(np.prod([n or 1 for n in self._model.outputs[0].shape[1:]]))
-        self.n_scores = 1 if n_outputs == 2 else n_outputs
-        self.output = Output.PROBABILITY if ends_in_shares(self._model) else Output.LOGIT
-        self._is_difference = n_outputs == 2 and self.output is Output.LOGIT
-        kinds = dict.fromkeys(type(layer).__name__ for layer in self._model.layers)
-        self.kind = f"Keras model ({', '.join(kind for kind in kinds if kind != 'InputLayer')})"
-
-    def predict(self, inputs: Any) -> FloatArray:
-        """Scores ``(n_rows, n_scores)``."""
-        blocks = [self._block(inputs[i : i + _ROWS_AT_ONCE]) for i in range(0, len(inputs), _ROWS_AT_ONCE)]
-        if not blocks:
-            return np.empty((0, self.n_scores))
-        scores = np.concatenate(blocks)
-        if self._is_difference:
-            return scores[:, 1:] - scores[:, :1]
-        return settle(scores) if scores.shape[1] == 2 else scores
-
-    def margins(self, inputs: Any, threshold: float) -> FloatArray:
-        """Scores less the threshold; several classes: the scores."""
-        scores = self.predict(inputs)
-        return scores - threshold if self.n_scores == 1 else scores
+        super().__init__(model, _ROWS_AT_ONCE)
+        self.kind = f"Keras model ({self._layers})"
 
     @property
     def score_gradients(self) -> Callable[[Any, IntArray | None], FloatArray]:
@@ -192,17 +170,6 @@ def _n_inputs(tail: tuple[int | None, ...]) -> int | None:
     if None in tail and (not known or known[-1] == 1):
         return None
     return int(np.prod(known))
-
-
-def ends_in_shares(model: Any) -> bool:
-    """Whether the last layer gives probabilities; a nested model is asked for its own last layer."""
-    last = model.layers[-1]
-    while hasattr(last, "layers") and last.layers:
-        last = last.layers[-1]
-    name = last.get_config().get("activation")
-    if isinstance(name, dict):
-        name = name.get("config") if isinstance(name.get("config"), str) else name.get("class_name", "").lower()
-    return name in ("sigmoid", "softmax") or type(last).__name__ == "Softmax"
 
 
 def _column(values: Any, dtype: str) -> Any:

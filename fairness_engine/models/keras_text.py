@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.errors import FitError, ModelError
+from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
 from fairness_engine.models.keras_config import UnreadArchitectureError
 from fairness_engine.models.keras_file import read_keras
-from fairness_engine.models.keras_runtime import ends_in_shares, load_keras
-from fairness_engine.models.model import Output
-from fairness_engine.models.ties import settle
+from fairness_engine.models.keras_runtime import load_keras
+from fairness_engine.models.keras_scores import KerasScores
 
 _TEXTS_AT_ONCE = 4096
 
 
-class KerasText:
+class KerasText(KerasScores):
     """A predictor of texts that asks Keras, thousands of them a call.
 
     Args:
@@ -38,38 +37,17 @@ class KerasText:
     feature_names: tuple[str, ...] | None = None
 
     def __init__(self, path: Path) -> None:
-        self._model = _judged(path)
-        inputs, outputs = self._model.inputs, self._model.outputs
+        model = _judged(path)
+        inputs = model.inputs
         shape = tuple(inputs[0].shape[1:])
         if len(inputs) != 1 or str(inputs[0].dtype) != "string" or shape not in ((), (1,), (None,)):
             raise FitError(
                 "A model for texts must take one string a row, but this one takes a row of a table. Choose the review's columns, "
                 "or a model that begins with TextVectorization."
             )
-        if len(outputs) != 1:
-            raise ModelError(f"The model has {len(outputs)} outputs; a classifier of one outcome has one.")
+        super().__init__(model, _TEXTS_AT_ONCE)
         self._is_flat = shape == ()
-        n_outputs = int(np.prod([n or 1 for n in outputs[0].shape[1:]]))
-        self.n_scores = 1 if n_outputs == 2 else n_outputs
-        self.output = Output.PROBABILITY if ends_in_shares(self._model) else Output.LOGIT
-        self._is_difference = n_outputs == 2 and self.output is Output.LOGIT
-        kinds = dict.fromkeys(type(layer).__name__ for layer in self._model.layers)
-        self.kind = f"Keras model of texts ({', '.join(kind for kind in kinds if kind != 'InputLayer')})"
-
-    def predict(self, inputs: Any) -> FloatArray:
-        """Scores ``(n_texts, n_scores)`` of a list of strings."""
-        blocks = [self._block(inputs[i : i + _TEXTS_AT_ONCE]) for i in range(0, len(inputs), _TEXTS_AT_ONCE)]
-        if not blocks:
-            return np.empty((0, self.n_scores))
-        scores = np.concatenate(blocks)
-        if self._is_difference:
-            return scores[:, 1:] - scores[:, :1]
-        return settle(scores) if scores.shape[1] == 2 else scores
-
-    def margins(self, inputs: Any, threshold: float) -> FloatArray:
-        """Scores less the threshold; several classes: the scores."""
-        scores = self.predict(inputs)
-        return scores - threshold if self.n_scores == 1 else scores
+        self.kind = f"Keras model of texts ({self._layers})"
 
     def _block(self, texts: Any) -> FloatArray:
         import tensorflow as tf

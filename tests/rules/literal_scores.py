@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.domain import Ranges
+from fairness_engine.schema import Kind
 
 Z = 1.96
 Decide = Callable[[np.ndarray], bool]
@@ -33,7 +34,9 @@ def sample(ranges: Ranges, seeds: Sequence[np.ndarray], rng: random.Random) -> n
     names = [column.name for column in ranges.schema.inputs]
     free = [name for name in names if name not in ranges.scope.protected]
     column = names.index(rng.choice(free))
-    unit = ranges.schema.inputs[column].step or (ranges.high[column] - ranges.low[column]) / 100
+    described = ranges.schema.inputs[column]
+    is_continuous = described.kind is Kind.REAL and not described.step
+    unit = (ranges.high[column] - ranges.low[column]) / 100 if is_continuous else described.step or 1.0
     row[column] += rng.choice((-1, 1)) * unit
     row[column] = min(max(row[column], ranges.low[column]), ranges.high[column])
     return row

@@ -13,12 +13,10 @@ import numpy as np
 
 from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.group_report import LEAST_SHARE
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.scored import RuleResult, Stage
 from fairness_engine.rules.space import NO_RULE
-
-LEAST_SHARE = 0.02
-"""Cells with a smaller share of the rows are marked: their share says little of people."""
 
 
 @dataclass(frozen=True)

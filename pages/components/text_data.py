@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fairness_engine.dataset import Table
     from fairness_engine.rules.term_matching import TermCounts
+    from fairness_engine.rules.terms import Terms
     from fairness_engine.runs.records import Review, ReviewTerms
     from fairness_engine.schema import Schema
     from fairness_engine.texts import Texts
@@ -100,7 +101,7 @@ def counts_of(review: Review, column: str, terms: ReviewTerms) -> TermCounts:
 
 
 @st.cache_resource(scope="session", max_entries=4, show_spinner="Looking for identity terms …")
-def _counts(key: str, terms: text_terms.Terms, _texts: Texts) -> TermCounts:  # noqa: ARG001 - the cache's key
+def _counts(key: str, terms: Terms, _texts: Texts) -> TermCounts:  # noqa: ARG001 - the cache's key
     from fairness_engine.rules.term_matching import count_terms
 
     return count_terms(_texts.texts, terms)

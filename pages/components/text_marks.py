@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pages.components import theme, wording
 
 if TYPE_CHECKING:
-    from pages.components.text_terms import Terms
+    from fairness_engine.rules.terms import Terms
 
 Span = tuple[int, int, str]
 """Begin and end of a word in a text, and what is said when the pointer rests on it."""

@@ -14,9 +14,9 @@ from pages.components.kept import kept
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairness_engine.rules.terms import Terms
     from fairness_engine.runs.records import RunRecord
     from pages.components.decisions import Decisions
-    from pages.components.text_terms import Terms
 
 MAX_CHARACTERS = 2_000
 _N_NAMED = 6

@@ -12,8 +12,6 @@ from pages.components import layout, state, wording
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, ReviewTerms
 
-Terms = tuple[tuple[str, tuple[str, ...]], ...]
-
 _FORM = """JSON: `{"religion": ["christian", "muslim"], "age": ["old", "young"]}`. CSV: a line a term, with the columns
 `category` and `term`."""
 

@@ -18,6 +18,7 @@ ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
 MAX_SECONDS = 120.0
+_LEAST_PERCENT, _MOST_PERCENT = 0.1, 99.0
 
 
 def draw_first(review: Review) -> None:
@@ -101,9 +102,9 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
     support, most = st.columns(2)
     least = support.number_input(
         "Least share of the texts, %",
-        0.1,
-        99.0,
-        100 * held.get("support", first),
+        _LEAST_PERCENT,
+        _MOST_PERCENT,
+        min(max(_LEAST_PERCENT, round(100 * held.get("support", first), 4)), _MOST_PERCENT),
         step=1.0,
         format="%g",
         key=f"text_support_{review.id}",
@@ -119,6 +120,15 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
         help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
         persist_state="session",
     )
+    return {
+        "support": float(least or 5.0) / 100,
+        "error": _ask_error(held),
+        "max_attributes": int(n_categories or 3),
+    }
+
+
+def _ask_error(held: dict[str, Any]) -> float:
+    """The most that a score may be off, 0 to 1; 0 leaves nothing to chance."""
     named = next((name for name, value in ERRORS.items() if value == held.get("error")), next(iter(ERRORS)))
     chosen = st.segmented_control(
         "Error of a score, at most",
@@ -129,11 +139,7 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
         help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
         persist_state="session",
     )
-    return {
-        "support": float(least or 5.0) / 100,
-        "error": ERRORS[str(chosen)],
-        "max_attributes": int(n_categories or 3),
-    }
+    return ERRORS[str(chosen)]
 
 
 def ask_categories(terms: ReviewTerms, key: str) -> list[str]:

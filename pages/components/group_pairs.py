@@ -109,9 +109,12 @@ def draw_counts(review: Review, group: Group) -> None:
 
 
 def _say_none(review: Review) -> None:
+    reason = closed.why_closed(steps.PLAN, review, frozenset)
+    if reason is not None:
+        st.caption(wording.markdown(f"No pairs. {reason.text}"))
+        return
     st.caption("No search of this review has stored pairs yet.")
-    if closed.why_closed(steps.PLAN, review, frozenset) is None:
-        state.link_to(steps.PLAN, "Plan a search")
+    state.link_to(steps.PLAN, "Plan a search")
 
 
 def _count(group: Group, run: RunRecord) -> tuple[int, int]:

@@ -97,9 +97,9 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
 
 
 def _support_field(run: RunRecord, result: RuleResult, key: str) -> float:
-    """The slider: from the run's own support up to the largest group."""
+    """The slider: from the run's own support up to the largest group that is not nearly everybody."""
     least = 100 * float(run.config.settings["support"])
-    largest = 100 * float(result.scored.n_rows.max()) / result.n_rows
+    largest = 100 * float(np.where(is_rest(result), 0, result.scored.n_rows).max()) / result.n_rows
     if largest - least < 0.5:
         return 0.0
     value = st.slider(

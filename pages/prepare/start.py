@@ -5,7 +5,9 @@ import streamlit as st
 from pages.components import demos, layout, real_data_form, review_list, state, steps
 
 layout.heading(
-    "Start", "Find people whom a model decides differently although they differ in nothing but a protected attribute."
+    "Start",
+    "Find people whom a model decides differently although they differ in nothing but a protected attribute, and groups that fare "
+    "worse than everyone else.",
 )
 where = "this machine" if state.is_local_server() else "this server"
 st.caption(f":material/lock: Your data stays on {where}; no telemetry.")

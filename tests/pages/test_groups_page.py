@@ -208,6 +208,16 @@ def test_labels_alone_are_compared_without_a_model(open_app: OpenApp, grouped: G
     assert "The data's own" not in said.text_of(app), "the labels are what was compared"
 
 
+def test_a_review_of_a_column_says_why_a_group_has_no_pairs(open_app: OpenApp, store: RunStore) -> None:
+    review = group_cases.review_of(store, model_id=None, fit={"source": "labels", "predictions": ""})
+    run = group_cases.run_of(store, review, source="labels", max_attributes=1)
+    app = open_app(GROUPS, run=run.id, rule="1")
+    app.session_state[f"rule_people_{run.id}_0"] = True
+    app.run()
+    assert said.errors_of(app) == []
+    assert "No pairs. Searches and proofs ask a model, and this review has none" in said.text_of(app)
+
+
 def test_filters_narrow_what_is_listed(open_app: OpenApp, grouped: Grouped, workspace: Path) -> None:
     app = open_app(GROUPS, run=grouped.exact.id)
     key = f"rules_filter_{grouped.exact.id}"

@@ -16,7 +16,7 @@ from pages.components.rules_filters import Ranked
 STYLE = """
 <style>
 .eh-rule {line-height: 1.45}
-[class*="st-key-rule_head_"] {flex-wrap: nowrap}
+[class*="st-key-wrap_wide_rules_"] [class*="st-key-rule_"] {flex-wrap: nowrap}
 .eh-rule-top {display: flex; gap: 0.6rem; align-items: baseline; flex-wrap: wrap}
 .eh-rule-rank {font-weight: 650; opacity: 0.75; min-width: 1.2rem}
 .eh-rule-tag {border: 1px solid currentColor; border-radius: 0.9rem; padding: 0 0.55rem; font-size: 0.85rem; font-weight: 600;
@@ -25,6 +25,8 @@ STYLE = """
 .eh-rule-small {font-size: 0.92rem; opacity: 0.85}
 .eh-rule-headline {font-size: 1.2rem; line-height: 1.45; font-weight: 500}
 .eh-rule-like {font-size: 0.92rem; margin: 0.15rem 0}
+.eh-rule-more {margin-top: 0.45rem}
+.eh-rule-more summary {cursor: pointer; font-size: 0.92rem}
 </style>
 """
 _MAX_LIKE = 12
@@ -36,17 +38,11 @@ class Card:
 
     Args:
         position: of the rule set.
-        body: its HTML.
-        n_like: how many near-duplicates are folded under it.
-        like_title: what they are, in words.
-        like: HTML of the first of them.
+        body: its HTML, and that of the first of its near-duplicates, folded.
     """
 
     position: int
     body: str
-    n_like: int
-    like_title: str
-    like: str
 
 
 def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: int | None) -> None:
@@ -65,12 +61,12 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, n_shown: int, chosen: 
         with layout.wrapping(f"rules_{start}", is_wide=True):
             places = st.columns(2, gap="small")
         for place, card in zip(places, cards[start : start + 2], strict=False):
-            with place, st.container(border=True, height="stretch", key=f"rule_{card.position}"):
-                with st.container(horizontal=True, gap="small", key=f"rule_head_{card.position}"):
-                    st.html(card.body, width="stretch")
-                    _open_button(run_id, card.position, is_open=card.position == chosen)
-                if card.n_like:
-                    _near_duplicates(card)
+            card_place = place.container(
+                horizontal=True, gap="small", border=True, height="stretch", key=f"rule_{card.position}"
+            )
+            with card_place:
+                st.html(card.body, width="stretch")
+                _open_button(run_id, card.position, is_open=card.position == chosen)
 
 
 def cards_of(result: RuleResult, ranked: Ranked, n_shown: int) -> list[Card]:
@@ -78,8 +74,7 @@ def cards_of(result: RuleResult, ranked: Ranked, n_shown: int) -> list[Card]:
     cards = []
     for position in ranked.shown[:n_shown].tolist():
         like = ranked.families.get(position, ranked.shown[:0])
-        text = "".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist())
-        cards.append(Card(position, card_html(result, position), len(like), like_title(result, position, like), text))
+        cards.append(Card(position, card_html(result, position) + _near_duplicates(result, position, like)))
     return cards
 
 
@@ -93,11 +88,18 @@ def _open_button(run_id: str, position: int, *, is_open: bool) -> None:
     )
 
 
-def _near_duplicates(card: Card) -> None:
-    with st.expander(card.like_title):
-        st.html(card.like)
-        if card.n_like > _MAX_LIKE:
-            st.caption(f"The table has the other {wording.count(card.n_like - _MAX_LIKE)}.")
+def _near_duplicates(result: RuleResult, position: int, like: IntArray) -> str:
+    """What is folded under a rule set, in a part of the card that opens; empty where nothing is.
+
+    It needs no message of its own, as ten of Streamlit's expanders would at every click.
+    """
+    if not len(like):
+        return ""
+    lines = "".join(_like_html(result, other) for other in like[:_MAX_LIKE].tolist())
+    rest = len(like) - _MAX_LIKE
+    more = f'<div class="eh-rule-like">The table has the other {wording.count(rest)}.</div>' if rest > 0 else ""
+    title = wording.escaped(like_title(result, position, like))
+    return f'<details class="eh-rule-more"><summary>{title}</summary>{lines}{more}</details>'
 
 
 def like_title(result: RuleResult, position: int, like: IntArray) -> str:

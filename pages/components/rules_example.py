@@ -72,10 +72,15 @@ def rules_table(result: RuleResult, positions: IntArray) -> dict[str, list[str]]
     scored = result.scored
     return {
         "Group": [group_text(result, position) for position in positions.tolist()],
-        "Inside": [share_text(float(share)) for share in scored.inside[positions]],
-        "Outside": [share_text(float(share)) for share in scored.outside[positions]],
+        "Inside": [_whole(share_text(float(share))) for share in scored.inside[positions]],
+        "Outside": [_whole(share_text(float(share))) for share in scored.outside[positions]],
         "Score": [_points_text(result, position) for position in positions.tolist()],
     }
+
+
+def _whole(number: str) -> str:
+    """A number that stays on one line with its unit."""
+    return number.replace(" ", "\u00a0")
 
 
 def _points_text(result: RuleResult, position: int) -> str:

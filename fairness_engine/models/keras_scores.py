@@ -29,7 +29,9 @@ class KerasScores(ABC):
     def __init__(self, model: Any, at_once: int) -> None:
         self._model, self._at_once = model, at_once
         if len(model.outputs) != 1:
-            raise ModelError(f"The model has {len(model.outputs)} outputs; a classifier of one outcome has one.")
+            raise ModelError(
+                f"A classifier of one outcome must have one output, but it has {len(model.outputs)} outputs. Save it with the one to assess."
+            )
         n_outputs = int(np.prod([n or 1 for n in model.outputs[0].shape[1:]]))
         self.n_scores = 1 if n_outputs == 2 else n_outputs
         self.output = Output.PROBABILITY if _ends_in_shares(model) else Output.LOGIT

@@ -119,7 +119,7 @@ def score_text(result: RuleResult, position: int) -> str:
 
 
 def rows_text(result: RuleResult, position: int) -> str:
-    """How many rows of the data the group has: ``412 rows (10 %)``; how many texts can hold the terms."""
+    """How many rows of the data the group has: ``412 rows (10 %)``; of texts, those that hold a term of its categories."""
     n = int(result.scored.n_rows[position])
     text = f"{wording.counted(n, noun_of(result))} ({wording.share(n / result.n_rows)})"
     if not is_of_texts(result):
@@ -129,7 +129,7 @@ def rows_text(result: RuleResult, position: int) -> str:
         for attribute, rule in zip(result.attributes, result.scored.rules[position].tolist(), strict=True)
         if rule != NO_RULE
     ]
-    return f"{text} with a term of {' and of '.join(categories)}, each read with every term"
+    return f"{text} with a term of {' and of '.join(categories)}"
 
 
 def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from fairness_engine.samples import find_sample
 from fairness_engine.schema import Schema
 from pages.components import (
     model_fit,
+    rules_words,
     text_data,
     text_dots,
     text_form,
@@ -364,6 +365,13 @@ LINES = [
     ((-1, 0), 600, 590, 0.0, 0.06),
     ((1, -1), 680, 410, 0.2, 0.34),
 ]
+
+
+def test_how_many_texts_is_said_of_the_category_and_not_of_the_term() -> None:
+    result = result_of(LINES)
+    first, second = (attribute.name for attribute in result.attributes)
+    assert rules_words.rows_text(result, 0) == f"300 texts (20 %) with a term of {first}"
+    assert rules_words.rows_text(result, 1) == f"300 texts (20 %) with a term of {first} and of {second}"
 
 
 def test_terms_are_ranked_in_plain_sentences_and_chance_is_left_out() -> None:

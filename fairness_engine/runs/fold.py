@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +37,8 @@ from fairness_engine.runs.proofs_writer import ProofsWriter
 from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.result_checks import is_possible
+from fairness_engine.runs.rules_writer import RulesWriter
 from fairness_engine.runs.store import RunStore
-
-if TYPE_CHECKING:
-    from fairness_engine.runs.rules_writer import RulesWriter
 
 WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
@@ -63,7 +61,7 @@ class Fold:
         self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
         by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS}
         self._results = by_kind.get(run.config.kind, _RESULTS)
-        self._rules = _rules_writer(store, run) if run.config.kind is RunKind.RULES else None
+        self._rules = RulesWriter(store, run.id, run.config) if run.config.kind is RunKind.RULES else None
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
         # a run of rule sets has no pairs, and its protected attribute may be a text, which is no input
@@ -199,14 +197,6 @@ class Fold:
             self._write()
         if self._proofs is not None:
             self._proofs.write(is_last=True)
-
-
-def _rules_writer(store: RunStore, run: RunRecord) -> RulesWriter:
-    from fairness_engine.runs.rules_writer import (
-        RulesWriter,  # brings scipy; the worker of a search starts sooner without it
-    )
-
-    return RulesWriter(store, run.id, run.config)
 
 
 def _check_counts(event: Progress | Stopped) -> None:

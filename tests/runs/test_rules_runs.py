@@ -188,7 +188,8 @@ def test_what_nobody_can_answer_fails_with_a_sentence(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "heavy"), [("worker", ("pandas", "scipy", "numba")), ("rules_writer", ("pandas", "numba", "sklearn"))]
+    ("module", "heavy"),
+    [("worker", ("pandas", "scipy", "numba")), ("rules_writer", ("pandas", "scipy", "numba", "sklearn"))],
 )
 def test_a_worker_loads_no_more_than_it_needs(module: str, heavy: tuple[str, ...]) -> None:
     program = f"import sys, fairness_engine.runs.{module}; print(sorted({set(heavy)} & set(sys.modules)))"

@@ -43,7 +43,6 @@ class Groups:
         rules: ``(n_rule_sets, n_attributes)``; all others ``(n_rule_sets,)``.
         n_rows: rows of the data inside.
         score: of each.
-        error: how far it may be off.
         is_harmed: fewer inside than outside get the favourable outcome.
         is_rest: hardly anybody lies outside.
     """
@@ -51,7 +50,6 @@ class Groups:
     rules: IntArray
     n_rows: IntArray
     score: FloatArray
-    error: FloatArray
     is_harmed: BoolArray
     is_rest: BoolArray
 
@@ -63,7 +61,7 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
     nearly the same people, or do without one of its conditions, and whose score is not clearly lower than the founder's, the one that
     is harmed; of these the one on the fewest attributes, then the one with the fewest values to name, then with the most rows. All that
     tell of nearly the same people as the head, or of a part of them, join. Whoever joins has no higher score than the founder: what is
-    folded is never clearly higher than what is shown. *Clearly*: by more than ``LOSS`` of the founder's score, and by more than its error.
+    folded is never clearly higher than what is shown. *Clearly*: by more than ``LOSS`` of the founder's score.
 
     Returns:
         ``(n_rule_sets,)``; its own position for one that is shown, -1 beyond the first ``n_folded``.
@@ -76,7 +74,7 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
         if not is_free[founder]:
             continue
         free = np.flatnonzero(is_free)
-        floor = groups.score[founder] - max(LOSS * groups.score[founder], groups.error[founder])
+        floor = (1 - LOSS) * groups.score[founder]
         near = alike.compared(founder, free)
         close = np.append(free[(near.is_same | near.is_wider) & (groups.score[free] >= floor)], founder)
         shown = int(close[rank[close].argmin()])

@@ -63,7 +63,7 @@ def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found)
         error=counts.error(settings.confidence),
         stage=stage,
         is_rest=is_rest.astype(np.int64),
-        head=fold(space, Groups(rules, n_rows, counts.score, counts.error(settings.confidence), is_harmed, is_rest)),
+        head=fold(space, Groups(rules, n_rows, counts.score, is_harmed, is_rest)),
     )
 
 

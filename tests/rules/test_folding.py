@@ -19,15 +19,14 @@ from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import NO_RULE, RuleSpace
 
 
-def groups_of(space: RuleSpace, decided: np.ndarray, error: float = 0.0, support: float = 0.05) -> Groups:
+def groups_of(space: RuleSpace, decided: np.ndarray, support: float = 0.05) -> Groups:
     """Every frequent rule set of rows that were decided so, the highest score first."""
     mined = mine(space, RuleSettings(support=support))
     counts = count(space, mined.rules, RowCounts(np.ones(space.n_rows), decided.astype(float)))
     order = np.argsort(-counts.score, kind="stable")
     is_rest = (space.n_rows - mined.n_rows < support * space.n_rows)[order]
     is_harmed = (counts.inside < counts.outside)[order]
-    errors = np.full(len(order), error)
-    return Groups(mined.rules[order], mined.n_rows[order], counts.score[order], errors, is_harmed, is_rest)
+    return Groups(mined.rules[order], mined.n_rows[order], counts.score[order], is_harmed, is_rest)
 
 
 def overlap(first: set[int], second: set[int], everyone: set[int]) -> float:
@@ -37,7 +36,7 @@ def overlap(first: set[int], second: set[int], everyone: set[int]) -> float:
 
 
 @st.composite
-def decided_spaces(draw: st.DrawFn) -> tuple[RuleSpace, np.ndarray, float]:
+def decided_spaces(draw: st.DrawFn) -> tuple[RuleSpace, np.ndarray]:
     sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
     attributes = [
         numbers(f"a{i}", n) if draw(st.booleans()) else categories(f"a{i}", min(n, 3)) for i, n in enumerate(sizes)
@@ -47,16 +46,16 @@ def decided_spaces(draw: st.DrawFn) -> tuple[RuleSpace, np.ndarray, float]:
     codes = rng.integers(0, [attribute.n_values for attribute in attributes], (n, len(sizes)))
     codes[:2] = [[0], [1]]  # never one value only
     decided = rng.random(n) < rng.random(attributes[0].n_values)[codes[:, 0]]
-    return space_of(*attributes, codes=codes), decided, draw(st.sampled_from([0.0, 0.05]))
+    return space_of(*attributes, codes=codes), decided
 
 
 @settings(max_examples=60)
 @given(decided_spaces())
 def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
-    case: tuple[RuleSpace, np.ndarray, float],
+    case: tuple[RuleSpace, np.ndarray],
 ) -> None:
-    space, decided, error = case
-    groups = groups_of(space, decided, error)
+    space, decided = case
+    groups = groups_of(space, decided)
     head = fold(space, groups)
     everyone = set(range(space.n_rows))
     inside = [set(np.flatnonzero(line).tolist()) for line in space.inside(groups.rules)]
@@ -65,8 +64,7 @@ def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
     for shown in set(head.tolist()):
         members = np.flatnonzero(head == shown)
         founder = int(members[0])
-        loss = max(LOSS * groups.score[founder], error)
-        assert groups.score[shown] >= groups.score[founder] - loss - 1e-12
+        assert groups.score[shown] >= (1 - LOSS) * groups.score[founder] - 1e-12
         for member in members.tolist():
             is_turned = groups.is_harmed[member] != groups.is_harmed[shown]
             people = everyone - inside[member] if is_turned else inside[member]
@@ -77,9 +75,9 @@ def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
 
 @settings(max_examples=25)
 @given(decided_spaces())
-def test_folding_is_what_comparing_people_one_by_one_gives(case: tuple[RuleSpace, np.ndarray, float]) -> None:
-    space, decided, error = case
-    groups = groups_of(space, decided, error)
+def test_folding_is_what_comparing_people_one_by_one_gives(case: tuple[RuleSpace, np.ndarray]) -> None:
+    space, decided = case
+    groups = groups_of(space, decided)
     np.testing.assert_array_equal(fold(space, groups), plain_fold(space, groups))
 
 
@@ -118,7 +116,7 @@ def plain_fold(space: RuleSpace, groups: Groups) -> list[int]:
         if head[founder] >= 0:
             continue
         free = [j for j in range(n) if head[j] < 0]
-        floor = groups.score[founder] - max(LOSS * groups.score[founder], groups.error[founder])
+        floor = (1 - LOSS) * groups.score[founder]
         near = [j for j in free if groups.score[j] >= floor and (is_same(founder, j) or is_wider(founder, j))]
         shown = min(
             {founder, *near},

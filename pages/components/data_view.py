@@ -226,7 +226,9 @@ def show_preview(table: Table, dataset: Dataset) -> None:
     rows, inputs = dataset.rows[:_N_PREVIEW], dataset.schema.inputs[:_MAX_PREVIEW_COLUMNS]
     texts = table.frame.iloc[dataset.kept[:_N_PREVIEW]][list(text_review.text_columns(dataset.schema))]
     shown = {str(name): ["" if pd.isna(text) else str(text) for text in texts[name]] for name in texts}
-    shown |= {column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)}
+    shown |= {
+        column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)
+    }
     if dataset.labels is not None and dataset.schema.label:
         shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
     st.dataframe(pd.DataFrame(shown), hide_index=True, key="preview")

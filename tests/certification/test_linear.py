@@ -287,7 +287,9 @@ def test_larger_ones_on_a_grid_and_refined() -> None:
     assert found.falsified[0] / space.total - error <= share <= found.falsified[0] / space.total + undecided + error
     refined = [
         e
-        for e in run_certification(model, space.domain, np.empty((0, 15)), CertifySettings(max_boxes=3, n_samples=1_000), 0)
+        for e in run_certification(
+            model, space.domain, np.empty((0, 15)), CertifySettings(max_boxes=3, n_samples=1_000), 0
+        )
         if isinstance(e, ResultReady)
     ]
     assert refined[0].content["undecided"] < undecided

@@ -1,7 +1,7 @@
 # make run    set up and open the app          make test   set up and run everything that is checked
 # make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev browser lint types arrows check pytest format bench lock clean
+.PHONY: help run test setup setup-dev browser lint types arrows check pytest coverage format bench lock clean
 
 PY := .venv/bin/python
 # Any Python 3 can run the set-up script, which then looks for a supported one.
@@ -14,7 +14,7 @@ N_TEST_PROCESSES ?= $(shell [ $(N_CORES) -gt 4 ] && echo 4 || echo $(N_CORES))
 
 help:
 	@grep -E '^# make|^#   ' Makefile | sed 's/^# //'
-	@echo "Also: make lint, types, arrows, pytest, format, bench, lock, clean"
+	@echo "Also: make lint, types, arrows, pytest, coverage, format, bench, lock, clean"
 
 run: setup
 	@exec $(PY) scripts/run_app.py $(ARGS)
@@ -43,7 +43,10 @@ arrows: setup-dev
 check: lint types arrows
 
 pytest: setup-dev browser
-	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
+
+coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
+coverage: pytest
 
 # Everything is run, so that one answer tells all that is wrong; the tests come last.
 test: setup-dev

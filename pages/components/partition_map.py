@@ -113,9 +113,12 @@ def _content(
     key: str,
 ) -> bytes:
     """What the browser gets, kept for whoever looks at the same tree."""
-    asked = (id(tree), weight, verdict_words, height, key)  # the tree is kept beside it, so that no other takes its id
-    made = shared("partition_map", asked, lambda: (tree, encode(tree, columns, weight, verdict_words, height, key)))
-    return made[1]
+    # tree and columns are kept beside it, so that no others take their ids
+    asked = (id(tree), id(columns), weight, verdict_words, height, key)
+    made = shared(
+        "partition_map", asked, lambda: (tree, columns, encode(tree, columns, weight, verdict_words, height, key))
+    )
+    return made[2]
 
 
 # --- bytes --------------------------------------------------------------------------------------

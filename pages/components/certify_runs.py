@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from pages.components import certify_words, run_words, state, theme, wording
+from pages.components import certify_words, run_words, runs_of_kind, state, theme, wording
 from pages.components.certify_words import Shares
 from pages.components.kept import kept
 
@@ -23,14 +23,7 @@ KIND = "certify"
 
 def certifications(review: Review) -> list[RunRecord]:
     """The certifications of a review, the newest first."""
-    return [run for run in state.store().runs(review.id) if run.config.kind == KIND]
-
-
-def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The run of the address when it is a certification, else the newest of the review's scope, else the newest."""
-    asked = state.current_run_id()
-    of_scope = [run for run in runs if run.config.scope == review.scope]
-    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+    return runs_of_kind.runs_of(review, KIND)
 
 
 def asks_the_same(run: RunConfig, other: RunConfig) -> bool:

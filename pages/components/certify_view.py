@@ -19,7 +19,7 @@ from pages.components import (
     certify_tree,
     certify_words,
     layout,
-    run_words,
+    runs_of_kind,
     state,
     steps,
     theme,
@@ -81,15 +81,10 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
 
 
 def _standing(run: RunRecord) -> None:
-    title = f"**{wording.markdown(certify_words.run_title(run.config))}**"
-    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
-    text = run_words.ending(run)
-    if run.state.value in ("crashed", "failed"):
-        st.error(wording.markdown(text), icon=":material/error:")
-        if not run.evaluations:
-            state.link_to(steps.PLAN, "Search for pairs instead")
-    elif text:
-        st.caption(wording.markdown(text))
+    title = certify_words.run_title(run.config)
+    runs_of_kind.say_standing(
+        run, title, is_empty=not run.evaluations, place=steps.PLAN, label="Search for pairs instead"
+    )
 
 
 def claims_html(claims: Sequence[certify_words.Claim]) -> str:

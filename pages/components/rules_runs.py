@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import rules_choice, run_words, state, wording
+from pages.components import rules_choice, run_words, runs_of_kind, state, wording
 from pages.components.kept import kept, shared
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ KIND = "rules"
 
 def rule_runs(review: Review) -> list[RunRecord]:
     """The runs of rule sets of a review, the newest first."""
-    return [run for run in state.store().runs(review.id) if run.config.kind == KIND]
-
-
-def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The run of the address when it is one of rule sets, else the newest of the review's scope, else the newest."""
-    asked = state.current_run_id()
-    of_scope = [run for run in runs if run.config.scope == review.scope]
-    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+    return runs_of_kind.runs_of(review, KIND)
 
 
 def result_of(run: RunRecord | None) -> RuleResult | None:

@@ -21,7 +21,7 @@ from pages.components import (
     rules_themis,
     rules_words,
     run_words,
-    state,
+    runs_of_kind,
     steps,
     text_form,
     text_review,
@@ -104,12 +104,5 @@ def headline_html(result: RuleResult, position: int | None) -> str:
 
 
 def _standing(run: RunRecord) -> None:
-    title = f"**{wording.markdown(run_words.run_title(run.config))}**"
-    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
-    text = run_words.ending(run)
-    if run.state.value in ("crashed", "failed"):
-        st.error(wording.markdown(text), icon=":material/error:")
-        if not run.n_found:
-            state.link_to(steps.SCOPE, "Change the scope")
-    elif text:
-        st.caption(wording.markdown(text))
+    title = run_words.run_title(run.config)
+    runs_of_kind.say_standing(run, title, is_empty=not run.n_found, place=steps.SCOPE, label="Change the scope")

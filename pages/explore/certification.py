@@ -10,6 +10,7 @@ from pages.components import (
     certify_view,
     layout,
     run_list,
+    runs_of_kind,
     state,
     steps,
 )
@@ -24,7 +25,7 @@ def main() -> None:
     run_list.adopt_review()
     review = state.require(steps.CERTIFY)
     runs = certify_runs.certifications(review)
-    run = certify_runs.shown(review, runs)
+    run = runs_of_kind.shown(review, runs)
     st.html(certify_view.STYLE)
     if run is None:
         certify_form.draw_first(review)

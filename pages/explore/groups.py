@@ -9,6 +9,7 @@ from pages.components import (
     rules_runs,
     rules_view,
     run_list,
+    runs_of_kind,
     state,
     steps,
 )
@@ -23,7 +24,7 @@ def main() -> None:
     run_list.adopt_review()
     review = state.require(steps.GROUPS)
     runs = rules_runs.rule_runs(review)
-    run = rules_runs.shown(review, runs)
+    run = runs_of_kind.shown(review, runs)
     if run is not None and st.query_params.get("run") != run.id:
         state.set_run(run.id)
     result = rules_runs.result_of(run)

@@ -46,3 +46,11 @@ def open_app(workspace: Path) -> OpenApp:
         return app
 
     return at
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Notes that the page asked for waiting runs to start; the worker itself is tried elsewhere."""
+    asked: list[str] = []
+    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: asked.append("start"))
+    return asked

@@ -35,14 +35,6 @@ def certified(workspace: Path) -> Iterator[Certified]:
     state.evaluator().close()
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes that the page asked for waiting runs to start; the worker itself is tried elsewhere."""
-    asked: list[str] = []
-    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: asked.append("start"))
-    return asked
-
-
 def headline_of(app: AppTest) -> str:
     """The claims, as HTML."""
     return next(

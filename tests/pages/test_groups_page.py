@@ -36,14 +36,6 @@ def grouped(workspace: Path) -> Iterator[Grouped]:
     state.evaluator().close()
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes that the page asked for waiting runs to start; the worker itself is tried elsewhere."""
-    asked: list[str] = []
-    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: asked.append("start"))
-    return asked
-
-
 def html_of(app: AppTest) -> str:
     """All HTML of the page but style sheets."""
     bodies = (str(element.proto.body) for element in app.main.get("html"))

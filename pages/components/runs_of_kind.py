@@ -1,0 +1,45 @@
+"""The runs that a page of one kind of run is about: which there are, which one is shown, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.components import run_words, state, steps, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review, RunRecord
+
+
+def runs_of(review: Review, kind: str) -> list[RunRecord]:
+    """The runs of a review of one kind, the newest first."""
+    return [run for run in state.store().runs(review.id) if run.config.kind == kind]
+
+
+def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
+    """The run of the address when it is among these, else the newest of the review's scope, else the newest."""
+    asked = state.current_run_id()
+    of_scope = [run for run in runs if run.config.scope == review.scope]
+    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+
+
+def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: steps.Place, label: str) -> None:
+    """Which run this is and how it ended; one that broke off with nothing leads elsewhere.
+
+    Args:
+        run: an ended one.
+        title: of the run, in words.
+        is_empty: it left nothing.
+        place, label: where else to go then.
+    """
+    title = f"**{wording.markdown(title)}**"
+    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    text = run_words.ending(run)
+    if run.state.value in ("crashed", "failed"):
+        st.error(wording.markdown(text), icon=":material/error:")
+        if is_empty:
+            state.link_to(place, label)
+    elif text:
+        st.caption(wording.markdown(text))

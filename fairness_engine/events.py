@@ -204,6 +204,24 @@ class RulesScored:
 
 
 @dataclass(frozen=True)
+class ModelPart:
+    """A part of the file of a retrained model.
+
+    Args:
+        content: its bytes.
+        index, n_parts: which part, from 0 on, and of how many.
+        suffix: of the file's name, with the dot.
+        version: number of the round that made the model; a later one replaces an earlier one.
+    """
+
+    content: bytes
+    index: int
+    n_parts: int
+    suffix: str
+    version: int
+
+
+@dataclass(frozen=True)
 class ResultReady:
     """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count``, ``split``, ``certification``; plain JSON."""
 
@@ -239,6 +257,7 @@ Event = (
     | SharesProved
     | TreeReady
     | RulesScored
+    | ModelPart
     | GroupScored
     | ResultReady
     | Stopped
@@ -261,6 +280,8 @@ def to_line(event: Event) -> str:
     elif isinstance(event, RulesScored):
         packed = {name: pack_array(array, can_compress=True) for name, array in event.arrays.items()}
         body = {"arrays": packed, "space": event.space}
+    elif isinstance(event, ModelPart):
+        body = {**vars(event), "content": base64.b64encode(event.content).decode("ascii")}
     else:
         body = asdict(event)
     return json.dumps({"event": type(event).__name__, **body}, separators=(",", ":"))
@@ -284,6 +305,8 @@ def from_line(line: str) -> Event:
             return TreeReady(arrays, certificates, _read_space(body["space"]))
         if cls is RulesScored:
             return RulesScored(_read_arrays(body["arrays"]), _read_space(body["space"]))
+        if cls is ModelPart:
+            body["content"] = base64.b64decode(body["content"], validate=True)
         if cls is Stopped:
             body["reason"] = StopReason(body["reason"])
         if cls is GroupScored:

@@ -42,7 +42,7 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
     "where": ("settings",),
 }
 """What a question must say, by its name."""
-_FIRST_PHASES = {"certify": "certifying", "rules": "finding groups"}
+_FIRST_PHASES = {"certify": "certifying", "rules": "finding groups", "retrain": "reading the model"}
 
 
 class Child:
@@ -120,9 +120,12 @@ class Child:
 
     def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
-        from fairness_engine.runs.config import RunConfig
+        from fairness_engine.runs.config import RunConfig, RunKind
+        from fairness_engine.runs.opened import Opened
 
         config = RunConfig.from_json(request["config"])
+        if config.kind is RunKind.RETRAIN and isinstance(opened, Opened):
+            opened = opened.with_picked(request.get("cases"))
         self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
         for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
             for small in split(event):

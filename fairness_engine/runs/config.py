@@ -17,6 +17,7 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
+from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.rules.settings import RuleSettings, Source
 from fairness_engine.schema import Schema
 
@@ -37,6 +38,7 @@ class RunKind(StrEnum):
     COUNT = "count"
     CERTIFY = "certify"
     RULES = "rules"
+    RETRAIN = "retrain"
 
 
 @cache
@@ -58,12 +60,13 @@ class RunConfig:
     """One run, completely: the same configuration gives the same pairs.
 
     Args:
-        kind: search, estimate, exact count, certification or rule sets.
+        kind: search, estimate, exact count, certification, rule sets or retraining.
         data_id, model_id: files of the store (their content is in the id); no model (empty text) where a column of the data is compared.
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
         technique: name in ``search.registry``; empty for what is no search.
-        settings: of the technique, of the certification (``CertifySettings``) or of the rule sets (``RuleSettings``), by name; what is not named keeps its default.
+        settings: of the technique, of the certification (``CertifySettings``), of the rule sets (``RuleSettings``) or of the retraining
+            (``RetrainSettings``), by name; what is not named keeps its default.
         budget: when a search ends; an estimate ends with its samples, a count with the space, a certification when everything is
             decided or by its own settings, or each by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
@@ -101,6 +104,8 @@ class RunConfig:
             raise SettingError("A search needs a technique, got none. Choose one under Plan.")
         if self.kind is RunKind.CERTIFY:
             object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
+        if self.kind is RunKind.RETRAIN:
+            object.__setattr__(self, "settings", RetrainSettings.from_json(self.settings).to_json())
         needs_model = True
         if self.kind is RunKind.RULES:
             settings = RuleSettings.from_json(self.settings)

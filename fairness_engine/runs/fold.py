@@ -17,6 +17,7 @@ from fairness_engine.events import (
     Event,
     Failed,
     GroupScored,
+    ModelPart,
     Pairs,
     PairsFound,
     PairsMeasured,
@@ -32,6 +33,7 @@ from fairness_engine.events import (
     from_line,
 )
 from fairness_engine.runs.config import RunKind
+from fairness_engine.runs.model_writer import ModelWriter
 from fairness_engine.runs.pairs_writer import PairsWriter
 from fairness_engine.runs.proofs_writer import ProofsWriter
 from fairness_engine.runs.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
@@ -47,6 +49,7 @@ _MAX_COUNT = 2**62
 _RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
 _PROOF_RESULTS = ("certification", "plausibility")
 _RULE_RESULTS = ("notes", "rules", "sentences")
+_RETRAIN_RESULTS = ("notes", "before", "training", "after", "changes", "retrained")
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 
@@ -59,9 +62,10 @@ class Fold:
         self._run_id = run.id
         self._pairs = PairsWriter(store, run.id, run.config)
         self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
-        by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS}
+        by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS, RunKind.RETRAIN: _RETRAIN_RESULTS}
         self._results = by_kind.get(run.config.kind, _RESULTS)
         self._rules = RulesWriter(store, run.id, run.config) if run.config.kind is RunKind.RULES else None
+        self._models = ModelWriter(store, run.id, run.config) if run.config.kind is RunKind.RETRAIN else None
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
         # a run of rule sets has no pairs, and its protected attribute may be a text, which is no input
@@ -132,7 +136,7 @@ class Fold:
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
             case ResultReady():
                 self._store.set_result(self._run_id, event.name, _checked_result(event, self._results))
-            case SharesProved() | TreeReady() | RulesScored():
+            case SharesProved() | TreeReady() | RulesScored() | ModelPart():
                 self._take_bulk(event)
             case Stopped():
                 _check_counts(event)
@@ -150,7 +154,12 @@ class Fold:
         if len(self._curve) > _MAX_CURVE_POINTS:
             self._curve = self._curve[::2]
 
-    def _take_bulk(self, event: SharesProved | TreeReady | RulesScored) -> None:
+    def _take_bulk(self, event: SharesProved | TreeReady | RulesScored | ModelPart) -> None:
+        if isinstance(event, ModelPart):
+            if self._models is None:
+                raise ProcessError(_PROTOCOL + "it sent a model that nobody asked for.")
+            self._models.add(event)
+            return
         if isinstance(event, RulesScored):
             if self._rules is None:
                 raise ProcessError(_PROTOCOL + "it sent rule sets that nobody asked for.")

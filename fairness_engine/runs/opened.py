@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from fairness_engine.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.estimate import Distribution
-from fairness_engine.events import Event, FloatArray, ResultReady, pack_array, unpack_array
+from fairness_engine.events import Event, FloatArray, Pairs, ResultReady, pack_array, unpack_array
 from fairness_engine.models.model import Model
 from fairness_engine.models.no_model import no_model
 from fairness_engine.models.open import open_model
@@ -45,12 +45,16 @@ class Opened:
         model: bound to the data's schema; ``no_model`` where decisions of a column of the data are assessed.
         scope: ``None`` for questions that need no protected attribute (the fit card).
         table: that the data set was made of; kept only where there is no model, since any of its columns may hold decisions.
+        model_file: where the model's file is and what it was called, to train it again.
+        picked: pairs that a person picked for a retraining.
     """
 
     dataset: Dataset
     model: Model
     scope: Scope | None
     table: Table | None = None
+    model_file: tuple[Path, str] | None = None
+    picked: Pairs | None = None
 
     @cached_property
     def domain(self) -> Domain:
@@ -87,6 +91,11 @@ class Opened:
         if config.kind is RunKind.RULES:
             yield from self._rules(config, is_cancelled, report)
             return
+        if config.kind is RunKind.RETRAIN:
+            from fairness_engine.runs.retraining import retraining_events
+
+            yield from retraining_events(self, config, is_cancelled, report)
+            return
         from fairness_engine import kernels
         from fairness_engine.exact import run_exact
         from fairness_engine.search import requirements
@@ -105,6 +114,10 @@ class Opened:
             yield from run_exact(self.model, self.domain, is_cancelled, config.budget.max_seconds or math.inf)
         else:
             yield from self._search(config, is_cancelled)
+
+    def with_picked(self, packed: Any) -> Opened:
+        """The same with the pairs that a person picked, as they came in a request; ``None`` for none."""
+        return replace(self, picked=None if packed is None else unpack_pairs(packed, self.domain.n_columns))
 
     def _rules(
         self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
@@ -333,7 +346,7 @@ def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],
     )
-    return Opened(dataset, model, scope)
+    return Opened(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
 
 
 def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:

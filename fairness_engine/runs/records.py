@@ -116,6 +116,31 @@ class RunRecord:
         return not self.state.is_final
 
 
+class VersionState(StrEnum):
+    """What became of a retrained model: the review goes on with it, without it, or nobody has said yet."""
+
+    NEW = "new"
+    KEPT = "kept"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True)
+class Version:
+    """A model that a retraining made.
+
+    Args:
+        run_id: the retraining.
+        model_id, parent_id: files of the store: the new model, and the one it was made of.
+        state: what became of it.
+    """
+
+    run_id: str
+    model_id: str
+    parent_id: str
+    state: VersionState
+    created: datetime
+
+
 @dataclass(frozen=True)
 class Pin:
     """A pair of a run that a person kept, with a note."""

@@ -15,9 +15,10 @@ from fairness_engine.runs.records import FileRole, Pin, Review, RulePin, RunReco
 from fairness_engine.runs.reviews import LOCAL_OWNER, ReviewShelf
 from fairness_engine.runs.run_shelf import RunShelf
 from fairness_engine.runs.tables import open_database
+from fairness_engine.runs.versions import VersionShelf
 
 
-class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf):
+class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf, VersionShelf):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

@@ -150,6 +150,17 @@ rule_pins = Table(
     Column("created", Float, nullable=False),
 )
 
+versions = Table(
+    "versions",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("model_id", String(40), ForeignKey("files.id"), nullable=False, index=True),
+    Column("parent_id", String(40), ForeignKey("files.id"), nullable=False, index=True),
+    Column("state", String(20), nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Models that a retraining made, and of which model; a later one of the same run replaces an earlier one."""
+
 
 def open_database(workspace: Path, url: str | None) -> Engine:
     """Connect, create what is missing, and check the store's version.

@@ -24,6 +24,7 @@ from fairness_engine.runs.compiled import Loops, prepare_compiled
 from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
+from fairness_engine.runs.picked import picked_cases
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 
@@ -45,7 +46,7 @@ _CANCEL_GRACE_SECONDS = 0.25
 """How long a cancelled search may take to stop by itself before its process is killed."""
 _RESULT_GRACE_SECONDS = 10.0
 """The same of a certification, whose partition tree comes at its end, and of rule sets, which come all together."""
-_ENDS_WITH_RESULT = (RunKind.CERTIFY, RunKind.RULES)
+_ENDS_WITH_RESULT = (RunKind.CERTIFY, RunKind.RULES, RunKind.RETRAIN)
 
 
 class Worker:
@@ -120,7 +121,8 @@ class Worker:
                 is_proof = config.kind is RunKind.CERTIFY
                 grace = _PROOF_EXTRA_SECONDS if is_proof else _GRACE_SECONDS
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + grace
-                searched = process.send("run", config=config.to_json())
+                more = {"cases": picked_cases(store, config)} if config.kind is RunKind.RETRAIN else {}
+                searched = process.send("run", config=config.to_json(), **more)
                 self._follow(process, searched, SILENCE_SECONDS, time.monotonic() + most)
         finally:
             process.close()

@@ -1,0 +1,96 @@
+"""The discriminatory individuals that a retraining learns from: picked by a person, or found from the training rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.budget import Budget
+from fairness_engine.events import Pairs, PairsFound, Progress
+from fairness_engine.mitigation.parts import Parts, same_people
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.models.model import Model
+
+if TYPE_CHECKING:
+    from fairness_engine.mitigation.run import Subject
+
+_MAX_SECONDS, _MAX_EVALUATIONS = 60.0, 20_000_000
+_FALLBACK = "directed"
+"""For models without a gradient, where a technique needs one."""
+
+
+class Cases:
+    """Finds cases, and remembers which were used.
+
+    Args:
+        subject, parts, settings: what is retrained.
+        rng: seeds the searches.
+        is_cancelled, say: as in a run.
+
+    Attributes:
+        used: every pair handed out for the original model.
+        facts: counts for the result: how many there were, and how many were left out.
+        evaluations: rows passed to models by searches.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        parts: Parts,
+        settings: RetrainSettings,
+        rng: np.random.Generator,
+        is_cancelled: Callable[[], bool],
+        say: Callable[[str], None],
+    ) -> None:
+        self._subject, self._parts, self._settings = subject, parts, settings
+        self._rng, self._is_cancelled, self._say = rng, is_cancelled, say
+        self.used = Pairs.empty(subject.domain.n_columns)
+        self.facts: dict[str, Any] = {"n_cases": 0, "n_of_test_people": 0, "technique": ""}
+        self.evaluations = 0
+
+    def find(self, model: Model) -> Pairs:
+        """Cases against a model: the picked ones when it is the original and a person picked some, else those of a search."""
+        is_original = model is self._subject.model
+        if is_original and self._subject.picked is not None:
+            pairs = self._without_test_people(self._subject.picked)
+        else:
+            pairs = self._search(model)
+        if is_original:
+            self.used = pairs
+            self.facts["n_cases"] = len(pairs)
+        return pairs
+
+    def _without_test_people(self, pairs: Pairs) -> Pairs:
+        """Pairs but those of people who are among the test rows."""
+        rows = self._subject.dataset.rows[self._parts.test]
+        is_test = same_people(pairs.first, rows, self._subject.domain.free)
+        self.facts["n_of_test_people"] = int(is_test.sum())
+        return pairs[~is_test]
+
+    def _search(self, model: Model) -> Pairs:
+        from fairness_engine import kernels
+        from fairness_engine.search.registry import technique_named, warm_up
+        from fairness_engine.search.run import run_search
+
+        name = self._settings.technique or STRATEGIES[self._settings.strategy].technique or _FALLBACK
+        technique = technique_named(name)
+        if getattr(technique, "needs_gradient", False) and not model.has_gradient:
+            technique = technique_named(_FALLBACK)
+        self.facts["technique"] = technique.name
+        self._say(f"searching for cases ({technique.title})")
+        kernels.warm_up()
+        warm_up(technique)
+        starts = self._subject.dataset.rows[self._parts.train]
+        budget = Budget(_MAX_EVALUATIONS, _MAX_SECONDS, self._settings.n_cases)
+        seed = int(self._rng.integers(2**62))
+        found = []
+        for event in run_search(technique(), model, self._subject.domain, starts, budget, seed, self._is_cancelled):
+            if isinstance(event, PairsFound):
+                found.append(event.pairs)
+            elif isinstance(event, Progress):
+                spent = event.evaluations
+        self.evaluations += spent
+        return self._without_test_people(Pairs.concatenate(found, self._subject.domain.n_columns))

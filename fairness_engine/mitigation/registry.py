@@ -1,0 +1,92 @@
+"""All strategies by name, with what a screen says of them. Importing this is cheap."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairness_engine.mitigation.settings import Strategy
+from fairness_engine.mitigation.strategy import Context, Rounds
+
+
+@dataclass(frozen=True)
+class StrategyInfo:
+    """What a strategy is called and when to use it.
+
+    Args:
+        title: for screens.
+        summary: when to use it, one line.
+        reference: paper and algorithm, or the library.
+        module: in ``mitigation.strategies``; its function ``rounds`` is the strategy.
+        technique: the search that finds its cases when none is named; empty where it needs none.
+    """
+
+    title: str
+    summary: str
+    reference: str
+    module: str
+    technique: str = ""
+
+
+STRATEGIES: dict[Strategy, StrategyInfo] = {
+    Strategy.VARIANTS: StrategyInfo(
+        "All variants",
+        "Shows the model every training row with every protected value. The strongest for most models.",
+        "Evenhand's own",
+        "variants",
+    ),
+    Strategy.AEQUITAS: StrategyInfo(
+        "AEQUITAS",
+        "Adds growing portions of discriminatory individuals while the estimate falls.",
+        "paper 000, Algorithm 5",
+        "aequitas",
+        "aequitas",
+    ),
+    Strategy.MAJORITY: StrategyInfo(
+        "Majority labels",
+        "Adds a share of the individuals found, each labelled by a majority, as ADF and EIDIG do.",
+        "paper 002's peers ADF and EIDIG",
+        "majority",
+        "directed",
+    ),
+    Strategy.RULES: StrategyInfo(
+        "Worst group",
+        "Adds samples of the worst rule set with the opposite label, until its score is low.",
+        "paper 001, section 5, Table 7",
+        "rules",
+    ),
+    Strategy.REWEIGH: StrategyInfo(
+        "Reweighing",
+        "Weighs rows so that outcome and group are independent. A baseline for group figures.",
+        "Kamiran and Calders (2012)",
+        "reweigh",
+    ),
+    Strategy.THRESHOLD: StrategyInfo(
+        "Thresholds by group",
+        "Keeps the model and decides each group by its own threshold. A baseline; it needs the protected attribute to decide.",
+        "fairlearn, ThresholdOptimizer",
+        "threshold",
+    ),
+    Strategy.REDUCTION: StrategyInfo(
+        "Exponentiated gradient",
+        "Trains a weighted set of models under demographic parity. A baseline for group figures.",
+        "fairlearn, ExponentiatedGradient",
+        "reduction",
+    ),
+    Strategy.WITHOUT: StrategyInfo(
+        "Without the protected attributes",
+        "Trains without them, so that no decision can depend on them directly. A baseline; proxies may remain.",
+        "the usual first idea",
+        "without",
+    ),
+}
+
+
+def rounds_of(context: Context) -> Rounds:
+    """The rounds of the strategy that the settings name."""
+    module = importlib.import_module(
+        f"fairness_engine.mitigation.strategies.{STRATEGIES[context.settings.strategy].module}"
+    )
+    start: Callable[[Context], Rounds] = module.rounds
+    return start(context)

@@ -1,0 +1,204 @@
+"""What a retraining is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from fairness_engine.errors import SettingError
+
+
+class Strategy(StrEnum):
+    """How the data, or the decision, is changed. The first four train the model's own kind again; the others are baselines."""
+
+    AEQUITAS = "aequitas"
+    RULES = "rules"
+    MAJORITY = "majority"
+    VARIANTS = "variants"
+    REWEIGH = "reweigh"
+    THRESHOLD = "threshold"
+    REDUCTION = "reduction"
+    WITHOUT = "without"
+
+
+BASELINES = (Strategy.REWEIGH, Strategy.THRESHOLD, Strategy.REDUCTION, Strategy.WITHOUT)
+
+
+class Labels(StrEnum):
+    """Who labels an added person: the majority of the person's own variants, or of other classifiers trained on the same rows."""
+
+    VARIANTS = "variants"
+    COMMITTEE = "committee"
+
+
+class Begin(StrEnum):
+    """Where training begins: from the model's own weights (networks of Keras), or afresh. ``AUTO`` takes the weights where there are some."""
+
+    AUTO = "auto"
+    WEIGHTS = "weights"
+    AFRESH = "afresh"
+
+
+class Reference(StrEnum):
+    """What the tolerance on accuracy counts from.
+
+    ``MODEL``: the model as it was given. ``CONTROL``: the same kind trained on the same rows without any cases, for a model that may
+    have seen the test rows in its own training.
+    """
+
+    MODEL = "model"
+    CONTROL = "control"
+
+
+class Surrogate(StrEnum):
+    """What is trained instead of a model that cannot be trained; never chosen silently.
+
+    ``NETWORK``: the same dense network rebuilt in Keras, weight by weight. The others are estimators of scikit-learn trained on
+    the data.
+    """
+
+    NONE = ""
+    NETWORK = "network"
+    FOREST = "forest"
+    TREE = "tree"
+    LINEAR = "linear"
+    MLP = "mlp"
+
+
+@dataclass(frozen=True)
+class CasesOfRun:
+    """Pairs of a run that are to be used as cases.
+
+    Args:
+        run_id: of a search or a certification of the same data, model and scope.
+        indices: positions in the order of discovery; empty for all.
+    """
+
+    run_id: str
+    indices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RetrainSettings:
+    """How to retrain; the limit of seconds is the run's budget.
+
+    Args:
+        strategy: see ``Strategy``.
+        tolerance: how much accuracy may fall, as a share: 0.01 is one point. 0 to 1.
+        labels: who labels added people.
+        technique: name in ``search.registry`` of the search that finds cases; empty chooses by the strategy and the model.
+        cases: pairs of earlier runs to use instead of a search.
+        n_cases: how many individuals a search is to find at most.
+        max_rounds: models trained at most, beside the control.
+        begin: see ``Begin``.
+        max_epochs: of one training of a network.
+        patience: epochs without a better loss on the validation rows after which training ends.
+        learning_rate: of a network.
+        batch_rows: rows of one step of a network.
+        test_share, validation_share: shares of the rows that are held out; no search starts from them, and no model is trained on them.
+        reference: see ``Reference``.
+        surrogate: see ``Surrogate``.
+        n_draws: individuals drawn for each estimate.
+        support: strategy ``rules``: the least share of rows of a rule set.
+
+    Raises:
+        SettingError: a value out of its range.
+    """
+
+    strategy: Strategy = Strategy.VARIANTS
+    tolerance: float = 0.01
+    labels: Labels = Labels.VARIANTS
+    technique: str = ""
+    cases: tuple[CasesOfRun, ...] = ()
+    n_cases: int = 5_000
+    max_rounds: int = 8
+    begin: Begin = Begin.AUTO
+    max_epochs: int = 40
+    patience: int = 6
+    learning_rate: float = 0.001
+    batch_rows: int = 256
+    test_share: float = 0.2
+    validation_share: float = 0.15
+    reference: Reference = Reference.MODEL
+    surrogate: Surrogate = Surrogate.NONE
+    n_draws: int = 20_000
+    support: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, kind in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in list(kind):
+                known = ", ".join(repr(str(one)) for one in kind)
+                raise SettingError(f"The setting '{name}' must be one of {known}, got '{value}'.")
+            object.__setattr__(self, name, kind(value))
+        for name, (low, high) in _WHOLE.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise SettingError(
+                    f"The setting '{name}' must be a whole number from {low:,} to {high:,}, got {value}."
+                )
+        for name, (least, most) in _SHARES.items():
+            share = getattr(self, name)
+            is_number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
+            if not is_number or not least <= share <= most:
+                raise SettingError(f"The setting '{name}' must be a number from {least:g} to {most:g}, got {share}.")
+        if not isinstance(self.technique, str):
+            raise SettingError(f"The setting 'technique' must be a name, got {self.technique!r}.")
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether the strategy is one of the baselines."""
+        return self.strategy in BASELINES
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; ``from_json`` reads them back."""
+        content = {name: str(value) if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
+        content["cases"] = [[one.run_id, list(one.indices)] for one in self.cases]
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RetrainSettings:
+        """Read settings; what is not named keeps its default.
+
+        Raises:
+            SettingError: a name that there is none of, or a value out of its range.
+        """
+        unknown = sorted(set(content) - set(cls.__dataclass_fields__))
+        if unknown:
+            known = ", ".join(cls.__dataclass_fields__)
+            raise SettingError(f"A retraining has no setting '{unknown[0]}'; it has: {known}.")
+        values = dict(content)
+        try:
+            cases = tuple(
+                CasesOfRun(str(run_id), tuple(map(int, indices))) for run_id, indices in values.get("cases", ())
+            )
+        except (TypeError, ValueError):
+            raise SettingError("The setting 'cases' must list runs and positions of their pairs.") from None
+        return cls(**{**values, "cases": cases})
+
+
+_CHOICES: dict[str, type[StrEnum]] = {
+    "strategy": Strategy,
+    "labels": Labels,
+    "begin": Begin,
+    "reference": Reference,
+    "surrogate": Surrogate,
+}
+_WHOLE = {
+    "n_cases": (10, 1_000_000),
+    "max_rounds": (1, 50),
+    "max_epochs": (1, 1_000),
+    "patience": (1, 1_000),
+    "batch_rows": (8, 65_536),
+    "n_draws": (500, 1_000_000),
+}
+_SHARES = {
+    "tolerance": (0.0, 1.0),
+    "learning_rate": (1e-6, 1.0),
+    "test_share": (0.05, 0.5),
+    "validation_share": (0.05, 0.5),
+    "support": (0.001, 0.5),
+}

@@ -1,0 +1,96 @@
+"""The contract of a strategy: it proposes what to train on, is told how the model became, and proposes again or ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.domain import Domain
+from fairness_engine.events import FloatArray, Pairs
+from fairness_engine.mitigation.labels import Labeller
+from fairness_engine.mitigation.parts import Parts
+from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.mitigation.trainer import Examples, Trained
+from fairness_engine.models.model import Model
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a strategy works with.
+
+    Args:
+        model: the one to improve.
+        domain, dataset, parts, settings: the scope, the data, its parts, and how to retrain.
+        labeller: who labels added people.
+        find_cases: searches a model for discriminatory individuals, from training rows only; pairs that were picked instead of a
+            search are given for the original model.
+        rng: the only source of chance.
+        say: tells what is at work, in a few words.
+    """
+
+    model: Model
+    domain: Domain
+    dataset: Dataset
+    parts: Parts
+    settings: RetrainSettings
+    labeller: Labeller
+    find_cases: Callable[[Model], Pairs]
+    rng: np.random.Generator
+    say: Callable[[str], None]
+
+    @property
+    def training(self) -> Examples:
+        """The rows of the data that models are trained on."""
+        assert self.dataset.labels is not None, "checked when the rows were split"
+        train = self.parts.train
+        return Examples(self.dataset.rows[train], self.dataset.labels[train])
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One model to make.
+
+    Args:
+        title: what is different from the rounds before, for a screen.
+        examples: to train on; ``None`` where the model is made already.
+        made: a model that needs no training of the model's own kind (baselines).
+        n_added: rows beside those of the data.
+        facts: numbers to keep with the round, by name.
+    """
+
+    title: str
+    examples: Examples | None = None
+    made: Trained | None = None
+    n_added: int = 0
+    facts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a proposed model became, on rows that choose among models.
+
+    Args:
+        model: the new one.
+        accuracy: on the validation rows.
+        uniform, data: shares of discriminatory individuals, of the domain and of the data's rows (all but the test rows).
+        objective: what is to be small: 1 is as before, 0 nothing left.
+        is_within: accuracy fell by no more than the tolerance.
+    """
+
+    model: Model
+    accuracy: float
+    uniform: float
+    data: float
+    objective: float
+    is_within: bool
+
+
+Rounds = Generator[Proposal, Standing, None]
+
+
+def people_of(pairs: Pairs) -> FloatArray:
+    """The persons of pairs ``(n_pairs, n_columns)``: of each the first; the other differs in protected values only."""
+    return pairs.first

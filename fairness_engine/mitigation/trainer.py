@@ -1,0 +1,140 @@
+"""What can be trained again: the contract that Keras networks and scikit-learn estimators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.model import Model
+from fairness_engine.schema import Schema
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How a model belongs to the data, so that a retrained one is bound in the same way.
+
+    Args:
+        schema: what a row is.
+        classes: the data's outcomes, in its order.
+        favourable: index of the one that is good for the person.
+        threshold: as the review set it; ``None`` takes the model's own.
+    """
+
+    schema: Schema
+    classes: tuple[str, ...]
+    favourable: int
+    threshold: float | None
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a model is trained on.
+
+    Args:
+        rows: rows of the engine ``(n_rows, n_columns)``.
+        labels: index into the data's classes ``(n_rows,)``.
+        weights: how much each row counts ``(n_rows,)``, 1 for one of the data; ``None`` when all count alike.
+    """
+
+    rows: FloatArray
+    labels: IntArray
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def and_more(self, more: Examples) -> Examples:
+        """These and others."""
+        weights = None
+        if self.weights is not None or more.weights is not None:
+            weights = np.concatenate(
+                [one.weights if one.weights is not None else np.ones(len(one)) for one in (self, more)]
+            )
+        return Examples(np.concatenate([self.rows, more.rows]), np.concatenate([self.labels, more.labels]), weights)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Where a training stands.
+
+    Args:
+        epoch: from 1 on; of an estimator that is fitted at once 1.
+        n_epochs: at most.
+        loss: on what is trained on; ``None`` where the estimator tells none.
+        validation_loss, validation_accuracy: on the validation rows, as far as they are known.
+    """
+
+    epoch: int
+    n_epochs: int
+    loss: float | None
+    validation_loss: float | None = None
+    validation_accuracy: float | None = None
+
+
+def _nobody(_: Epoch) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training.
+
+    Args:
+        examples: what is trained on.
+        validation: rows that tell when to end early; never trained on.
+        seed: the only source of chance.
+        is_cancelled: asked between steps.
+        report: told after every epoch.
+    """
+
+    examples: Examples
+    validation: Examples
+    seed: int
+    is_cancelled: Callable[[], bool] = lambda: False
+    report: Callable[[Epoch], None] = field(default=_nobody)
+
+
+class Trained(Protocol):
+    """A model that was trained, and how it becomes a file."""
+
+    @property
+    def model(self) -> Model:
+        """Bound to the data's schema, as it would be when opened from its file."""
+        ...
+
+    def content(self) -> bytes:
+        """The bytes of its file, without any code in it."""
+        ...
+
+
+class Trainer(Protocol):
+    """What trains models of one kind.
+
+    Attributes:
+        kind: what is trained, in words.
+        suffix: of its files, with the dot.
+        has_weights: whether a training can begin from the model's own weights.
+        takes_weights: whether rows can count more or less than others.
+    """
+
+    kind: str
+    suffix: str
+    has_weights: bool
+
+    @property
+    def takes_weights(self) -> bool:
+        """See above."""
+        ...
+
+    def train(self, job: Job) -> Trained:
+        """Train once. It begins anew each time: from the model's own weights, or afresh.
+
+        Raises:
+            SearchStopped: cancelled.
+            ModelError: the estimator refuses what it is given.
+        """
+        ...

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review
 
 _ASK_A_MODEL = (steps.PLAN, steps.WHERE, steps.GRADIENTS)
-_SHOW_RUNS = (steps.RUN, steps.COMPARE, steps.PAIRS, steps.CERTIFY)
+_SHOW_RUNS = (steps.RUN, steps.COMPARE, steps.PAIRS, steps.CERTIFY, steps.RETRAIN)
 """These stay open for runs from before, of a model that was taken away or of another scope."""
-RULES, CERTIFY = "rules", "certify"
+RULES, CERTIFY, RETRAIN = "rules", "certify", "retrain"
 """Kinds of runs."""
 Kinds = Callable[[], Collection[str]]
 """The kinds of the runs of a review; looked up only where it matters."""
@@ -49,14 +49,15 @@ def why_closed(place: steps.Place, review: Review | None, kinds: Kinds) -> Reaso
     """
     if place not in (*_ASK_A_MODEL, *_SHOW_RUNS) or review is None:
         return None
-    reason = _reason(review)
+    reason = _reason(review) or (_no_label(review) if place is steps.RETRAIN else None)
     if reason is None or (place in _SHOW_RUNS and _has_something_for(place, kinds())):
         return None
     return reason
 
 
 def _has_something_for(place: steps.Place, kinds: Collection[str]) -> bool:
-    return CERTIFY in kinds if place is steps.CERTIFY else bool(set(kinds) - {RULES})
+    own = {steps.CERTIFY: CERTIFY, steps.RETRAIN: RETRAIN}
+    return own[place] in kinds if place in own else bool(set(kinds) - {RULES, RETRAIN})
 
 
 def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> steps.Place:
@@ -80,6 +81,13 @@ def _reason(review: Review) -> Reason | None:
     if problem is None:
         return None
     return Reason(f"Searches and proofs need values to compare. {problem}", steps.SCOPE, "Choose values under Scope")
+
+
+def _no_label(review: Review) -> Reason | None:
+    if review.schema is None or review.schema.label is not None:
+        return None
+    text = "Retraining needs the outcome of every person, and the data has no label column."
+    return Reason(text, steps.DATA, "Choose the label under Data")
 
 
 def why_no_variants(review: Review) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairness_engine.events import StopReason
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.mitigation.settings import Strategy
 from fairness_engine.search.registry import TECHNIQUES
 from pages.components import wording
 
@@ -56,6 +58,8 @@ def run_title(config: RunConfig) -> str:
         return f"Certification, {config.settings.get('mode', 'counting')}"
     if config.kind == "rules":
         return f"Rule sets, groups of {100 * config.settings.get('support', 0.05):g} % or more"
+    if config.kind == "retrain":
+        return f"Retraining: {STRATEGIES[Strategy(config.settings['strategy'])].title}"
     technique = TECHNIQUES.get(config.technique)
     title = technique.title if technique else config.technique
     strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)

@@ -70,9 +70,10 @@ CERTIFY = Place(
     "Certification", "pages/explore/certification.py", "certification", "Explore", icon=":material/verified:"
 )
 GRADIENTS = Place("Gradients", "pages/explore/gradients.py", "gradients", "Explore", icon=":material/north_east:")
+RETRAIN = Place("Retrain", "pages/act/retrain.py", "retrain", "Act", icon=":material/model_training:")
 TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Learn")
 
-PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GROUPS, CERTIFY, GRADIENTS, TECHNIQUES)
+PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GROUPS, CERTIFY, GRADIENTS, RETRAIN, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
     DATA: lambda review: review.data_id is not None and review.schema is not None,

@@ -20,6 +20,8 @@ _SHOW_RUNS = (steps.RUN, steps.COMPARE, steps.PAIRS, steps.CERTIFY, steps.RETRAI
 """These stay open for runs from before, of a model that was taken away or of another scope."""
 RULES, CERTIFY, RETRAIN = "rules", "certify", "retrain"
 """Kinds of runs."""
+_WORK = {steps.RETRAIN: "Retraining"}
+"""What a page does to a model, in words, where it is neither a search nor a proof."""
 Kinds = Callable[[], Collection[str]]
 """The kinds of the runs of a review; looked up only where it matters."""
 
@@ -49,7 +51,9 @@ def why_closed(place: steps.Place, review: Review | None, kinds: Kinds) -> Reaso
     """
     if place not in (*_ASK_A_MODEL, *_SHOW_RUNS) or review is None:
         return None
-    reason = _reason(review) or (_no_label(review) if place is steps.RETRAIN else None)
+    reason = _reason(review, _WORK.get(place, "Searches and proofs"))
+    if reason is None and place is steps.RETRAIN:
+        reason = _no_label(review)
     if reason is None or (place in _SHOW_RUNS and _has_something_for(place, kinds())):
         return None
     return reason
@@ -66,21 +70,23 @@ def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> steps.
     return following if why_closed(following, review, kinds) is None else steps.GROUPS
 
 
-def _reason(review: Review) -> Reason | None:
+def _reason(review: Review, what: str) -> Reason | None:
+    """Why what asks a model, ``what`` in words, cannot be done."""
+    asks, needs = ("asks", "needs") if what in _WORK.values() else ("ask", "need")
     if is_without_model(review):
         return Reason(
-            "Searches and proofs ask a model, and this review has none: it looks at a column of the data.",
+            f"{what} {asks} a model, and this review has none: it looks at a column of the data.",
             steps.MODEL,
             "Add a model",
         )
     if review.schema is None or review.scope is None:
         return None
     if text_review.is_text(review):
-        return Reason("Searches and proofs need a table, and this review's model takes texts.")
+        return Reason(f"{what} {needs} a table, and this review's model takes texts.")
     problem = kept("no_values", (review.schema, review.scope), lambda: why_no_variants(review))
     if problem is None:
         return None
-    return Reason(f"Searches and proofs need values to compare. {problem}", steps.SCOPE, "Choose values under Scope")
+    return Reason(f"{what} {needs} values to compare. {problem}", steps.SCOPE, "Choose values under Scope")
 
 
 def _no_label(review: Review) -> Reason | None:

@@ -61,7 +61,7 @@ def closed_in_menu(app: AppTest) -> set[str]:
     return {link.label for link in app.sidebar.get("page_link") if link.proto.disabled}
 
 
-CLOSED = {"Plan", "Run", "Compare", "Pairs", "Where", "Certification", "Gradients"}
+CLOSED = {"Plan", "Run", "Compare", "Pairs", "Where", "Certification", "Gradients", "Retrain"}
 
 
 # --- no model -----------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_runs_from_before_can_be_looked_at(open_app: OpenApp, store: RunStore) -
     store.save_review(replace(review, scope=Scope(("sex", "wealth"))))
     app = open_app(steps.PAIRS.path, review=review.id)
     assert said.errors_of(app) == []
-    assert closed_in_menu(app) == {"Plan", "Where", "Certification", "Gradients"}
+    assert closed_in_menu(app) == {"Plan", "Where", "Certification", "Gradients", "Retrain"}
 
 
 def test_nothing_is_counted_or_searched_without_values(store: RunStore) -> None:

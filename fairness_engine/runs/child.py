@@ -39,6 +39,7 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
     "shap": ("people",),
     "simplify": ("pair",),
     "texts": ("texts",),
+    "trainable": (),
     "where": ("settings",),
 }
 """What a question must say, by its name."""

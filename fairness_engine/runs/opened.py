@@ -195,6 +195,12 @@ class Opened:
 
         return {"reason": why_not_certifiable(self.model, self.domain)}
 
+    def trainable(self) -> dict[str, Any]:
+        """Can the model be retrained on the data, and what may be trained instead, as JSON."""
+        from fairness_engine.runs.retraining import trainable
+
+        return {"trainable": trainable(self).to_json()}
+
     @cached_property
     def plausibility(self) -> Plausibility:
         """What the data says about which people could exist: the same for all runs on it, whatever their seed."""

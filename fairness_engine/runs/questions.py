@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.where import Where
     from fairness_engine.gradient_agreement import GradientCheck
     from fairness_engine.group_report import FigureSettings, GroupReport
+    from fairness_engine.mitigation.trainable import Trainable
     from fairness_engine.models.fit import FitCard
     from fairness_engine.plausibility import Assessed
 
@@ -245,6 +246,19 @@ class Questions(ABC):
         if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
             raise ProcessError("The model's process broke its protocol: it sent a reason that is none.")
         return reason
+
+    def trainable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> Trainable:
+        """Can the model be retrained on the data, and what may be trained instead.
+
+        Raises:
+            InputError: the data or the model cannot be used.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        from fairness_engine.mitigation.trainable import Trainable
+
+        return Trainable.from_json(
+            self._ask((data_id, model_id, schema, scope), "trainable", FIT_SECONDS).get("trainable")
+        )
 
     def plausible(self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray) -> Assessed:
         """Could this person exist? A row of the engine ``(n_columns,)``.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.shap_values import PairValues
     from fairness_engine.explanation.where import Where
     from fairness_engine.group_report import FigureSettings, GroupReport
+    from fairness_engine.mitigation.trainable import Trainable
     from fairness_engine.plausibility import Assessed
     from fairness_engine.runs.records import Review, RunRecord
 
@@ -171,6 +172,22 @@ def why_not_certifiable(review: Review) -> str | None:
         _keep("certifiable", key, state.evaluator().why_not_certifiable(*asked))
     reason: str | None = memory[key]
     return reason
+
+
+def trainable(review: Review) -> Trainable:
+    """Can a review's model be retrained on its data, and what may be trained instead; asked once for each.
+
+    Raises:
+        EvenhandError: the review is not complete, or the model's process cannot answer.
+    """
+    if not (review.data_id and review.model_id and review.schema and review.scope):
+        raise RunError("A retraining needs data, a model and a scope. Complete the review first.")
+    asked = (review.data_id, review.model_id, review.schema, review.scope)
+    memory, key = _kept("trainable"), repr(asked)
+    if key not in memory:
+        _keep("trainable", key, state.evaluator().trainable(*asked))
+    found: Trainable = memory[key]
+    return found
 
 
 def _keep(name: str, key: object, value: object) -> None:

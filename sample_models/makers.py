@@ -152,6 +152,13 @@ def make_census(table: CausalModel) -> Iterator[Made]:
         "A radial-kernel machine trained on a part of the rows; its scores are distances, not probabilities.",
         training.svm(rows, labels),
     )
+    yield _estimator(
+        table,
+        "fair_svm",
+        "Linear machine with balanced groups (scikit-learn)",
+        "A linear support vector machine whose scores may not covary with sex: Zafar's constraint. Women and men score alike on average.",
+        training.fair_svm(table.rule.schema, rows, labels),
+    )
     trained = "A dense ReLU network trained by scikit-learn."
     yield _estimator(table, "mlp", "Multi-layer perceptron (scikit-learn)", trained, mlp)
     same = "The network of scikit-learn as an ONNX file."

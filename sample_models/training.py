@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.fair_svm import FairLinearSVC
 from fairness_engine.schema import Kind, Schema
 from sample_models.layers import ReluNetwork, network_of_mlp
 
@@ -47,6 +48,12 @@ def svm(rows: FloatArray, labels: IntArray) -> Pipeline:
     """A support vector machine with the radial kernel, on the first rows only: its size grows with them."""
     machine = Pipeline([("scale", StandardScaler()), ("svm", SVC(C=8.0, gamma=0.12, random_state=SEED))])
     return machine.fit(rows[:N_SVM_ROWS], labels[:N_SVM_ROWS])
+
+
+def fair_svm(schema: Schema, rows: FloatArray, labels: IntArray) -> Pipeline:
+    """A linear machine whose scores do not covary with sex on the rows that it is trained on."""
+    sex = [column.name for column in schema.inputs].index("sex")
+    return Pipeline([("scale", StandardScaler()), ("svm", FairLinearSVC((sex,)))]).fit(rows, labels)
 
 
 def mlp(rows: FloatArray, labels: IntArray) -> MLPClassifier:

@@ -34,8 +34,12 @@ ON_TABLES = [(sample, model) for sample, model in ALL if sample.text_column is N
 TRAINED = [pair for pair in ON_TABLES if not pair[1].is_exact]
 EXACT = [pair for pair in ON_TABLES if pair[1].is_exact]
 NEVER_FOUND = ("census_income_ignores_protected", "marketing_ignores_protected")
-PLAIN_TYPES = {"sklearn.tree._tree.Tree", "sklearn.utils._bunch.Bunch"}
-"""What skops asks to be trusted beside what it trusts anyway: parts of scikit-learn without code of their own."""
+PLAIN_TYPES = {
+    "fairness_engine.models.fair_svm.FairLinearSVC",
+    "sklearn.tree._tree.Tree",
+    "sklearn.utils._bunch.Bunch",
+}
+"""What skops asks to be trusted beside what it trusts anyway: parts of scikit-learn without code of their own, and our estimator."""
 
 
 def by_model(pairs: list[tuple[Sample, SampleModel]]) -> Callable[..., object]:

@@ -111,8 +111,8 @@ def input_names(estimator: Any) -> tuple[str, ...] | None:
 def compile_estimator(estimator: Any) -> Predictor:
     """The fastest predictor that decides as the estimator does; ``EstimatorPredictor`` when there is no faster one."""
     compiler = _COMPILERS.get(type(estimator).__name__)
-    is_own = type(estimator).__module__.startswith("sklearn.")
-    predictor = compiler(estimator) if compiler is not None and is_own else None
+    is_known = type(estimator).__module__.startswith(("sklearn.", "fairness_engine.models."))
+    predictor = compiler(estimator) if compiler is not None and is_known else None
     return predictor if predictor is not None else EstimatorPredictor(estimator)
 
 
@@ -307,6 +307,7 @@ _COMPILERS: dict[str, Callable[[Any], Predictor | None]] = {
     "LogisticRegressionCV": _compile_linear,
     "LinearDiscriminantAnalysis": _compile_linear,
     "LinearSVC": _compile_linear,
+    "FairLinearSVC": _compile_linear,
     "SGDClassifier": _compile_linear,
     "RidgeClassifier": _compile_linear,
     "Perceptron": _compile_linear,

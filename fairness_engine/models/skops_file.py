@@ -20,6 +20,7 @@ from fairness_engine.models.archive import DAMAGE, MAX_UNPACKED_BYTES, read_memb
 
 TRUSTED_TYPES = (
     "builtins.object",
+    "fairness_engine.models.fair_svm.FairLinearSVC",
     "numpy.dtype",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
@@ -44,7 +45,7 @@ TRUSTED_TYPES = (
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
 )
-"""Fitted parts of estimators that hold numbers, and functions that only compute."""
+"""Fitted parts of estimators that hold numbers, functions that only compute, and this project's own estimator."""
 
 
 def read_skops(path: Path) -> tuple[Any, tuple[str, ...]]:

@@ -37,10 +37,14 @@ class Group:
 
 
 def groups_of(runs: Sequence[RunRecord]) -> list[Group]:
-    """The comparisons among a review's runs, the newest first; one of a single search is none."""
+    """The comparisons among a review's runs, the newest first; one of a single search is none.
+
+    Runs that measure a retraining bear its id together: they are of two models, and compare no techniques.
+    """
+    retrainings = {run.id for run in runs if run.config.kind == "retrain"}
     members: dict[str, list[RunRecord]] = {}
     for run in runs:
-        if run.config.comparison is not None:
+        if run.config.comparison is not None and run.config.comparison not in retrainings:
             members.setdefault(run.config.comparison, []).append(run)
     groups = [Group(name, tuple(sorted(found, key=lambda run: run.created))) for name, found in members.items()]
     compared = [group for group in groups if len(group.searches) > 1]

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 _N_SHOWN = 5
 _WIDTHS = [6, 4, 3, 1]
+_KINDS = {
+    "estimate": "estimate",
+    "count": "exact count",
+    "certify": "certification",
+    "rules": "rule sets",
+    "retrain": "retraining",
+}
+"""What runs are called that are no searches."""
 _HEADINGS = ("Review", "Last run", "Changed", "")
 
 
@@ -72,14 +80,9 @@ def last_run(runs: list[RunRecord]) -> str:
     if not runs:
         return "none"
     newest = max(runs, key=lambda run: run.created)
-    if newest.config.kind == "estimate":
-        return f"estimate, {newest.state.value}"
-    if newest.config.kind == "certify":
-        return f"certification, {newest.state.value}"
-    if newest.config.kind == "rules":
-        return f"rule sets, {newest.state.value}"
-    if newest.config.kind == "count":
-        return f"exact count, {newest.state.value}"
+    kind = _KINDS.get(newest.config.kind.value)
+    if kind is not None:
+        return f"{kind}, {newest.state.value}"
     technique = TECHNIQUES.get(newest.config.technique)
     title = technique.title if technique else newest.config.technique
     return f"{title}, {wording.count(newest.n_found)} found, {newest.state.value}"

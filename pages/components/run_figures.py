@@ -39,7 +39,7 @@ def what_is_left(record: RunRecord) -> Left:
     if config.kind == "estimate":
         left = max(0, config.n_samples - record.n_tried)
         return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
-    if config.kind == "rules":
+    if config.kind in ("rules", "retrain"):
         limit = config.budget.max_seconds
         done = min(1.0, record.seconds / limit) if limit else 0.0
         return Left(done, f"at most {wording.duration(max(0.0, limit - record.seconds))}" if limit else "")

@@ -49,6 +49,8 @@ def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
     if asked is None:
         return []
     name = asked.config.comparison
+    if any(run.id == name for run in runs):  # it measures a retraining, on one of two models
+        return [asked]
     group = [run for run in runs if run is asked or (name is not None and run.config.comparison == name)]
     return sorted(group, key=lambda run: (run.created, run.id != run_id))
 
@@ -117,6 +119,8 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
             _draw_certification(store, record)
         elif record.config.kind == "rules":
             _draw_rule_sets(record)
+        elif record.config.kind == "retrain":
+            _draw_retraining(record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -295,6 +299,16 @@ def _draw_rule_sets(record: RunRecord) -> None:
         evaluated = f"{wording.counted(record.evaluations, 'row')} evaluated in {wording.duration(record.seconds)}"
         st.markdown(f"{wording.counted(record.n_found, 'rule set')} scored, {evaluated}.")
     state.link_to(steps.GROUPS, "Follow it on the Groups page" if record.is_active else "See the groups")
+
+
+def _draw_retraining(record: RunRecord) -> None:
+    """Where it stands; the Retrain page has the rest."""
+    _standing(record)
+    if record.n_tried:
+        st.markdown(
+            f"{wording.counted(record.n_tried, 'round')}, {wording.count(record.n_found)} of them within the tolerance."
+        )
+    state.link_to(steps.RETRAIN, "Follow it on the Retrain page" if record.is_active else "See what it came to")
 
 
 def _draw_split(store: RunStore, record: RunRecord) -> None:

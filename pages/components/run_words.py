@@ -45,11 +45,20 @@ _CERTIFY_ENDS = {
     StopReason.EVALUATIONS: "The limit of boxes is reached.",
     StopReason.EXHAUSTED: "There was nothing left to split, or enough is decided.",
 }
+_RETRAIN_ENDS = {
+    StopReason.EXHAUSTED: "The strategy has nothing more to try.",
+    StopReason.SECONDS: "The time is up: what was best by then is the result.",
+}
+
+_RETRAIN_KEPT = (
+    "The best model within the tolerance up to then is kept. The original is as it was.",
+    "No model was within the tolerance by then. The original is as it was.",
+)
 
 
 def run_title(config: RunConfig) -> str:
     """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``,
-    ``Certification, counting``, ``Rule sets, groups of 5 % or more``."""
+    ``Certification, counting``, ``Rule sets, groups of 5 % or more``, ``Retraining: All variants``."""
     if config.kind == "estimate":
         return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
     if config.kind == "count":
@@ -106,7 +115,9 @@ def ending(record: RunRecord) -> str:
         return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
-    ends = _ENDS | {"certify": _CERTIFY_ENDS, "rules": _RULES_ENDS}.get(record.config.kind.value, {})
+    ends = _ENDS | {"certify": _CERTIFY_ENDS, "rules": _RULES_ENDS, "retrain": _RETRAIN_ENDS}.get(
+        record.config.kind.value, {}
+    )
     end = ends.get(record.stop_reason, "") if record.stop_reason else ""
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
@@ -127,10 +138,15 @@ def _crash(record: RunRecord) -> str:
 
 
 def _kept(record: RunRecord) -> str:
-    if record.config.kind == "certify":
-        return "What was proved up to then is kept." if record.evaluations else "Nothing was proved up to then."
-    if record.config.kind == "rules":
-        return "What was scored up to then is kept." if record.n_found else "Nothing was scored up to then."
+    """What a run that broke off leaves."""
+    left = {
+        "certify": (record.evaluations, "What was proved up to then is kept.", "Nothing was proved up to then."),
+        "rules": (record.n_found, "What was scored up to then is kept.", "Nothing was scored up to then."),
+        "retrain": (record.n_found, *_RETRAIN_KEPT),
+    }.get(record.config.kind.value)
+    if left is not None:
+        n, some, nothing = left
+        return some if n else nothing
     if record.config.kind != "search":
         return ""
     if record.n_found == 0:

@@ -19,10 +19,11 @@ def runs_of(review: Review, kind: str) -> list[RunRecord]:
 
 
 def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The run of the address when it is among these, else the newest of the review's scope, else the newest."""
+    """The run of the address when it is among these, else the newest of the review's model and scope, of its model, or of all."""
     asked = state.current_run_id()
-    of_scope = [run for run in runs if run.config.scope == review.scope]
-    return next((run for run in runs if run.id == asked), next(iter(of_scope or runs), None))
+    of_model = [run for run in runs if run.config.model_id in ("", review.model_id)]
+    of_scope = [run for run in of_model if run.config.scope == review.scope]
+    return next((run for run in runs if run.id == asked), next(iter(of_scope or of_model or runs), None))
 
 
 def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: steps.Place, label: str) -> None:

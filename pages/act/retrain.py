@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components import (
     layout,
+    retrain_cases,
     retrain_compare,
     retrain_form,
     retrain_live,
@@ -27,7 +28,10 @@ def main() -> None:
     runs = retrain_runs.retrainings(review)
     group = retrain_runs.shown(review, runs)
     st.html(retrain_live.STYLE)
-    if not group or retrain_form.is_asked_for():
+    is_asked_for = retrain_cases.is_asked_for()
+    if not group or is_asked_for:
+        if group:
+            st.button("Back to the results", on_click=retrain_cases.forget_asking, icon=":material/arrow_back:")
         retrain_form.draw_first(review)
     elif any(run.is_active for run in group):
         st.fragment(layout.guarded(retrain_live.draw), run_every=1.0)([run.id for run in group])
@@ -35,9 +39,8 @@ def main() -> None:
         draw_result(review, group)
     retrain_runs.draw_list(review, runs, group)
     retrain_versions.draw(review)
-    if group and not retrain_form.is_asked_for():
-        with st.expander("Retrain again", icon=":material/replay:"):
-            retrain_form.draw(review)
+    if group and not is_asked_for:
+        draw_again(review)
 
 
 def draw_result(review, group) -> None:
@@ -47,6 +50,14 @@ def draw_result(review, group) -> None:
         retrain_compare.draw(review, group)
     else:
         retrain_result.draw(review, run)
+
+
+def draw_again(review) -> None:
+    """The form once more, asked about the model only when it is opened."""
+    part = st.expander("Retrain again", icon=":material/replay:", key="retrain_again", on_change="rerun")
+    if part.open:
+        with part:
+            retrain_form.draw(review)
 
 
 main()

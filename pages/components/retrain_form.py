@@ -1,60 +1,210 @@
-"""How to retrain: strategies, cases, tolerance, and the runs that they make."""
+"""How to retrain: strategies, cases, tolerance, budget, and what will happen, before anything starts."""
 
 from __future__ import annotations
 
-import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from fairness_engine.budget import Budget
-from fairness_engine.errors import SettingError
 from fairness_engine.mitigation.registry import STRATEGIES
-from fairness_engine.mitigation.settings import Strategy
-from pages.components import state
+from fairness_engine.mitigation.settings import BASELINES, Strategy
+from pages.components import questions, retrain_advanced, retrain_cases, retrain_plan, state, steps, wording
+from pages.components.retrain_plan import EFFORTS, Effort, Wanted
 
 if TYPE_CHECKING:
+    from fairness_engine.mitigation.trainable import Trainable
     from fairness_engine.runs.records import Review
 
+Chosen = TypeVar("Chosen")
 
-def is_asked_for() -> bool:
-    """Whether another page sent its reader here to start a retraining."""
-    return False
+WHAT_IT_GIVES = (
+    "A retraining changes what the model learns from, and keeps a new model only when it is nearly as accurate and discriminates less. "
+    "Before and after are measured alike, on people that neither model has learned from, and “no improvement” or “worse” are said as plainly."
+)
+_OWN = "Own"
+_MAX_EXACT = 2**53 - 1
+"""Largest whole number that the browser holds exactly."""
+_MOST_POINTS = 15.0
+_GROUPS = (
+    ("train", "Train the model again", "", retrain_plan.TRAINED),
+    ("baselines", "Baselines", "For comparison in the same table: what users of other libraries know.", BASELINES),
+)
 
 
 def draw_first(review: Review) -> None:
     """What a retraining gives, and the form."""
+    st.markdown(WHAT_IT_GIVES)
     draw(review)
 
 
 def draw(review: Review) -> None:
-    """The form and its button; retrainings that were started are the ones shown."""
-    from fairness_engine.runs.config import RunConfig, RunKind
-    from fairness_engine.runs.launch import start_queued
+    """The form and its button; for a model or data that cannot be retrained the reason, and what to do instead."""
+    from fairness_engine.runs.launch import max_at_work
 
-    chosen = st.multiselect(
-        "Strategies", list(Strategy), [Strategy.VARIANTS], format_func=lambda one: STRATEGIES[one].title
-    )
-    tolerance = st.slider("Accuracy may fall by at most (points)", 0.0, 10.0, 1.0, 0.25)
-    if not st.button("Start", type="primary", key="retrain_start", disabled=not chosen):
+    with st.spinner("Reading whether this model can be trained …"):
+        can = questions.trainable(review)
+    if can.problem is not None:
+        st.info(wording.markdown(can.problem), icon=":material/info:")
+        state.link_to(steps.DATA, "Go to Data")
         return
-    if not (review.data_id and review.model_id and review.schema and review.scope):
-        raise SettingError("A retraining needs data, a model and a scope. Complete the review first.")
-    store, asked = state.store(), (review.data_id, review.model_id, review.schema, review.scope)
-    comparison = secrets.token_hex(6) if len(chosen) > 1 else None
-    ids = [
-        store.create_run(
-            RunConfig(
-                RunKind.RETRAIN,
-                *asked,
-                settings={"strategy": one.value, "tolerance": tolerance / 100},
-                budget=Budget(None, 180.0),
-                comparison=comparison,
-            ),
-            review.id,
+    with st.container(border=True, key="retrain_form"):
+        wanted = ask(review, can)
+        found = retrain_plan.problems(can, wanted)
+        if found:
+            st.warning(" ".join(map(wording.markdown, found)))
+        else:
+            st.markdown(f"**What will happen.** {wording.markdown(retrain_plan.summary(can, wanted, max_at_work()))}")
+        if st.button(
+            _label(wanted),
+            type="primary",
+            key="retrain_start",
+            icon=":material/model_training:",
+            disabled=bool(found),
+        ):
+            state.set_run(retrain_plan.start(review, wanted)[0])
+            retrain_cases.forget_asking()
+            st.rerun(scope="app")
+
+
+def _label(wanted: Wanted) -> str:
+    n = len(wanted.strategies)
+    return "Retrain" if n < 2 else f"Retrain by {n} strategies side by side"
+
+
+# --- the widgets --------------------------------------------------------------------------------
+
+
+def ask(review: Review, can: Trainable) -> Wanted:
+    """The widgets of the form."""
+    surrogate = _surrogate_field(can) if can.reason is not None else None
+    strategies = _strategies_field()
+    group = _group_field(review) if Strategy.RULES in strategies else {}
+    cases = retrain_cases.ask(review, strategies)
+    tolerance = _tolerance_field()
+    settings: dict[str, Any] = {"tolerance": tolerance, **group}
+    if surrogate is not None:
+        settings["surrogate"] = surrogate
+    left, right = st.columns(2)
+    with left:
+        settings["reference"] = _choice("The tolerance counts from", retrain_plan.REFERENCES, "retrain_reference")
+    with right:
+        if any(strategy not in BASELINES for strategy in strategies):
+            settings["labels"] = _choice("Who labels people that are added", retrain_plan.LABELS, "retrain_labels")
+    if can.has_weights:
+        settings["begin"] = _choice("Training begins", retrain_plan.BEGINS, "retrain_begin")
+    effort, max_seconds, seed = _budget_fields()
+    settings |= retrain_advanced.ask(can, strategies, effort, surrogate)
+    return Wanted(strategies, settings, cases, max_seconds, seed)
+
+
+def _surrogate_field(can: Trainable) -> Any:
+    """What is trained instead: nothing is chosen for the reader."""
+    reason = (can.reason or "").split(" Name a surrogate", maxsplit=1)[0]
+    st.info(wording.markdown(reason), icon=":material/info:")
+    names = {one: retrain_plan.SURROGATES[one] for one in can.surrogates}
+    return st.radio(
+        "Train instead",
+        list(names),
+        index=None,
+        format_func=lambda one: names[one][0],
+        captions=[note for _, note in names.values()],
+        key="retrain_surrogate",
+        persist_state="session",
+    )
+
+
+def _strategies_field() -> list[Strategy]:
+    """All strategies to tick, the baselines in a group of their own; in the order of the form."""
+    st.markdown("**Strategies** — several may be chosen: one run each, with the same seed, compared in one table.")
+    chosen = []
+    for key, title, note, strategies in _GROUPS:
+        with st.container(border=True, key=f"retrain_{key}"):
+            st.markdown(f"**{title}**" + (f" — {note}" if note else ""))
+            chosen += [strategy for strategy in strategies if _tick(strategy)]
+    return chosen
+
+
+def _tick(strategy: Strategy) -> bool:
+    info, key = STRATEGIES[strategy], retrain_cases.strategy_key(strategy)
+    st.session_state.setdefault(key, strategy is Strategy.VARIANTS)
+    return st.checkbox(
+        f"**{wording.markdown(info.title)}** — {wording.markdown(info.summary)}",
+        key=key,
+        help=f"Source: {wording.markdown(info.reference)}",
+        persist_state="session",
+    )
+
+
+def _group_field(review: Review) -> dict[str, Any]:
+    """Which group the strategy for groups is about: the worst that it finds, or the one that a card on Groups sent here."""
+    picked = retrain_cases.picked_rule_set(review)
+    if picked is None:
+        return {}
+    run_id, position, text = picked
+    names = {
+        retrain_cases.PICKED: f"Rule set {wording.count(position + 1)}: {text}",
+        retrain_cases.WORST: "The worst that is found among the training rows",
+    }
+    chosen = st.radio(
+        "Group of “Worst group”",
+        list(names),
+        format_func=lambda name: wording.markdown(names[name]),
+        key=retrain_cases.GROUP,
+        persist_state="session",
+    )
+    return {"rule_set": (run_id, position)} if chosen == retrain_cases.PICKED else {}
+
+
+def _tolerance_field() -> float:
+    percent = st.slider(
+        "Tolerance: how much accuracy may fall, in points",
+        0.0,
+        _MOST_POINTS,
+        1.0,
+        0.25,
+        format="%.2f",
+        key="retrain_tolerance",
+        help="Where the recorded outcomes discriminate themselves, every mitigation costs accuracy against them.",
+        persist_state="session",
+    )
+    tolerance = round(float(percent) / 100, 6)
+    st.caption(retrain_plan.tolerance_text(tolerance))
+    return tolerance
+
+
+def _choice(label: str, names: Mapping[Chosen, tuple[str, str]], key: str) -> Chosen:
+    return st.radio(
+        label,
+        list(names),
+        format_func=lambda name: names[name][0],
+        captions=[note for _, note in names.values()],
+        key=key,
+        persist_state="session",
+    )
+
+
+def _budget_fields() -> tuple[Effort, float, int]:
+    """The effort, the seconds of each strategy, and the seed."""
+    names = {f"{effort.name}, {wording.number(effort.max_seconds / 60)} min": effort for effort in EFFORTS}
+    time, own, seed = st.columns([5, 2, 2], vertical_alignment="top")
+    with time:
+        chosen = st.segmented_control(
+            "Time of each strategy",
+            [*names, _OWN],
+            default=list(names)[1],
+            required=True,
+            key="retrain_effort",
+            help="No round begins after it; what was best by then is the result. Stopping keeps that too.",
+            persist_state="session",
         )
-        for one in chosen
-    ]
-    start_queued(store)
-    state.set_run(ids[0])
-    st.rerun(scope="app")
+    effort = names.get(str(chosen), EFFORTS[1])
+    seconds = effort.max_seconds
+    if chosen == _OWN:
+        seconds = own.number_input(
+            "Seconds", 10.0, 86_400.0, 120.0, step=10.0, format="%g", key="retrain_seconds", persist_state="session"
+        )
+    number = seed.number_input(
+        "Seed", 0, _MAX_EXACT, 0, key="retrain_seed", help=wording.explain("seed"), persist_state="session"
+    )
+    return effort, float(seconds or effort.max_seconds), int(number or 0)

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.events import FloatArray, IntArray, StopReason
+from fairness_engine.mitigation.input_scaling import InputScaling
+from fairness_engine.mitigation.keras_archive import archive_of, reopened
+from fairness_engine.mitigation.keras_loop import Batch, Loop, Pace
 from fairness_engine.mitigation.settings import RetrainSettings
-from fairness_engine.mitigation.trainer import Binding, Epoch, Job
+from fairness_engine.mitigation.trainer import Binding, Epoch, Examples, Job
 from fairness_engine.models.classes import match_classes
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.keras_runtime import load_keras
-from fairness_engine.models.model import Model
-from fairness_engine.models.open import open_model
+from fairness_engine.models.keras_runtime import load_keras, network_inputs
+from fairness_engine.models.model import Encoder, Model
 
-_STEPS_AT_ONCE = 32
-"""Steps that TensorFlow makes between two looks at the callbacks."""
+_ROWS_AT_ONCE = 1 << 16
+_LEAST_STEPS, _MOST_STEPS, _LEAST_BATCH = 20, 512, 8
+"""Steps an epoch: of few rows a step takes fewer of them than was asked, of very many more."""
+_LAST_RATE = 0.05
+"""What is left of the learning rate in the last epoch."""
 
 
 class KerasTrainer:
     """Trains a network of Keras from its own weights, or afresh.
+
+    The rate falls along a quarter of a cosine; training ends early when the loss on the validation rows has not fallen for
+    ``settings.patience`` epochs, and the weights of the best epoch stay.
 
     Args:
         network: as loaded by Keras.
         model: the same, bound to the data.
         binding: how it belongs to the data.
         settings: how to train.
+        afresh: from new weights by the seed, instead of the network's own.
+        encoder: from rows of the engine to the network's inputs; ``None`` takes the model's.
 
     Raises:
-        ModelError: a network that takes its columns as several inputs.
+        ModelError: nothing of the network can be trained.
     """
 
     suffix = ".keras"
@@ -43,150 +51,162 @@ class KerasTrainer:
     takes_weights: bool = True
 
     def __init__(
-        self, network: Any, model: Model, binding: Binding, settings: RetrainSettings, *, afresh: bool
+        self,
+        network: Any,
+        model: Model,
+        binding: Binding,
+        settings: RetrainSettings,
+        *,
+        afresh: bool,
+        encoder: Encoder | None = None,
     ) -> None:
-        if len(network.inputs) != 1:
+        if not network.trainable_variables:
             raise ModelError(
-                f"A network can be retrained when it takes a row as one input, but this one has {len(network.inputs)}. "
-                "Choose the surrogate 'mlp', which is a new network, under Retrain."
+                "A network needs weights that can be trained, but all of this one's are frozen. Set 'trainable' and save it again, or name a "
+                "surrogate, for example 'mlp'."
             )
         self.kind = "Keras network, afresh" if afresh else "Keras network, from its own weights"
         self._network, self._binding, self._settings, self._afresh = network, binding, settings, afresh
-        self._encoder = getattr(model.encoder, "original", model.encoder)
-        self._shape = tuple(network.inputs[0].shape[1:])
-        n_scores = model.predictor.n_scores
-        self._n_outputs = int(np.prod([n or 1 for n in network.outputs[0].shape[1:]]))
-        self._order = match_classes(n_scores if n_scores > 1 else 2, None, binding.classes, binding.schema).order
+        self._encoder: Encoder = encoder or getattr(model.encoder, "original", model.encoder)
+        self._n_scores, self._model = model.predictor.n_scores, model
+        self._order = match_classes(max(2, self._n_scores), None, binding.classes, binding.schema).order
         self._is_share = str(model.predictor.output) == "probability"
+        self._loop: Loop | None = None
 
     @classmethod
     def of_file(
         cls, path: Path, model: Model, binding: Binding, settings: RetrainSettings, *, afresh: bool
     ) -> KerasTrainer:
         """For a model file of Keras, whose description was judged when the model was opened."""
-        return cls(load_keras(path), model, binding, settings, afresh=afresh)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of how the file was written, years ago
+            network = load_keras(path)
+        return cls(network, model, binding, settings, afresh=afresh)
 
     def train(self, job: Job) -> TrainedKeras:
         """Train once; see ``Trainer``."""
-        import keras
-
-        keras.utils.set_random_seed(job.seed % 2**32)
-        network = keras.models.clone_model(self._network)
-        if not self._afresh:
-            network.set_weights(self._network.get_weights())
-        loss = keras.losses.BinaryCrossentropy if self._n_outputs == 1 else keras.losses.SparseCategoricalCrossentropy
-        network.compile(
-            keras.optimizers.Adam(self._settings.learning_rate),
-            loss(from_logits=not self._is_share),
-            weighted_metrics=["accuracy"],
-            steps_per_execution=_STEPS_AT_ONCE,
-            jit_compile=False,
-        )
-        watch = _watcher(job, self._settings.max_epochs)
-        early = keras.callbacks.EarlyStopping(
-            monitor="val_loss", patience=self._settings.patience, restore_best_weights=True
-        )
-        network.fit(
-            self._inputs(job.examples.rows),
-            self._targets(job.examples.labels),
-            sample_weight=job.examples.weights,
-            validation_data=(self._inputs(job.validation.rows), self._targets(job.validation.labels)),
-            epochs=self._settings.max_epochs,
-            batch_size=self._settings.batch_rows,
-            callbacks=[watch, early],
-            verbose=0,
-        )
         if job.is_cancelled():
             raise SearchStopped(StopReason.CANCELLED)
-        return TrainedKeras(network, self._binding)
+        scaling = InputScaling.of(self._network, self._encoded(job.validation.rows), self._encoded(job.examples.rows))
+        loop = self._begin(job.seed, scaling)
+        best = self._epochs(loop, job, scaling)
+        loop.begin(best)
+        scaling.give_back(loop.network)
+        content = archive_of(loop.network)
+        return TrainedKeras(reopened(content, self.suffix, self._binding), content)
 
-    def _inputs(self, rows: FloatArray) -> NDArray[np.float32]:
-        encoded = np.asarray(self._encoder.encode(rows), dtype=np.float32)
-        return encoded.reshape(len(rows), *(n or -1 for n in self._shape))
+    def _begin(self, seed: int, scaling: InputScaling) -> Loop:
+        """The loop with the weights that a training begins from: its chance is the seed's alone."""
+        import keras
 
-    def _targets(self, labels: IntArray) -> NDArray[np.float32]:
+        keras.utils.set_random_seed(seed % 2**32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fresh = keras.models.clone_model(self._network)
+        if self._afresh:
+            _keep_what_is_not_trained(self._network, fresh)
+        else:
+            fresh.set_weights(self._network.get_weights())
+            scaling.take(fresh)
+        state = [np.array(variable) for variable in fresh.variables]
+        if self._loop is None:
+            self._loop = Loop(fresh, is_share=self._is_share)
+        self._loop.begin(state)
+        return self._loop
+
+    def _epochs(self, loop: Loop, job: Job, scaling: InputScaling) -> list[Any]:
+        """Train until it ends early; returns the variables of the best epoch."""
+        settings, rng = self._settings, np.random.default_rng(job.seed)
+        train, held = self._batch(job.examples, scaling), self._batch(job.validation, scaling)
+        stopping = held if job.stopping is None else self._batch(job.stopping, scaling)
+        batch_rows = rows_of_step(len(train), settings.batch_rows)
+        best_loss, best, n_worse = np.inf, [], 0
+        for epoch in range(settings.max_epochs):
+            pace = Pace(settings.learning_rate * rate_left(epoch, settings.max_epochs), batch_rows)
+            loss = loop.epoch(train, rng.permutation(len(train)), pace, job.is_cancelled)
+            held_loss, outputs = loop.losses(stopping)
+            if stopping is not held:
+                outputs = loop.losses(held)[1]
+            accuracy = float((self._decided(outputs) == job.validation.labels).mean())
+            job.report(Epoch(epoch + 1, settings.max_epochs, loss, held_loss, accuracy))
+            n_worse += 1
+            if held_loss < best_loss or not best:
+                best_loss, n_worse, best = held_loss, 0, [np.array(one) for one in loop.network.variables]
+            if n_worse >= settings.patience or job.is_cancelled():
+                break
+        if job.is_cancelled():
+            raise SearchStopped(StopReason.CANCELLED)
+        return best
+
+    # --- what the network takes and gives -------------------------------------------------------
+
+    def _encoded(self, rows: FloatArray) -> Any:
+        return self._encoder.encode(rows)
+
+    def _batch(self, examples: Examples, scaling: InputScaling) -> Batch:
+        """Rows as tensors, encoded a block at a time: one-hot columns in float64 would take many times as much memory."""
+        import tensorflow as tf
+
+        blocks = []
+        for start in range(0, len(examples), _ROWS_AT_ONCE):
+            encoded = scaling.scaled(self._encoded(examples.rows[start : start + _ROWS_AT_ONCE]))
+            blocks.append(network_inputs(self._network, encoded))
+        inputs = tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *blocks)
+        weights = np.ones(len(examples)) if examples.weights is None else examples.weights
+        targets = tf.constant(self._targets(examples.labels))
+        return Batch(inputs, targets, tf.constant(weights, dtype=tf.float32))
+
+    def _targets(self, labels: IntArray) -> Any:
         own = np.asarray(self._order)[labels] if self._order is not None else labels
         return own.astype(np.float32).reshape(-1, *([1] * len(self._network.outputs[0].shape[1:])))
+
+    def _decided(self, outputs: FloatArray) -> IntArray:
+        """Classes of the data ``(n_rows,)`` of what the network gives ``(n_rows, n_outputs)``."""
+        scores = outputs
+        if self._n_scores == 1:
+            scores = outputs[:, -1:] if self._is_share or outputs.shape[1] == 1 else outputs[:, 1:] - outputs[:, :1]
+        if self._order is not None:
+            mirrored = 1 - scores if self._is_share else -scores
+            scores = mirrored if self._n_scores == 1 else scores[:, list(self._order)]
+        return self._model.decide(scores)
 
 
 @dataclass(frozen=True)
 class TrainedKeras:
-    """A trained network; see ``Trained``."""
+    """A trained network; see ``Trained``.
 
-    network: Any
-    binding: Binding
+    Args:
+        model: opened again from its own bytes, so that what is measured is what the file holds.
+        archive: the bytes of its ``.keras`` file.
+    """
 
-    @property
-    def model(self) -> Model:
-        """Opened again from its own bytes, so that what is measured is what the file holds."""
-        return reopened(self.content(), ".keras", self.binding)
+    model: Model
+    archive: bytes
 
     def content(self) -> bytes:
         """The ``.keras`` archive."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.keras"
-            self.network.save(path)
-            return path.read_bytes()
+        return self.archive
 
 
-def reopened(content: bytes, suffix: str, binding: Binding) -> Model:
-    """The model of a file, as the review opens it."""
-    handle, path = tempfile.mkstemp(suffix=suffix)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        return open_model(
-            Path(path),
-            binding.schema,
-            classes=binding.classes,
-            favourable=binding.favourable,
-            threshold=binding.threshold,
-        )
-    finally:
-        Path(path).unlink(missing_ok=True)
+def rows_of_step(n_rows: int, asked: int) -> int:
+    """Rows of one step, when so many were asked for."""
+    return max(_LEAST_BATCH, min(asked, n_rows // _LEAST_STEPS), -(-n_rows // _MOST_STEPS))
 
 
-def _watcher(job: Job, n_epochs: int) -> Any:
-    """Tells of every epoch, and ends a cancelled training between two steps."""
-    import keras
-
-    class Watch(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-            self.model.stop_training = self.model.stop_training or job.is_cancelled()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            said = logs or {}
-            values = (said.get("loss"), said.get("val_loss"), said.get("val_accuracy"))
-            job.report(Epoch(epoch + 1, n_epochs, *(None if value is None else float(value) for value in values)))
-
-    return Watch()
+def rate_left(epoch: int, n_epochs: int) -> float:
+    """The share of the learning rate that is left in an epoch, from 0 on: a quarter of a cosine down to ``_LAST_RATE``."""
+    return float(_LAST_RATE + (1 - _LAST_RATE) * np.cos(0.5 * np.pi * epoch / n_epochs))
 
 
-def same_network(network: DenseNetwork) -> Any:
-    """A dense network rebuilt in Keras, weight by weight; it decides as the original does, up to float32.
+def _keep_what_is_not_trained(before: Any, after: Any) -> None:
+    """Layers with nothing to train (a normalisation that was adapted to the data, a frozen embedding) keep what they hold."""
+    for old, new in zip(_flat(before), _flat(after), strict=True):
+        if old.weights and not old.trainable_variables:
+            new.set_weights(old.get_weights())
 
-    Raises:
-        ModelError: an activation that Keras has no name for.
-    """
-    import keras
 
-    layers: list[Any] = [keras.Input((network.n_inputs,))]
+def _flat(network: Any) -> Sequence[Any]:
+    layers: list[Any] = []
     for layer in network.layers:
-        layers.append(
-            keras.layers.Dense(layer.weights.shape[1], activation=_activation(str(layer.activation), layer.slope))
-        )
-    built = keras.Sequential(layers)
-    built.set_weights([array for layer in network.layers for array in (layer.weights, layer.biases)])
-    return built
-
-
-def _activation(name: str, slope: float) -> Any:
-    import keras
-
-    if name == "leaky_relu":
-        return keras.layers.LeakyReLU(negative_slope=slope)
-    if name == "elu":
-        return keras.layers.ELU(alpha=slope)
-    if keras.activations.get(name) is None:
-        raise ModelError(f"The network's activation '{name}' has no counterpart in Keras. Choose the surrogate 'mlp'.")
-    return name
+        layers += _flat(layer) if hasattr(layer, "layers") else [layer]
+    return layers

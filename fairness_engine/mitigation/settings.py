@@ -116,8 +116,8 @@ class RetrainSettings:
     n_cases: int = 5_000
     max_rounds: int = 8
     begin: Begin = Begin.AUTO
-    max_epochs: int = 40
-    patience: int = 6
+    max_epochs: int = 20
+    patience: int = 5
     learning_rate: float = 0.001
     batch_rows: int = 256
     test_share: float = 0.2

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairness_engine.errors import ModelError
 from fairness_engine.mitigation.settings import RetrainSettings, Surrogate
 from fairness_engine.mitigation.trainer import Binding, Trainer
-from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.model import Model
 
@@ -21,14 +19,9 @@ def make_surrogate(model: Model, binding: Binding, settings: RetrainSettings) ->
         ModelError: the same network is asked for, and the model is none.
     """
     if settings.surrogate is Surrogate.NETWORK:
-        from fairness_engine.mitigation.keras_trainer import KerasTrainer, same_network
+        from fairness_engine.mitigation.same_network import network_trainer
 
-        if not isinstance(model.predictor, DenseNetwork):
-            raise ModelError(
-                f"The surrogate 'network' rebuilds a dense network, but this model is another kind ({model.predictor.kind}). "
-                "Choose 'forest', 'tree', 'linear' or 'mlp'."
-            )
-        return KerasTrainer(same_network(model.predictor), model, binding, settings, afresh=False)
+        return network_trainer(model, binding, settings)
     from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer
 
     return EstimatorTrainer(_estimator(settings.surrogate), CodesEncoder(binding.schema), None, binding)

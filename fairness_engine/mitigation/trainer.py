@@ -89,6 +89,8 @@ class Job:
         seed: the only source of chance.
         is_cancelled: asked between steps.
         report: told after every epoch.
+        stopping: rows whose loss tells when to end early, where that is not the validation rows': a network that is to decide variants
+            alike is not done when it decides people as they are well.
     """
 
     examples: Examples
@@ -96,6 +98,7 @@ class Job:
     seed: int
     is_cancelled: Callable[[], bool] = lambda: False
     report: Callable[[Epoch], None] = field(default=_nobody)
+    stopping: Examples | None = None
 
 
 class Trained(Protocol):

@@ -97,7 +97,7 @@ class KerasRuntime(KerasScores):
         """Derivatives ``(n_rows, n_inputs)`` by back-propagation; ``None`` where no path leads back to the inputs."""
         import tensorflow as tf
 
-        values = tf.constant(self._matrix(inputs))
+        values = tf.constant(network_inputs(self._model, inputs))
         with tf.GradientTape() as tape:
             tape.watch(values)
             outputs = tf.reshape(self._model(values, training=False), (len(inputs), -1))
@@ -113,23 +113,26 @@ class KerasRuntime(KerasScores):
     def _block(self, inputs: Any) -> FloatArray:
         import keras
 
-        if self._tail is None:
-            columns = [
-                _column(inputs[name], dtype) for name, dtype in zip(self.feature_names or (), self._dtypes, strict=True)
-            ]
-            values: Any = dict(zip(self.feature_names or (), columns, strict=True))
-        else:
-            values = self._matrix(inputs)
+        values = network_inputs(self._model, inputs)
         result = keras.ops.convert_to_numpy(self._model(values, training=False))
         return np.asarray(result, dtype=np.float64).reshape(len(inputs), -1)
 
-    def _matrix(self, inputs: Any) -> Any:
-        """Rows ``(n_rows, n_inputs)`` in the shape and dtype of the model's only input."""
-        shape = self._tail or ()
-        tail = [length or (1 if i < len(shape) - 1 else -1) for i, length in enumerate(shape)]
-        if shape[-1] == 1 and None in shape[:-1]:
-            tail = [-1, 1]
-        return np.ascontiguousarray(inputs, dtype=self._dtypes[0]).reshape(len(inputs), *tail)
+
+def network_inputs(network: Any, inputs: Any) -> Any:
+    """What a network of Keras is called with, for rows of its inputs.
+
+    Args:
+        network: as loaded.
+        inputs: ``(n_rows, n_inputs)``; a DataFrame for a network that takes its columns one by one.
+    """
+    if len(network.inputs) > 1:
+        return {value.name: _column(inputs[value.name], str(value.dtype)) for value in network.inputs}
+    only = network.inputs[0]
+    shape = tuple(only.shape[1:])
+    tail = [length or (1 if i < len(shape) - 1 else -1) for i, length in enumerate(shape)]
+    if shape[-1] == 1 and None in shape[:-1]:
+        tail = [-1, 1]
+    return np.ascontiguousarray(inputs, dtype=str(only.dtype)).reshape(len(inputs), *tail)
 
 
 def load_keras(path: Path) -> Any:

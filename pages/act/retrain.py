@@ -27,7 +27,6 @@ def main() -> None:
     review = state.require(steps.RETRAIN)
     runs = retrain_runs.retrainings(review)
     group = retrain_runs.shown(review, runs)
-    st.html(retrain_live.STYLE)
     is_asked_for = retrain_cases.is_asked_for()
     if not group or is_asked_for:
         if group:

@@ -1,15 +1,23 @@
-"""Retrainings at work: rounds as they come, epochs, stop."""
+"""Retrainings at work: phase, time left, rounds as they come, loss by epoch, stop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
-from pages.components import run_words, state, wording
+from pages.components import layout, retrain_rounds, retrain_runs, run_words, state, theme, wording
+from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
+from pages.components.retrain_rounds import SHARES, Rounds
+from pages.components.run_figures import what_is_left
 
-STYLE = "<style></style>"
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import RunRecord
+
+_NOT_YET = "The first round appears once the model as it is was measured and a new one was trained."
 
 
 def draw(run_ids: Sequence[str]) -> None:
@@ -21,10 +29,139 @@ def draw(run_ids: Sequence[str]) -> None:
     runs = [refresh(store, run_id) for run_id in run_ids]
     if not any(run.is_active for run in runs):
         st.rerun()
-    for run in runs:
-        title = wording.markdown(run_words.run_title(run.config))
-        st.markdown(f"**{title}** · {run_words.state_text(run)} · {wording.markdown(run_words.activity(run))}")
-    if st.button("Stop and keep the best so far", key="retrain_stop", icon=":material/stop_circle:"):
-        for run in runs:
-            store.request_cancel(run.id)
+    names = retrain_runs.titles_of(runs)
+    if len(runs) == 1:
+        _standing(runs[0], names[0])
+    else:
+        _standing_of_several(runs, names)
+    _stop_button(runs)
+    told = [_rounds_of(run, name) for run, name in zip(runs, names, strict=True)]
+    draw_rounds(told, tuple((run.id, run.state.value, run.seconds, run.n_tried) for run in runs))
+
+
+def _rounds_of(run: RunRecord, name: str) -> Rounds:
+    return Rounds.of(name, retrain_runs.results_of(run), run.config.settings)
+
+
+# --- where it stands ----------------------------------------------------------------------------
+
+
+def _standing(run: RunRecord, name: str) -> None:
+    st.markdown(f"**{wording.markdown(name)}** · {run_words.state_text(run)} · seed {run.config.seed}")
+    left = what_is_left(run)
+    st.progress(left.done, text=wording.markdown(_doing(run)))
+
+
+def _doing(run: RunRecord) -> str:
+    """What a run does, and how long at most."""
+    text = wording.spaced(run_words.activity(run))
+    limit = run.config.budget.max_seconds
+    if not limit or run.state.value == "queued":
+        return text
+    left = limit - run.seconds
+    if left <= 0:
+        return f"{text} · the time for rounds is up, measuring is left"
+    return f"{text} · at most {wording.duration(left)} for further rounds"
+
+
+def _standing_of_several(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
+    n_ended = sum(not run.is_active for run in runs)
+    done = sum(what_is_left(run).done if run.is_active else 1.0 for run in runs) / len(runs)
+    st.progress(min(1.0, done), text=f"{n_ended} of {len(runs)} strategies have ended")
+    st.dataframe(standing_table(runs, names), hide_index=True, key="retrain_standing")
+    for run, name in zip(runs, names, strict=True):
+        if run.state.value in ("crashed", "failed"):
+            st.error(wording.markdown(f"{name}: {run_words.ending(run)}"), icon=":material/error:")
+
+
+def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFrame:
+    """One line a run: what it does, and how far its best model is."""
+    lines = []
+    for run, name in zip(runs, names, strict=True):
+        told = _rounds_of(run, name)
+        best = None if told.best is None else told.rounds[told.best]
+        lines.append(
+            {
+                "Strategy": name.removeprefix("Retraining: "),
+                "State": run_words.state_text(run),
+                "Doing": _doing(run) if run.is_active else wording.DASH,
+                "Rounds": wording.count(len(told.rounds)),
+                "Best: accuracy": wording.DASH if best is None else wording.share(best["accuracy"]),
+                "Best: discriminatory": wording.DASH if best is None else wording.share(best["data"]),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _stop_button(runs: Sequence[RunRecord]) -> None:
+    active = [run for run in runs if run.is_active]
+    is_asked = all(run.is_cancel_requested for run in active)
+    label = "Stopping…" if is_asked else "Stop and keep the best so far"
+    note = (
+        "Ends at the next step. The original stays, and so does the best model within the tolerance, if there is one."
+    )
+    if st.button(label, key="retrain_stop", icon=":material/stop_circle:", disabled=is_asked, help=note):
+        for run in active:
+            state.store().request_cancel(run.id)
         rerun_fragment()
+
+
+# --- rounds and epochs --------------------------------------------------------------------------
+
+
+def draw_rounds(told: Sequence[Rounds], stand: tuple[object, ...], key: str = "retrain_rounds") -> None:
+    """The rounds of one retraining or of several as a chart and a table, and the epochs of a network.
+
+    Args:
+        told: what each has told so far.
+        stand: changes whenever that does.
+        key: unique on the page.
+    """
+    if not any(run.rounds for run in told):
+        st.caption(_NOT_YET)
+    else:
+        _draw_chart(told, stand, key)
+    networks = [run for run in told if retrain_rounds.has_epochs(run)]
+    if networks:
+        _draw_epochs(networks, stand, key)
+
+
+def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
+    of = st.segmented_control(
+        "Discriminatory share of",
+        list(SHARES),
+        default="data",
+        required=True,
+        format_func=SHARES.__getitem__,
+        key=f"{key}_of",
+        persist_state="session",
+    )
+    figure = kept(f"{key}_chart", (stand, of, theme.is_dark()), lambda: retrain_rounds.rounds_chart(told, str(of)))
+    table = kept(f"{key}_table", stand, lambda: retrain_rounds.rounds_chart_table(told))
+    note = (
+        "Further left discriminates less, further up is more accurate; an open mark is beyond the tolerance. Measured on the rows "
+        "that choose among models: the result is measured on others."
+    )
+    if len(told) > 1:
+        layout.chart_with_table(figure, table, key, note)
+        return
+    st.plotly_chart(figure, key=key, config=theme.CHART_CONFIG, theme=None)
+    st.caption(note)
+    st.dataframe(table, hide_index=True, key=f"{key}_lines")
+
+
+def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
+    run = networks[0]
+    if len(networks) > 1:
+        names = [one.name for one in networks]
+        chosen = st.selectbox("Epochs of", names, key=f"{key}_epochs_of", width=420)
+        run = networks[names.index(str(chosen))]
+    same = (stand, run.name, theme.is_dark())
+    loss = kept(f"{key}_loss", same, lambda: retrain_rounds.epochs_chart(run, "loss"))
+    accuracy = kept(f"{key}_accuracy", same, lambda: retrain_rounds.epochs_chart(run, "accuracy"))
+    with layout.wrapping(f"{key}_epochs", is_wide=True):
+        left, right = st.columns(2)
+    left.plotly_chart(loss, key=f"{key}_loss", config=theme.CHART_CONFIG, theme=None)
+    right.plotly_chart(accuracy, key=f"{key}_accuracy", config=theme.CHART_CONFIG, theme=None)
+    with st.expander("The epochs as a table"):
+        st.dataframe(retrain_rounds.epochs_table(run), hide_index=True, key=f"{key}_epoch_table")

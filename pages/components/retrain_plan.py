@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
     from fairness_engine.runs.records import Review
 
-TRAINED = tuple(strategy for strategy in Strategy if strategy not in BASELINES)
+TRAINED = tuple(strategy for strategy in STRATEGIES if strategy not in BASELINES)
 """Strategies that train the model's own kind again."""
 LABELS = {
     Labels.VARIANTS: ("Majority of the variants", "The outcome that the model gives to most variants of the person."),

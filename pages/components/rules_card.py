@@ -11,7 +11,16 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.estimate import interval
 from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.words import group_text, share_text
-from pages.components import group_people, rules_cards, rules_choice, rules_words, state, text_pairs, wording
+from pages.components import (
+    group_people,
+    retrain_cases,
+    rules_cards,
+    rules_choice,
+    rules_words,
+    state,
+    text_pairs,
+    wording,
+)
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
 
@@ -76,6 +85,8 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
         with st.container(horizontal=True, vertical_alignment="center", key="rule_actions"):
             st.subheader(f"Rule set {wording.count(position + 1)}", anchor=False, width="stretch")
             _pin(review, run, position)
+            if not rules_words.is_of_texts(result):
+                retrain_cases.offer_group(review, run, position, group_text(result, position))
             st.button("Close", key="rule_close", on_click=rules_choice.choose, args=(None,), icon=":material/close:")
         st.html(STYLE + rules_cards.card_html(result, position))
         st.html(sides_html(result, position))

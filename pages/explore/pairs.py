@@ -11,6 +11,7 @@ from pages.components import (
     pair_downloads,
     pair_panel,
     plausible_filter,
+    retrain_cases,
     run_list,
     state,
     steps,
@@ -59,6 +60,7 @@ def browse(review, run, domain, pairs) -> None:
         n_stored = store.n_pairs(run.id)
         text.markdown(pair_browser.count_text(run, n_stored, len(matching), len(positions), len(pairs)))
         pair_downloads.draw(store, run, domain, pairs, positions, names, n_stored)
+        retrain_cases.offer_listed(review, run, positions, only_pinned=only_pinned)
     if only and not only_pinned:
         plausible_filter.say_hidden(review.id, len(matching), int(is_hidden.sum()), only, is_on=is_on)
     if not only_pinned:

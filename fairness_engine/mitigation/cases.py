@@ -15,7 +15,7 @@ from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.models.model import Model
 
 if TYPE_CHECKING:
-    from fairness_engine.mitigation.run import Subject
+    from fairness_engine.mitigation.subject import Subject
 
 _MAX_SECONDS, _MAX_EVALUATIONS = 60.0, 20_000_000
 _FALLBACK = "directed"
@@ -29,6 +29,7 @@ class Cases:
         subject, parts, settings: what is retrained.
         rng: seeds the searches.
         is_cancelled, say: as in a run.
+        seconds_left: of the run's budget.
 
     Attributes:
         used: every pair handed out for the original model.
@@ -44,9 +45,10 @@ class Cases:
         rng: np.random.Generator,
         is_cancelled: Callable[[], bool],
         say: Callable[[str], None],
+        seconds_left: Callable[[], float] = lambda: _MAX_SECONDS,
     ) -> None:
         self._subject, self._parts, self._settings = subject, parts, settings
-        self._rng, self._is_cancelled, self._say = rng, is_cancelled, say
+        self._rng, self._is_cancelled, self._say, self._seconds_left = rng, is_cancelled, say, seconds_left
         self.used = Pairs.empty(subject.domain.n_columns)
         self.facts: dict[str, Any] = {"n_cases": 0, "n_of_test_people": 0, "technique": ""}
         self.evaluations = 0
@@ -84,9 +86,10 @@ class Cases:
         kernels.warm_up()
         warm_up(technique)
         starts = self._subject.dataset.rows[self._parts.train]
-        budget = Budget(_MAX_EVALUATIONS, _MAX_SECONDS, self._settings.n_cases)
+        seconds = max(1.0, min(_MAX_SECONDS, self._seconds_left()))
+        budget = Budget(_MAX_EVALUATIONS, seconds, self._settings.n_cases)
         seed = int(self._rng.integers(2**62))
-        found = []
+        found, spent = [], 0
         for event in run_search(technique(), model, self._subject.domain, starts, budget, seed, self._is_cancelled):
             if isinstance(event, PairsFound):
                 found.append(event.pairs)

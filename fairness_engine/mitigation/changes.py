@@ -1,19 +1,29 @@
-"""Who is decided differently by the new model: group by group, and what became of the cases."""
+"""Who is decided differently by the new model: group by group, what became of the cases, and how accuracy and shares changed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairness_engine.errors import InputError
 from fairness_engine.events import Pairs
-from fairness_engine.mitigation.measure import Meter
+from fairness_engine.group_figures import Decided, group_figures
+from fairness_engine.group_report import LEAST_SHARE, FigureSettings
+from fairness_engine.group_report_json import report_to_json
+from fairness_engine.mitigation.measure import BoolArray, Examined, Meter
+from fairness_engine.mitigation.paired import PairedChange, paired_change
 from fairness_engine.mitigation.parts import Parts
+from fairness_engine.mitigation.protected_groups import ProtectedGroups
 from fairness_engine.models.model import Model
 
 if TYPE_CHECKING:
-    from fairness_engine.mitigation.run import Subject
+    from fairness_engine.mitigation.subject import Subject
+
+_LEAST_ROWS = 10
+"""Of an intersection that is named; smaller ones are counted with their attributes alone."""
 
 
 @dataclass(frozen=True)
@@ -42,32 +52,101 @@ class Changes:
     """What changed.
 
     Args:
-        groups: of every protected attribute.
+        groups: of every protected attribute; of their intersection those that are large enough.
         n_cases, n_fixed: pairs used as cases, and those whose person is decided alike now.
+        accuracy, uniform, data: paired changes: of the share decided as the outcome was, and of discriminatory individuals.
+        figures: group figures of fairlearn on the held-out rows before and after; empty where they cannot be counted.
     """
 
     groups: tuple[GroupChange, ...]
     n_cases: int
     n_fixed: int
+    accuracy: PairedChange
+    uniform: PairedChange
+    data: PairedChange
+    figures: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text."""
         groups = [{**vars(one), "names": list(one.names), "labels": list(one.labels)} for one in self.groups]
-        return {"groups": groups, "n_cases": self.n_cases, "n_fixed": self.n_fixed}
+        paired = {name: getattr(self, name).to_json() for name in ("accuracy", "uniform", "data")}
+        counts = {"n_cases": self.n_cases, "n_fixed": self.n_fixed}
+        return {"groups": groups, **counts, **paired, "figures": self.figures}
 
 
-def changes(subject: Subject, model: Model, parts: Parts, meter: Meter, cases: Pairs) -> Changes:
-    """Compare the decisions of both models on the held-out rows, and replay the cases through the new one."""
-    rows = subject.dataset.rows[parts.test]
-    before, after = (one.decide(one.scores(rows)) == one.favourable for one in (subject.model, model))
-    groups: list[GroupChange] = []
-    schema = subject.dataset.schema
-    for name, index in zip(subject.domain.scope.protected, subject.domain.protected, strict=True):
-        column = schema.column(name)
-        for value in np.unique(rows[:, index]):
-            here = rows[:, index] == value
-            was, now = before[here], after[here]
-            counts = (len(was), was.sum(), now.sum(), (~was & now).sum(), (was & ~now).sum())
-            groups.append(GroupChange((name,), (column.text(value),), *map(int, counts)))
-    n_fixed = int((~meter.verdicts(model, cases.first)).sum()) if len(cases) else 0
-    return Changes(tuple(groups), len(cases), n_fixed)
+def changes(
+    subject: Subject,
+    models: tuple[Model, Model],
+    examined: tuple[Examined, Examined],
+    parts: Parts,
+    meter: Meter,
+    cases: Pairs,
+) -> Changes:
+    """Compare the decisions of both models on the held-out rows, and replay the cases through the new one.
+
+    Args:
+        subject: scope and data.
+        models, examined: before and after; examined by the same meter.
+        parts: of the data.
+        meter: that examined them.
+        cases: pairs that the new model learned from.
+    """
+    assert subject.dataset.labels is not None, "checked when the rows were split"
+    labels, new = subject.dataset.labels[parts.test], models[1]
+    was_right, is_right = (one.decided == labels for one in examined)
+    was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
+    n_fixed = int((~meter.verdicts(new, cases.first)).sum()) if len(cases) else 0
+    return Changes(
+        tuple(_group_changes(subject, parts, was, now)),
+        len(cases),
+        n_fixed,
+        paired_change(was_right, is_right),
+        paired_change(examined[0].uniform, examined[1].uniform),
+        paired_change(examined[0].data, examined[1].data),
+        _figures(subject, parts, was, now),
+    )
+
+
+def _group_changes(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> Iterator[GroupChange]:
+    rows, protected = subject.dataset.rows[parts.test], subject.domain.scope.protected
+    least = max(_LEAST_ROWS, LEAST_SHARE * len(rows))
+    for names in _attribute_sets(protected):
+        groups = ProtectedGroups(subject.dataset.schema, names)
+        found, group = np.unique(groups.codes(rows), axis=0, return_inverse=True)
+        for number, codes in enumerate(found.tolist()):
+            here = group.ravel() == number
+            if len(names) == 1 or here.sum() >= least:
+                before, after = was[here], now[here]
+                counts = (len(before), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
+                yield GroupChange(names, groups.texts(codes), *map(int, counts))
+
+
+def _attribute_sets(protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Every attribute alone, and all together."""
+    alone = tuple((name,) for name in protected)
+    return (*alone, protected) if len(protected) > 1 else alone
+
+
+def _figures(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> dict[str, Any]:
+    """Group figures before and after; of attributes alone where their intersection has too many groups."""
+    data, chosen = subject.dataset, parts.test
+    assert data.labels is not None, "checked when the rows were split"
+    held = replace(data, rows=data.rows[chosen], labels=data.labels[chosen], kept=data.kept[chosen], n_unknown={})
+    actual = data.labels[chosen] == subject.model.favourable
+    protected = subject.domain.scope.protected
+    for sets in (_attribute_sets(protected), tuple((name,) for name in protected)):
+        try:
+            reports = [
+                group_figures(
+                    held,
+                    subject.domain.scope,
+                    Decided(favourable, actual, np.ones(len(chosen), dtype=bool)),
+                    FigureSettings(sets),
+                )
+                for favourable in (was, now)
+            ]
+        except InputError:
+            continue
+        before, after = map(report_to_json, reports)
+        return {"before": before, "after": after}
+    return {}

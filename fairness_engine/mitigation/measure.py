@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
@@ -15,6 +16,8 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.mitigation.quality import Quality, quality
 from fairness_engine.models.model import Model
 from fairness_engine.oracle import Oracle
+
+BoolArray = NDArray[np.bool_]
 
 UNLIMITED = Budget(2**62)
 _BLOCK_ROWS = 1 << 14
@@ -56,6 +59,23 @@ class Measured:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Examined:
+    """A model's figures, and what they are made of: two models examined by one ``Meter`` can be compared row by row.
+
+    Args:
+        measured: the figures.
+        decided: class of each held-out row ``(n_rows,)``.
+        uniform: whether each drawn individual is discriminatory ``(n_draws,)``.
+        data: the same of the held-out rows that lie inside the scope ``(n_inside,)``.
+    """
+
+    measured: Measured
+    decided: IntArray
+    uniform: BoolArray
+    data: BoolArray
+
+
 class Meter:
     """Measures models alike: the same rows, the same draws.
 
@@ -74,16 +94,23 @@ class Meter:
         self._inside = rows[domain.contains(rows)]
         self.evaluations = 0
 
-    def measure(self, model: Model, favourable: int) -> Measured:
-        """All figures of a model.
+    def examine(self, model: Model) -> Examined:
+        """All figures of a model, and what they are made of.
 
         Raises:
             SearchStopped: cancelled.
         """
         scores = model.scores(self._rows)
         self.evaluations += len(self._rows)
-        found = quality(model, scores, self._labels, favourable)
-        return Measured(found, *self.shares(model))
+        found = quality(model, scores, self._labels, model.favourable)
+        verdicts = self.verdicts(model, self._people), self.verdicts(model, self._inside)
+        shares = (Share.of(int(each.sum()), len(each)) for each in verdicts)
+        return Examined(Measured(found, *shares), model.decide(scores), *verdicts)
+
+    def accuracy(self, model: Model) -> float:
+        """Share of the rows that are decided as their outcome was."""
+        self.evaluations += len(self._rows)
+        return float((model.decide(model.scores(self._rows)) == self._labels).mean())
 
     def shares(self, model: Model) -> tuple[Share, Share]:
         """The shares of the drawn individuals, and of the rows."""
@@ -93,7 +120,7 @@ class Meter:
         """The share of people whose variants are not decided alike."""
         return Share.of(int(self.verdicts(model, people).sum()), len(people))
 
-    def verdicts(self, model: Model, people: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def verdicts(self, model: Model, people: FloatArray) -> BoolArray:
         """Whether each is discriminatory ``(n_people,)``."""
         oracle = Oracle(model, self._domain, UNLIMITED, self._is_cancelled)
         found = [oracle.test(people[start : start + _BLOCK_ROWS]) for start in range(0, len(people), _BLOCK_ROWS)]

@@ -58,7 +58,28 @@ def split_rows(dataset: Dataset, test_share: float, validation_share: float) -> 
         rank = (np.arange(low, high) - low) / max(1, high - low)
         part[order[low:high]] = np.where(rank < test_share, 2, np.where(rank < test_share + validation_share, 1, 0))
     part = np.maximum.reduceat(part[np.argsort(person.ravel(), kind="stable")], _starts(person.ravel()))[person.ravel()]
-    return Parts(*(np.flatnonzero(part == which) for which in (0, 1, 2)))
+    parts = Parts(*(np.flatnonzero(part == which) for which in (0, 1, 2)))
+    _check_outcomes(dataset, labels, parts)
+    return parts
+
+
+def _check_outcomes(dataset: Dataset, labels: IntArray, parts: Parts) -> None:
+    """Rows that are equal in every column stay together: where many are, a part may be left without an outcome.
+
+    Raises:
+        DataError: an outcome has no row to train on, or the rows of a part have one outcome.
+    """
+    for outcome in np.unique(labels).tolist():
+        if not (labels[parts.train] == outcome).any():
+            raise DataError(
+                f"Every outcome needs rows to train on, but all rows of '{dataset.classes[outcome]}' are equal to rows that are held out. "
+                "Use data with more columns or more different rows."
+            )
+    for part, name in ((parts.validation, "to choose by"), (parts.test, "to test with")):
+        if len(np.unique(labels[part])) < 2:
+            raise DataError(
+                f"The rows {name} need at least two outcomes, got {len(part)} rows of one. Use more rows, or hold more of them out."
+            )
 
 
 def _starts(groups: IntArray) -> IntArray:

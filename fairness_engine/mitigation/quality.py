@@ -6,11 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.estimate import Z_95, interval
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.fit import auc
 from fairness_engine.models.model import Model
+
+BoolArray = NDArray[np.bool_]
 
 _N_RESAMPLES = 2_000
 _SEED = 0
@@ -32,8 +35,9 @@ class Quality:
     Args:
         n: rows with a known outcome.
         accuracy: share decided as the outcome was; Wilson's interval.
-        f1: of the favourable outcome for two classes, else the mean over classes; resampled interval.
-        auc: of the score of class 1; ``None`` for more than two classes, or rows of one. Interval of Hanley and McNeil.
+        f1: of the favourable outcome for two classes: F1 is ``2 J / (1 + J)`` of the share J of true among all that are decided or
+            labelled so, hence Wilson's interval of J; of more classes the mean, with a resampled interval.
+        auc: of the score of class 1; ``None`` for more than two classes, or rows of one. DeLong's interval on the logit scale.
     """
 
     n: int
@@ -60,7 +64,7 @@ def quality(model: Model, scores: FloatArray, labels: IntArray, favourable: int)
         n,
         Interval(n_right / n, *interval(n_right, n)),
         _f1_interval(counts, favourable),
-        None if area is None else _auc_interval(area, int((labels == 1).sum()), int((labels != 1).sum())),
+        None if area is None else auc_interval(scores[:, 0], labels == 1, area),
     )
 
 
@@ -74,16 +78,52 @@ def f1_of(counts: FloatArray, favourable: int) -> FloatArray:
 
 
 def _f1_interval(counts: FloatArray, favourable: int) -> Interval:
+    value = float(f1_of(counts, favourable))
+    if len(counts) == 2:
+        n_right = int(counts[favourable, favourable])
+        n = int(counts[favourable].sum() + counts[:, favourable].sum()) - n_right
+        low, high = (2 * end / (1 + end) for end in interval(n_right, n))
+        return Interval(value, min(value, low), max(value, high))
     n = int(counts.sum())
     drawn = np.random.default_rng(_SEED).multinomial(n, counts.ravel() / n, size=_N_RESAMPLES)
     low, high = np.quantile(f1_of(drawn.reshape(-1, *counts.shape).astype(float), favourable), (0.025, 0.975))
-    value = float(f1_of(counts, favourable))
     return Interval(value, min(value, float(low)), max(value, float(high)))
 
 
-def _auc_interval(area: float, n_positive: int, n_negative: int) -> Interval:
-    """Hanley and McNeil (1982)."""
-    first, second = area / (2 - area), 2 * area * area / (1 + area)
-    spread = area * (1 - area) + (n_positive - 1) * (first - area**2) + (n_negative - 1) * (second - area**2)
-    half = Z_95 * math.sqrt(max(0.0, spread) / (n_positive * n_negative))
-    return Interval(area, max(0.0, area - half), min(1.0, area + half))
+def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Interval:
+    """DeLong's variance, on the logit scale so that the ends stay within 0 and 1.
+
+    Without a single pair in the wrong order the variance says nothing: then the other end is the one-sided 95 % bound of as many draws
+    as there are rows of the rarer outcome.
+
+    Args:
+        scores: ``(n_rows,)``.
+        is_positive: ``(n_rows,)``, some and not all.
+        area: their AUC.
+
+    Reference: DeLong, DeLong and Clarke-Pearson (1988); midranks as Sun and Xu (2014).
+    """
+    positive, negative = scores[is_positive], scores[~is_positive]
+    above = _share_below(negative, positive)  # of each positive row: negatives below it
+    below = 1 - _share_below(positive, negative)
+    n_positive, n_negative = len(positive), len(negative)
+    variance = _variance(above) / n_positive + _variance(below) / n_negative
+    if area in (0.0, 1.0) or variance <= 0:
+        low, high = interval(round(area * min(n_positive, n_negative)), min(n_positive, n_negative))
+        return Interval(area, min(area, low), max(area, high))
+    centre, half = math.log(area / (1 - area)), Z_95 * math.sqrt(variance) / (area * (1 - area))
+    low, high = (1 / (1 + math.exp(-min(700.0, max(-700.0, end)))) for end in (centre - half, centre + half))
+    return Interval(area, low, high)
+
+
+def _variance(values: FloatArray) -> float:
+    return float(values.var(ddof=1)) if len(values) > 1 else 0.25
+
+
+def _share_below(values: FloatArray, places: FloatArray) -> FloatArray:
+    """How much of ``values`` lies below each place ``(n_places,)``; equal ones count half."""
+    ordered = np.sort(values)
+    shares: FloatArray = (np.searchsorted(ordered, places, "left") + np.searchsorted(ordered, places, "right")) / (
+        2 * len(values)
+    )
+    return shares

@@ -1,66 +1,47 @@
-"""The driver of a retraining: split, measure, let a strategy propose models, keep the best within the tolerance, measure again."""
+"""The driver of a retraining: split, measure, let a strategy propose models, keep the best within the tolerance, measure again.
+
+Three kinds of rows, each with its own task: a model is trained on the training rows; the validation rows choose among models and say
+whether one stays within the tolerance; the test rows measure, and may refuse a model that broke the tolerance there, which no
+strategy is told. What is measured at the end is measured by draws that chose nothing.
+"""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
-from fairness_engine.dataset import Dataset
-from fairness_engine.domain import Domain
-from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.events import Event, FloatArray, Pairs, Progress, ResultReady, Stopped, StopReason
-from fairness_engine.mitigation.cases import Cases
+from fairness_engine.errors import SearchStopped
+from fairness_engine.events import Event, ResultReady, Stopped, StopReason
+from fairness_engine.mitigation.card import model_card
 from fairness_engine.mitigation.changes import changes
+from fairness_engine.mitigation.control import MAX_SECONDS as CONTROL_SECONDS
+from fairness_engine.mitigation.control import TITLE, compare_with_control, control_text
+from fairness_engine.mitigation.desk import Desk
 from fairness_engine.mitigation.judging import Judge
-from fairness_engine.mitigation.labels import Labeller, MajorityOfVariants
-from fairness_engine.mitigation.measure import Meter
+from fairness_engine.mitigation.measure import Examined
 from fairness_engine.mitigation.model_parts import model_parts
-from fairness_engine.mitigation.parts import Parts, split_rows
-from fairness_engine.mitigation.registry import STRATEGIES, rounds_of
-from fairness_engine.mitigation.settings import Labels, Reference, RetrainSettings
-from fairness_engine.mitigation.strategy import Context, Proposal, Standing
-from fairness_engine.mitigation.trainer import Epoch, Examples, Job, Trained, Trainer
+from fairness_engine.mitigation.outcome import (
+    Kept,
+    Story,
+    nothing_to_mitigate,
+    opinion_of,
+    summary,
+    vetoed_note,
+    without_model,
+)
+from fairness_engine.mitigation.registry import rounds_of
+from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
+from fairness_engine.mitigation.strategy import Proposal, Standing
+from fairness_engine.mitigation.subject import Source, Subject
+from fairness_engine.mitigation.trainer import Trained
+from fairness_engine.mitigation.verdict import Opinion, Verdict
+from fairness_engine.mitigation.workshop import Workshop
 from fairness_engine.models.model import Model
 
-_SELECT, _MEASURE, _TRAIN, _CASES = range(1, 5)
-"""Streams of a run's seed: what chooses a model is not what measures it."""
-_SECONDS_TO_DRAW = 4.0
-"""A slow model is estimated from fewer draws: as many as it decides in this time."""
-_SPEED_ROWS = 2_048
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is retrained.
-
-    Args:
-        model: as given, bound to the data.
-        domain, dataset: the scope and the data.
-        trainer: makes models of the same kind (or of a surrogate's).
-        picked: pairs that a person picked as cases; ``None`` for those of a search.
-    """
-
-    model: Model
-    domain: Domain
-    dataset: Dataset
-    trainer: Trainer
-    picked: Pairs | None = None
-
-
-@dataclass
-class _State:
-    """Where a run stands: rounds so far, the best, and the events that wait to be sent."""
-
-    rounds: list[dict[str, Any]] = field(default_factory=list)
-    epochs: list[list[float | int | None]] = field(default_factory=list)
-    best: tuple[Trained, Standing, int] | None = None
-    phase: str = ""
-    n_within: int = 0
+_LAST_SECONDS = 6.0
+"""How long a cancelled run may go on measuring the model that it has: less than a cancelled process is left alive."""
+_EXACT = 1e-12
 
 
 def run_retraining(
@@ -76,214 +57,165 @@ def run_retraining(
     Args:
         subject, settings: what is retrained, and how.
         seed: the only source of chance.
-        max_seconds: no round begins after; the best model by then is the result.
+        max_seconds: no round begins after, and a training is ended; the best model by then is the result.
         is_cancelled: asked between steps. The best model found before a cancel was sent already.
         report: takes events of a step that is at work (epochs, phases).
 
     Yields:
-        ``ResultReady`` ``before``, ``training`` (again after every round), ``after``, ``changes``, ``retrained``; ``ModelPart`` of
-        every new best model; ``Progress``; one ``Stopped``, last.
+        ``ResultReady`` ``before``, ``training`` (again after every round), ``control``, ``after``, ``changes``, ``worst_rule_set``,
+        ``retrained``, ``card``; ``ModelPart`` of every new best model that holds on the test rows too; ``Progress``; one ``Stopped``, last.
 
     Raises:
         DataError: no labels, one outcome, too few rows.
         ModelError: the model cannot be trained.
     """
-    yield from _Retraining(subject, settings, seed, max_seconds, is_cancelled, report).events()
+    yield from _Retraining(subject, settings, seed, Desk(max_seconds, is_cancelled, report)).events()
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best model so far that holds on the test rows: only one is in memory."""
+
+    trained: Trained
+    model: Model
+    standing: Standing
 
 
 class _Retraining:
     """One run: see ``run_retraining``."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        settings: RetrainSettings,
-        seed: int,
-        max_seconds: float,
-        is_cancelled: Callable[[], bool],
-        report: Callable[[Event], None],
-    ) -> None:
-        self._subject, self._settings, self._seed = subject, settings, seed
-        self._started, self._max_seconds = time.perf_counter(), max_seconds
-        self._is_cancelled, self._report = is_cancelled, report
-        self._parts = split_rows(subject.dataset, settings.test_share, settings.validation_share)
-        self._state = _State()
-        self._cases = Cases(subject, self._parts, settings, self._stream(_CASES), is_cancelled, self._say)
-        self._meters: list[Meter] = []
+    def __init__(self, subject: Subject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
+        self._subject, self._settings, self._seed, self._desk = subject, settings, seed, desk
+        self._shop = shop = Workshop(subject, settings, seed, desk)
+        self._parts, self._cases, self._groups = shop.parts, shop.cases, shop.groups
+        self._test = shop.test_meter()
+        self._story = Story(desk.log)
+        self._best: _Best | None = None
+        self._control: Examined | None = None
+        self._least_accuracy = 1.0
 
     # --- the run -------------------------------------------------------------------------------
 
     def events(self) -> Iterator[Event]:
         """All events; what was best when it was stopped is the result."""
-        subject, reason = self._subject, StopReason.EXHAUSTED
-        self._say("measuring the model as it is")
-        test = self._meter(_MEASURE, self._parts.test)
-        before = test.measure(subject.model, subject.model.favourable)
-        yield ResultReady("before", before.to_json())
+        desk, reason = self._desk, StopReason.EXHAUSTED
+        desk.say("measuring the model as it is")
+        before: Examined | None = None
         try:
-            judge = self._judge()
-            yield from self._rounds(judge)
+            before = self._test.examine(self._subject.model)
+            yield ResultReady("before", before.measured.to_json())
+            yield from self._train_all(before)
         except SearchStopped as stop:
-            reason = stop.reason
-        if reason is StopReason.EXHAUSTED and self._seconds > self._max_seconds:
+            reason = StopReason.CANCELLED if desk.is_cancelled() else stop.reason
+            reason = StopReason.SECONDS if reason is StopReason.CANCELLED and not desk.is_cancelled() else reason
+        if reason is StopReason.EXHAUSTED and desk.seconds_left <= 0:
             reason = StopReason.SECONDS
-        if not self._is_cancelled():
-            yield from self._last(test)
-        yield self._progress()
-        yield Stopped(reason, self._evaluations, self._seconds, len(self._state.rounds), self._state.n_within)
+        if before is not None:
+            yield from self._last(before)
+        yield desk.progress()
+        yield Stopped(reason, desk.evaluations, desk.seconds, len(desk.log.proposed), desk.log.n_within)
+
+    def _train_all(self, before: Examined) -> Iterator[Event]:
+        is_of_individuals = not self._settings.is_baseline and self._settings.strategy is not Strategy.RULES
+        self._story.nothing = nothing_to_mitigate(self._subject) if is_of_individuals else ""
+        if self._story.nothing:
+            return
+        judge = self._shop.judge()
+        self._least_accuracy = before.measured.quality.accuracy.value - self._settings.tolerance
+        if self._settings.reference is Reference.CONTROL:
+            yield from self._train_control(judge)
+            assert self._control is not None, "just made"
+            judge.reference = self._desk.log.rows[-1]["accuracy"]
+            self._least_accuracy = self._control.measured.quality.accuracy.value - self._settings.tolerance
+            self._story.notes.append(control_text(self._control, self._settings.tolerance))
+        self._story.reference = judge.reference
+        self._desk.refer_to(judge.judge(self._subject.model), judge.reference, self._settings.tolerance)
+        yield self._desk.training()
+        yield ResultReady("worst_rule_set", self._groups.result())
+        yield from self._rounds(judge)
+        if self._control is None and self._desk.quickest < min(CONTROL_SECONDS, self._desk.seconds_left):
+            yield from self._train_control(judge)
 
     def _rounds(self, judge: Judge) -> Iterator[Event]:
-        rounds = rounds_of(self._context())
+        rounds = rounds_of(self._shop.context())
         standing: Standing | None = None
-        while self._seconds < self._max_seconds:
+        while self._desk.seconds_left > 0:
             try:
                 proposal = next(rounds) if standing is None else rounds.send(standing)
             except StopIteration:
                 return
-            trained = self._train(proposal)
+            trained = self._shop.made(proposal)
             standing = judge.judge(trained.model)
             yield from self._take(proposal, trained, standing)
 
     def _take(self, proposal: Proposal, trained: Trained, standing: Standing) -> Iterator[Event]:
-        """Note a round; a model that is better than all before is sent at once, so that a cancel does not lose it."""
-        state = self._state
-        number = len(state.rounds) + 1
-        is_best = standing.is_within and standing.objective < (state.best[1].objective if state.best else 1.0)
-        state.n_within += standing.is_within
-        shown = {"accuracy": standing.accuracy, "uniform": standing.uniform, "data": standing.data}
-        shown |= {"objective": standing.objective, "is_within": standing.is_within, "is_best": is_best}
-        state.rounds.append(
-            {"title": proposal.title, "n_added": proposal.n_added, "facts": dict(proposal.facts), **shown}
+        """Note a round. A model that is better than all before and holds on the test rows is sent at once: a cancel does not lose it."""
+        desk, model = self._desk, standing.model
+        worst = math.inf if self._settings.is_baseline else 1.0
+        is_better = standing.is_within and standing.objective < (self._best.standing.objective if self._best else worst)
+        holds = is_better and self._test.accuracy(model) >= self._least_accuracy - _EXACT
+        number = desk.log.note(proposal, standing, is_best=holds, is_vetoed=is_better and not holds)
+        if holds:
+            content = trained.content()
+            self._best = _Best(trained, model, standing)
+            self._story.kept = Kept(number, standing.objective, bool(content), getattr(trained, "no_file", ""))
+            if content:
+                yield from model_parts(content, getattr(trained, "suffix", self._subject.trainer.suffix), number)
+        yield desk.training()
+        yield desk.progress()
+
+    def _train_control(self, judge: Judge) -> Iterator[Event]:
+        """The same kind of model, on the training rows as they are."""
+        proposal = Proposal(TITLE, self._shop.training)
+        model = self._shop.made(proposal).model
+        self._desk.log.note(proposal, judge.judge(model), is_control=True)
+        self._control = self._test.examine(model)
+        yield ResultReady("control", self._control.measured.to_json())
+        yield self._desk.training()
+
+    # --- how it ends ---------------------------------------------------------------------------
+
+    def _last(self, before: Examined) -> Iterator[Event]:
+        """What came of it, measured on rows and draws that chose nothing; a cancelled run has a few seconds for it."""
+        desk, best = self._desk, self._best
+        desk.begin_last(_LAST_SECONDS)
+        opinion = without_model(
+            self._story, self._settings, is_stopped=desk.is_cancelled(), n_cases=len(self._cases.used)
         )
-        if is_best:
-            state.best = (trained, standing, number)
-            yield from model_parts(trained.content(), self._subject.trainer.suffix, number)
-        yield self._training_result()
-        yield self._progress()
+        after: Examined | None = None
+        try:
+            if best is not None:
+                desk.say("measuring the new model")
+                opinion = Opinion(Verdict.NOT_MEASURED, "It was stopped before the new model was measured.")
+                after = self._test.examine(best.model)
+                yield ResultReady("after", after.measured.to_json())
+                examined, models = (before, after), (self._subject.model, best.model)
+                changed = changes(self._subject, models, examined, self._parts, self._test, self._cases.used)
+                yield ResultReady("changes", changed.to_json())
+                opinion = opinion_of(self._settings, before.measured, after.measured, changed, None)
+                desk.say("scoring the worst rule set")
+                worst = self._groups.result(best.model)
+                yield ResultReady("worst_rule_set", worst)
+                opinion = opinion_of(self._settings, before.measured, after.measured, changed, worst)
+        except SearchStopped:
+            pass  # cancelled: what was measured by then is told
+        yield from self._told(before, after, opinion)
 
-    def _last(self, test: Meter) -> Iterator[Event]:
-        """What came of it, measured on rows and draws that chose nothing."""
-        subject, best = self._subject, self._state.best
-        summary: dict[str, Any] = {
-            "strategy": self._settings.strategy.value,
-            "kind": subject.trainer.kind,
-            "n_rounds": len(self._state.rounds),
-            "n_train": len(self._parts.train),
-            "n_validation": len(self._parts.validation),
-            "n_test": len(self._parts.test),
-            "tolerance": self._settings.tolerance,
-            **self._cases.facts,
-        }
-        if best is None:
-            yield ResultReady("retrained", {**summary, "has_model": False, "round": 0, "n_added": 0})
-            return
-        self._say("measuring the new model")
-        trained, _, number = best
-        after = test.measure(trained.model, trained.model.favourable)
-        yield ResultReady("after", after.to_json())
-        yield ResultReady("changes", changes(subject, trained.model, self._parts, test, self._cases.used).to_json())
-        n_added = self._state.rounds[number - 1]["n_added"]
-        yield ResultReady("retrained", {**summary, "has_model": True, "round": number, "n_added": n_added})
-
-    # --- its parts -----------------------------------------------------------------------------
-
-    def _train(self, proposal: Proposal) -> Trained:
-        if proposal.made is not None:
-            return proposal.made
-        assert proposal.examples is not None, "a proposal has examples, or a model"
-        number = len(self._state.rounds) + 1
-        self._say(f"round {number}: training on {len(proposal.examples):,} rows")
-        dataset, validation = self._subject.dataset, self._parts.validation
-        assert dataset.labels is not None, "checked when the rows were split"
-        held = Examples(dataset.rows[validation], dataset.labels[validation])
-        seed = int(np.random.SeedSequence(self._seed, spawn_key=(_TRAIN, number)).generate_state(1)[0])
-
-        def note(epoch: Epoch) -> None:
-            self._state.epochs.append(
-                [number, epoch.epoch, epoch.loss, epoch.validation_loss, epoch.validation_accuracy]
-            )
-            self._report(self._training_result())
-            self._say(f"round {number}: epoch {epoch.epoch} of at most {epoch.n_epochs}")
-
-        return self._subject.trainer.train(Job(proposal.examples, held, seed, self._must_stop, note))
-
-    def _must_stop(self) -> bool:
-        return self._is_cancelled() or self._seconds > self._max_seconds
-
-    def _context(self) -> Context:
-        subject = self._subject
-        return Context(
-            subject.model,
-            subject.domain,
-            subject.dataset,
-            self._parts,
-            self._settings,
-            self._labeller(),
-            self._cases.find,
-            self._stream(_TRAIN),
-            self._say,
-        )
-
-    def _labeller(self) -> Labeller:
-        if self._settings.labels is Labels.COMMITTEE:
-            from fairness_engine.mitigation.committee import Committee
-
-            return Committee(self._subject.dataset, self._parts, self._subject.domain, self._seed)
-        return MajorityOfVariants(self._subject.model, self._subject.domain)
-
-    def _judge(self) -> Judge:
-        subject, dataset = self._subject, self._subject.dataset
-        assert dataset.labels is not None, "checked when the rows were split"
-        meter = self._meter(_SELECT, self._parts.seen)
-        chosen = self._parts.validation
-        validation = Examples(dataset.rows[chosen], dataset.labels[chosen])
-        if self._settings.reference is Reference.CONTROL:
-            raise SettingError("The tolerance counts from the model as it is.")
-        return Judge(meter, validation, subject.model, self._settings.tolerance)
-
-    def _meter(self, stream: int, part: np.ndarray[Any, np.dtype[np.int64]]) -> Meter:
-        subject, dataset = self._subject, self._subject.dataset
-        assert dataset.labels is not None, "checked when the rows were split"
-        people = subject.domain.sample(self._n_draws, self._stream(stream), dataset.rows)
-        meter = Meter(subject.domain, people, dataset.rows[part], dataset.labels[part], self._is_cancelled)
-        self._meters.append(meter)
-        return meter
-
-    @property
-    def _n_draws(self) -> int:
-        """Individuals for an estimate: those asked for, or as many as a slow model can decide."""
-        if not hasattr(self, "_drawn"):
-            rows = self._subject.dataset.rows[:_SPEED_ROWS]
-            began = time.perf_counter()
-            self._subject.model.scores(rows)
-            speed = len(rows) / max(time.perf_counter() - began, 1e-6)
-            most = int(speed * _SECONDS_TO_DRAW / self._subject.domain.n_variants)
-            self._drawn = max(500, min(self._settings.n_draws, most))
-        return self._drawn
-
-    # --- what is said --------------------------------------------------------------------------
-
-    def _stream(self, which: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(which,)))
-
-    @property
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._started
-
-    @property
-    def _evaluations(self) -> int:
-        return sum(meter.evaluations for meter in self._meters) + self._cases.evaluations
-
-    def _say(self, phase: str) -> None:
-        self._state.phase = phase
-        self._report(self._progress())
-
-    def _progress(self) -> Progress:
-        state = self._state
-        return Progress(self._evaluations, self._seconds, len(state.rounds), state.n_within, state.phase)
-
-    def _training_result(self) -> ResultReady:
-        return ResultReady("training", {"rounds": list(self._state.rounds), "epochs": list(self._state.epochs)})
+    def _told(self, before: Examined, after: Examined | None, opinion: Opinion) -> Iterator[Event]:
+        """The results in words: ``retrained`` and ``card``."""
+        story, facts = self._story, {**self._cases.facts, "n_draws": self._shop.n_draws, "seed": self._seed}
+        facts |= {"has_control": self._control is not None, "is_inflated": False, "has_after": after is not None}
+        if self._control is not None:
+            comparison = compare_with_control(self._subject, self._parts, before, self._control)
+            facts["is_inflated"] = comparison.is_inflated
+            story.notes += [comparison.text] if comparison.text else []
+        kept = story.kept
+        note = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance) if kept is not None else ""
+        story.notes += [text for text in (note, kept.no_file if kept is not None else "") if text]
+        content = summary(self._subject, self._settings, self._parts, story, opinion, facts)
+        yield ResultReady("retrained", content)
+        figures = [None if one is None else one.measured for one in (before, self._control, after)]
+        yield ResultReady("card", {"text": model_card(self._subject, self._settings, content, *figures)})
 
 
-__all__ = ["STRATEGIES", "FloatArray", "Parts", "Subject", "run_retraining"]
+__all__ = ["Source", "Subject", "run_retraining"]

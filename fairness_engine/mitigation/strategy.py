@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Domain
@@ -13,7 +14,8 @@ from fairness_engine.events import FloatArray, Pairs
 from fairness_engine.mitigation.labels import Labeller
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.settings import RetrainSettings
-from fairness_engine.mitigation.trainer import Examples, Trained
+from fairness_engine.mitigation.trainer import Examples, Trained, Trainer
+from fairness_engine.mitigation.worst_group import WorstGroups
 from fairness_engine.models.model import Model
 
 
@@ -29,6 +31,10 @@ class Context:
             search are given for the original model.
         rng: the only source of chance.
         say: tells what is at work, in a few words.
+        trainer: makes models of the same kind (or of a surrogate's).
+        train: trains once as a round does, for a strategy that makes a model of several, or makes one otherwise; the second argument
+            are rows that tell when to end early, the validation rows if ``None``.
+        groups: the rule set that the retraining looks at.
     """
 
     model: Model
@@ -40,6 +46,21 @@ class Context:
     find_cases: Callable[[Model], Pairs]
     rng: np.random.Generator
     say: Callable[[str], None]
+    trainer: Trainer
+    train: Callable[[Examples, Examples | None], Trained]
+    groups: WorstGroups
+
+    @property
+    def is_inside(self) -> NDArray[np.bool_]:
+        """Which training rows lie inside the scope's ranges ``(n_rows,)``: only these have variants; the others stay as they are."""
+        return self.domain.contains(self.dataset.rows[self.parts.train])
+
+    @property
+    def validation(self) -> Examples:
+        """The rows that choose among models."""
+        assert self.dataset.labels is not None, "checked when the rows were split"
+        chosen = self.parts.validation
+        return Examples(self.dataset.rows[chosen], self.dataset.labels[chosen])
 
     @property
     def training(self) -> Examples:
@@ -59,6 +80,7 @@ class Proposal:
         made: a model that needs no training of the model's own kind (baselines).
         n_added: rows beside those of the data.
         facts: numbers to keep with the round, by name.
+        stopping: rows whose loss tells when to end a training early; the validation rows if ``None``.
     """
 
     title: str
@@ -66,6 +88,7 @@ class Proposal:
     made: Trained | None = None
     n_added: int = 0
     facts: dict[str, float] = field(default_factory=dict)
+    stopping: Examples | None = None
 
 
 @dataclass(frozen=True)

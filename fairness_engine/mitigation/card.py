@@ -1,0 +1,154 @@
+"""The model card: what was done to which model, on which data, with what result and with which limits; Markdown."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fairness_engine.mitigation.measure import Measured, Share
+from fairness_engine.mitigation.quality import Interval
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
+from fairness_engine.mitigation.subject import Subject
+from fairness_engine.mitigation.verdict import percent, points
+
+_PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
+_LIMITS = (
+    "The figures hold for these test rows, this scope and these draws. They say nothing of other attributes, other data or other uses.",
+    "No discrimination found within the draws is not proof that there is none; a certification proves, where the model allows one.",
+    "Individual discrimination is what is measured: two people who differ in protected attributes only are decided differently. Other "
+    "columns may stand for a protected attribute, and groups may differ without any such pair.",
+    "The outcomes in the data are taken as they are. Where they are themselves discriminatory, accuracy rewards a model for repeating that.",
+)
+_OF_STRATEGY = {
+    Strategy.AEQUITAS: "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
+    Strategy.MAJORITY: "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
+    Strategy.VARIANTS: "A row's variants get the row's outcome, as if the protected attributes had no bearing on it; people without data are labelled by a vote.",
+    Strategy.RULES: "One group is corrected. Another group, or the same one from the other side, may be the worst afterwards: see the new search.",
+    Strategy.REWEIGH: "Weights even out how often groups get an outcome in the data; a pair of people may still be decided differently.",
+    Strategy.THRESHOLD: "Each group has a threshold of its own, so the protected attribute decides directly, and pairs near a threshold are decided differently by design. "
+    "The library's own decision is drawn by chance; here its probability is cut at 0.5.",
+    Strategy.REDUCTION: "The library's own decision is drawn by chance among the models; here they vote by their weights.",
+    Strategy.WITHOUT: "The model does not take the protected attributes. Columns that go along with them may stand in for them.",
+}
+
+
+def model_card(
+    subject: Subject,
+    settings: RetrainSettings,
+    retrained: dict[str, Any],
+    before: Measured | None,
+    control: Measured | None,
+    after: Measured | None,
+) -> str:
+    """The card of a retraining.
+
+    Args:
+        subject, settings: what was retrained, and how.
+        retrained: the result of this name.
+        before, control, after: figures on the test rows; ``None`` for what was not measured.
+    """
+    info = STRATEGIES[settings.strategy]
+    blocks = [
+        f"# Model card: {_plain(subject.source.model_name) or 'a model'}, retrained",
+        f"**Result: {retrained['verdict']}.** {retrained['why']}",
+        *(f"> {note}" for note in retrained["notes"]),
+        "## What was done",
+        "\n".join(f"* {line}" for line in _done(subject, settings, retrained, info.title, info.reference)),
+        "## Before and after",
+        f"On the {retrained['n_test']:,} test rows, which trained none of the new models, and on {retrained['n_draws']:,} individuals drawn for this alone; "
+        "with 95 % intervals.",
+        "\n".join(_table(before, control, after)),
+        "## Limits",
+        "\n".join(f"* {line}" for line in (*_LIMITS, _OF_STRATEGY[settings.strategy])),
+        "## Settings",
+        "\n".join(
+            f"* {name}: `{value}`"
+            for name, value in settings.to_json().items()
+            if name != "cases" and value not in ("", None)
+        ),
+        f"Made with {_versions()}.",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _done(
+    subject: Subject, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
+) -> Iterator[str]:
+    source, data = subject.source, subject.dataset
+    yield f"Original: {_named(source.model_name, source.model_hash)}; it is kept unchanged."
+    yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
+    yield f"Strategy: {title} ({reference})."
+    yield f"Trained: {subject.trainer.kind}; {_kept(retrained)}"
+    protected = ", ".join(map(_plain, subject.domain.scope.protected))
+    yield f"Protected: {protected} ({subject.domain.n_variants:,} variants a person)."
+    yield (
+        f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
+        "the same split for every run on this data."
+    )
+    if retrained.get("n_cases"):
+        by = (
+            f", found by the technique '{retrained['technique']}'"
+            if retrained.get("technique")
+            else ", picked by a person"
+        )
+        yield f"Cases: {retrained['n_cases']:,} discriminatory pairs{by}; {retrained['n_of_test_people']:,} of people among the test rows were left out."
+        yield f"Labels of added people: majority of {'a committee of other classifiers' if settings.labels == 'committee' else 'their own variants'}."
+    counted = "the control" if settings.reference is Reference.CONTROL else "the original"
+    yield f"Tolerance: {points(settings.tolerance).lstrip('+')} points of accuracy, counted from {counted}, on the validation rows and on the test rows."
+    yield f"Seed: {retrained['seed']}."
+
+
+def _kept(retrained: dict[str, Any]) -> str:
+    if not retrained["round"]:
+        return f"{retrained['n_rounds']} tried, none kept."
+    return f"{retrained['n_rounds']} tried, number {retrained['round']} kept, with {retrained['n_added']:,} added rows."
+
+
+def _table(before: Measured | None, control: Measured | None, after: Measured | None) -> Iterator[str]:
+    columns = [(name, one) for name, one in (("before", before), ("control", control), ("after", after)) if one]
+    if not columns:
+        yield "Nothing was measured."
+        return
+    yield "| figure | " + " | ".join(name for name, _ in columns) + " |"
+    yield "| --- |" + " --- |" * len(columns)
+    for title, figure in _FIGURES.items():
+        yield f"| {title} | " + " | ".join(figure(one) for _, one in columns) + " |"
+
+
+def _bounded(figure: Interval | Share | None) -> str:
+    if figure is None:
+        return "not defined"
+    value = figure.share if isinstance(figure, Share) else figure.value
+    return f"{percent(value)} ({percent(figure.low)} to {percent(figure.high)})"
+
+
+_FIGURES: dict[str, Callable[[Measured], str]] = {
+    "accuracy": lambda one: _bounded(one.quality.accuracy),
+    "F1": lambda one: _bounded(one.quality.f1),
+    "AUC": lambda one: _bounded(one.quality.auc),
+    "discriminatory, of the domain": lambda one: _bounded(one.uniform),
+    "discriminatory, of the test rows": lambda one: _bounded(one.data),
+}
+
+
+def _named(name: str, digest: str) -> str:
+    known = f"`{_plain(name)}`" if name else "not named"
+    return f"{known} (SHA-256 `{digest}`)" if digest else known
+
+
+def _plain(text: str) -> str:
+    """A name that says nothing to Markdown."""
+    return "".join(letter if letter.isprintable() and letter not in "`*_[]<>|\\#" else "·" for letter in text)[:120]
+
+
+def _versions() -> str:
+    found = [f"Python {platform.python_version()}"]
+    for package in ("evenhand", *_PACKAGES):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)

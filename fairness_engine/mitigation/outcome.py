@@ -1,0 +1,157 @@
+"""How a retraining came out: the result ``retrained``, with a verdict and its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairness_engine.mitigation.changes import Changes
+from fairness_engine.mitigation.measure import Measured
+from fairness_engine.mitigation.parts import Parts
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.mitigation.rounds_log import RoundsLog
+from fairness_engine.mitigation.settings import RetrainSettings, Strategy
+from fairness_engine.mitigation.subject import Subject
+from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The model that a retraining ends with.
+
+    Args:
+        round: its number.
+        objective: what chose it.
+        has_file: a file of it was sent.
+        no_file: why there is none.
+    """
+
+    round: int
+    objective: float
+    has_file: bool
+    no_file: str = ""
+
+
+@dataclass
+class Story:
+    """What happened, as far as it is told at the end.
+
+    Args:
+        log: rounds and epochs.
+        kept: the model that the retraining ends with.
+        reference: accuracy on the validation rows that the tolerance counts from; ``None`` before the judge was ready.
+        n_cases_found: whether there was anything to train on; ``None`` where nothing was searched.
+        notes: sentences that a reader of the figures needs.
+        nothing: why there was nothing to mitigate; empty where there was.
+    """
+
+    log: RoundsLog
+    kept: Kept | None = None
+    reference: float | None = None
+    notes: list[str] = field(default_factory=list)
+    nothing: str = ""
+
+
+def opinion_of(
+    settings: RetrainSettings, before: Measured, after: Measured, changed: Changes, worst: dict[str, Any] | None
+) -> Opinion:
+    """The verdict on a new model.
+
+    Args:
+        settings: the strategy ``rules`` is judged by the score of its rule set first.
+        before, after, changed: figures on the test rows.
+        worst: the result ``worst_rule_set``.
+    """
+    shares = compare(before, after, changed.accuracy, changed.uniform, changed.data)
+    was, now = (None, None) if worst is None else (worst.get("before"), worst.get("after"))
+    if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
+        return shares
+    scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares)
+
+
+def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
+    """Why no model was kept; the original stays."""
+    rounds = story.log.proposed
+    return Opinion(
+        Verdict.NO_IMPROVEMENT, f"{_reason(story, rounds, settings, is_stopped, n_cases)} The original stays."
+    )
+
+
+def _reason(
+    story: Story, rounds: list[dict[str, Any]], settings: RetrainSettings, is_stopped: bool, n_cases: int
+) -> str:
+    if story.nothing or not rounds:
+        return story.nothing or _nothing_tried(settings, is_stopped, n_cases)
+    within = [row for row in rounds if row["is_within"]]
+    tolerance = points(settings.tolerance).lstrip("+")
+    if not within:
+        lost = (story.reference or 0.0) - max(row["accuracy"] for row in rounds)
+        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance} points: the best lost {points(lost).lstrip('+')} on the rows that choose."
+    vetoed = [row for row in within if row["is_vetoed"]]
+    if vetoed:
+        return f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of {tolerance} points on the test rows."
+    return f"None of the {_models(len(within))} within the tolerance had fewer discriminatory individuals on the rows that choose."
+
+
+def _nothing_tried(settings: RetrainSettings, is_stopped: bool, n_cases: int) -> str:
+    if is_stopped:
+        return "It was stopped before a model was trained."
+    if STRATEGIES[settings.strategy].technique and not n_cases:
+        return "No discriminatory individual was found within the budget, so there was nothing to train on."
+    return "The strategy had nothing to propose for this model and data."
+
+
+def _models(n: int) -> str:
+    return f"{n} trained model" + ("s" if n != 1 else "")
+
+
+def summary(
+    subject: Subject, settings: RetrainSettings, parts: Parts, story: Story, opinion: Opinion, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """The result ``retrained``.
+
+    Args:
+        subject, settings, parts, story: of the run.
+        opinion: the verdict.
+        facts: of the cases, the draws and the control.
+    """
+    kept = story.kept
+    return {
+        "strategy": settings.strategy.value,
+        "kind": subject.trainer.kind,
+        "n_rounds": len(story.log.proposed),
+        "n_train": len(parts.train),
+        "n_validation": len(parts.validation),
+        "n_test": len(parts.test),
+        "tolerance": settings.tolerance,
+        "reference": settings.reference.value,
+        "has_model": kept is not None and kept.has_file,
+        "no_file": kept.no_file if kept is not None else "",
+        "round": kept.round if kept is not None else 0,
+        "n_added": story.log.rows[kept.round - 1]["n_added"] if kept is not None else 0,
+        "n_vetoed": story.log.n_vetoed(kept.objective if kept is not None else float("inf")),
+        "verdict": opinion.verdict.value,
+        "why": opinion.why,
+        "notes": list(story.notes),
+        **facts,
+    }
+
+
+def nothing_to_mitigate(subject: Subject) -> str:
+    """Why a model needs no mitigation of individual discrimination; empty where it may."""
+    if not subject.ignores_protected:
+        return ""
+    names = ", ".join(subject.domain.scope.protected)
+    return (
+        f"The model takes none of the protected attributes ({names}), so none of its decisions depends on them directly and there is nothing "
+        "to mitigate here; what it decides by other columns may still go along with them, which Groups shows."
+    )
+
+
+def vetoed_note(n_vetoed: int, tolerance: float) -> str:
+    """That the test rows refused models; empty when they refused none."""
+    if not n_vetoed:
+        return ""
+    held = "a model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
+    return f"The test rows refused {held} better on the rows that choose: accuracy there fell by more than {percent(tolerance)}."

@@ -1,0 +1,72 @@
+"""Rows by what they hold in protected attributes: values as rule sets cut them, alone and in intersection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.rules.attributes import make_attribute, value_codes
+from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.schema import Schema
+
+
+@dataclass(frozen=True)
+class ProtectedGroups:
+    """The groups of some attributes, numbers with many values cut into ranges as for rule sets.
+
+    Args:
+        schema: what a row is.
+        names: attributes.
+    """
+
+    schema: Schema
+    names: tuple[str, ...]
+
+    def codes(self, rows: FloatArray) -> IntArray:
+        """Which value each row has in each attribute ``(n_rows, n_attributes)``."""
+        found = []
+        for name in self.names:
+            column, values = self.schema.column(name), rows[:, self.schema.index(name)]
+            inside = np.clip(values, column.low, column.high)
+            found.append(value_codes(make_attribute(column, None, _CUTS), column, inside, column.low))
+        return np.column_stack(found)
+
+    def texts(self, codes: Sequence[int]) -> tuple[str, ...]:
+        """What people read for one group, one text an attribute."""
+        attributes = [make_attribute(self.schema.column(name), None, _CUTS) for name in self.names]
+        return tuple(attribute.labels[code] for attribute, code in zip(attributes, codes, strict=True))
+
+
+_CUTS = RuleSettings()
+
+
+def large_groups(codes: IntArray, labels: IntArray, least: int) -> tuple[IntArray, IntArray]:
+    """Groups with at least so many rows of each of two outcomes; the others together are one, number 0.
+
+    Args:
+        codes: of the rows ``(n_rows, n_attributes)``.
+        labels: ``(n_rows,)``.
+        least: rows of each outcome.
+
+    Returns:
+        the codes of the large groups ``(n_groups, n_attributes)``, and the number of each row's group, from 1 on ``(n_rows,)``.
+    """
+    values, group = np.unique(codes, axis=0, return_inverse=True)
+    group = group.ravel()
+    counts = np.zeros((len(values), int(labels.max()) + 1), dtype=np.int64)
+    np.add.at(counts, (group, labels), 1)
+    is_large = np.sort(counts, axis=1)[:, -2] >= least
+    numbers = np.where(is_large, np.cumsum(is_large), 0)
+    return values[is_large], numbers[group]
+
+
+def group_numbers(codes: IntArray, known: IntArray) -> IntArray:
+    """The number of each row's group among ``known``, from 1 on; 0 for a row of none ``(n_rows,)``."""
+    places = {tuple(code): number for number, code in enumerate(known.tolist(), start=1)}
+    values, group = np.unique(codes, axis=0, return_inverse=True)
+    found = np.array([places.get(tuple(code), 0) for code in values.tolist()], dtype=np.int64)
+    numbers: IntArray = found[group.ravel()]
+    return numbers

@@ -1,0 +1,54 @@
+"""What is retrained, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.domain import Domain
+from fairness_engine.events import Pairs
+from fairness_engine.mitigation.rule_group import RuleGroup
+from fairness_engine.mitigation.trainer import Trainer
+from fairness_engine.models.model import Model
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model came from, for its card; what is not known is empty.
+
+    Args:
+        model_name: of the file.
+        model_hash: SHA-256 of the file.
+        data_name: of the file of the data; its hash is the dataset's own.
+    """
+
+    model_name: str = ""
+    model_hash: str = ""
+    data_name: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is retrained.
+
+    Args:
+        model: as given, bound to the data.
+        domain, dataset: the scope and the data.
+        trainer: makes models of the same kind (or of a surrogate's).
+        picked: pairs that a person picked as cases; ``None`` for those of a search.
+        group: the rule set that a person picked; ``None`` for the worst.
+        source: where the model came from.
+    """
+
+    model: Model
+    domain: Domain
+    dataset: Dataset
+    trainer: Trainer
+    picked: Pairs | None = None
+    group: RuleGroup | None = None
+    source: Source = field(default_factory=Source)
+
+    @property
+    def ignores_protected(self) -> bool:
+        """No protected attribute of the scope is among the model's inputs: no decision can depend on one directly."""
+        return self.model.taken(self.dataset.schema.names).isdisjoint(self.domain.scope.protected)

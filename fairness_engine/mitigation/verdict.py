@@ -1,0 +1,151 @@
+"""Whether a retraining helped, in words: from intervals, with what contradicts said beside what agrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fairness_engine.mitigation.measure import Measured, Share
+from fairness_engine.mitigation.paired import PairedChange
+
+
+class Verdict(StrEnum):
+    """What a retraining came to. "No improvement" and "worse" are results like the first."""
+
+    IMPROVED = "improved"
+    NO_IMPROVEMENT = "no improvement"
+    WORSE = "worse"
+    NOT_MEASURED = "not measured"
+    """It was cancelled between the training of a model and its measuring."""
+
+
+class Direction(StrEnum):
+    """Where a figure went, as far as the interval of its change tells."""
+
+    FELL = "fell"
+    ROSE = "rose"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A verdict and one or two sentences of why."""
+
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One share before and after.
+
+    Args:
+        of: what it is a share of, as in "of the test rows".
+        before, after: shares.
+        direction: what the interval of the change tells.
+    """
+
+    of: str
+    before: float
+    after: float
+    direction: Direction
+
+    @classmethod
+    def paired(cls, of: str, before: Share, after: Share, change: PairedChange) -> Figure:
+        """Of the same individuals looked at twice."""
+        fell_or_rose = Direction.FELL if change.is_fall else Direction.ROSE if change.is_rise else Direction.UNCLEAR
+        return cls(of, before.share, after.share, fell_or_rose)
+
+    @property
+    def text(self) -> str:
+        """As in "from 12 % to 0.9 % of the test rows"."""
+        return f"from {percent(self.before)} to {percent(self.after)} {self.of}"
+
+
+def compare(
+    before: Measured, after: Measured, accuracy: PairedChange, uniform: PairedChange, data: PairedChange
+) -> Opinion:
+    """The opinion on individual discrimination: both shares are looked at, and neither may have risen.
+
+    A share fell, or rose, when the whole interval of the paired change says so. Uniform individuals and rows of the data can go
+    opposite ways, as in published retrained networks: that is no improvement, and is said.
+
+    Args:
+        before, after: on the held-out rows and the same draws.
+        accuracy, uniform, data: the paired changes.
+    """
+    figures = (
+        Figure.paired("of the individuals of the domain", before.uniform, after.uniform, uniform),
+        Figure.paired("of the test rows", before.data, after.data, data),
+    )
+    return Opinion(_verdict(figures), f"{_shares_text(figures)} {accuracy_text(before, after, accuracy)}")
+
+
+def compare_rule_set(
+    text: str, before: tuple[float, float, float], after: tuple[float, float, float], shares: Opinion
+) -> Opinion:
+    """The opinion on a retraining whose aim was the worst rule set: its score decides, and the shares may not be worse.
+
+    Args:
+        text: the rule set in words.
+        before, after: score with the ends of its 95 % interval.
+        shares: what ``compare`` says.
+    """
+    direction = (
+        Direction.FELL if after[2] < before[1] else Direction.ROSE if after[1] > before[2] else Direction.UNCLEAR
+    )
+    moved = f"from {percent(before[0])} to {percent(after[0])}"
+    said = {
+        Direction.FELL: f"The score of the worst rule set ({text}) fell {moved}.",
+        Direction.ROSE: f"The score of the worst rule set ({text}) rose {moved}.",
+        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; the intervals overlap, so that may be chance.",
+    }[direction]
+    verdict = {
+        Direction.FELL: Verdict.IMPROVED,
+        Direction.ROSE: Verdict.WORSE,
+        Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
+    }[direction]
+    if verdict is Verdict.IMPROVED and shares.verdict is Verdict.WORSE:
+        verdict, said = Verdict.NO_IMPROVEMENT, said + " But more individuals are discriminatory than before."
+    return Opinion(verdict, f"{said} {shares.why}")
+
+
+def _verdict(figures: tuple[Figure, ...]) -> Verdict:
+    went = {figure.direction for figure in figures}
+    if Direction.ROSE in went:
+        return Verdict.NO_IMPROVEMENT if Direction.FELL in went else Verdict.WORSE
+    return Verdict.IMPROVED if Direction.FELL in went else Verdict.NO_IMPROVEMENT
+
+
+def _shares_text(figures: tuple[Figure, ...]) -> str:
+    first, second = sorted(figures, key=lambda figure: list(Direction).index(figure.direction))
+    one, other = first.direction, second.direction
+    subject = "The share of discriminatory individuals"
+    if one is other is Direction.UNCLEAR:
+        return f"{subject} did not change by more than chance explains: {first.text}, and {second.text}."
+    if one is other:
+        return f"{subject} {one} {first.text}, and {second.text}."
+    if other is Direction.UNCLEAR:
+        return f"{subject} {one} {first.text}; {second.text} is no more than chance explains."
+    return f"The shares contradict each other: {one} {first.text}, but {other} {second.text}."
+
+
+def accuracy_text(before: Measured, after: Measured, change: PairedChange) -> str:
+    """What became of the accuracy, with the interval of the paired change in points."""
+    low, value, high = (points(end) for end in (change.low, change.value, change.high))
+    was, now = (percent(each.quality.accuracy.value) for each in (before, after))
+    return f"Accuracy on the {change.n:,} test rows went from {was} to {now} ({value} points, 95 % interval {low} to {high})."
+
+
+def percent(share: float) -> str:
+    """A share with three digits that matter: "12.3 %", "0.0412 %"; nothing is "0 %"."""
+    value = 100 * share
+    if value == 0:
+        return "0 %"
+    return f"{value:.1f} %" if abs(value) >= 10 else f"{float(f'{value:.2g}'):g} %"
+
+
+def points(change: float) -> str:
+    """A change of a share in points, with its sign."""
+    value = round(100 * change, 2)
+    return f"{value:+g}" if value else "0"

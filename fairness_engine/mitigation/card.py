@@ -135,8 +135,8 @@ _FIGURES: dict[str, Callable[[Measured], str]] = {
 
 
 def _named(name: str, digest: str) -> str:
-    known = f"`{_plain(name)}`" if name else "not named"
-    return f"{known} (SHA-256 `{digest}`)" if digest else known
+    known = [f"`{_plain(name)}`"] if name else []
+    return ", ".join([*known, *([f"SHA-256 `{digest}`"] if digest else [])]) or "not named"
 
 
 def _plain(text: str) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.mitigation.parts import checked_labels, split_rows
-from fairness_engine.mitigation.run import Subject, run_retraining
+from fairness_engine.mitigation.run import Source, Subject, run_retraining
 from fairness_engine.mitigation.settings import RetrainSettings, Surrogate
 from fairness_engine.mitigation.trainable import Trainable
 from fairness_engine.mitigation.trainer import Binding, Trainer
@@ -39,6 +41,7 @@ def retraining_events(
     check_data(opened)
     settings = RetrainSettings.from_json(config.settings)
     subject = Subject(opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked)
+    subject = replace(subject, source=source_of(opened))
     max_seconds = config.budget.max_seconds or math.inf
     yield from run_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)
 
@@ -58,6 +61,13 @@ def check_data(opened: Opened) -> None:
             f"Retraining needs a model of the data's {len(dataset.classes)} outcomes, but it decides between {len(model.classes)} classes. "
             "Choose the label column that the model was trained on."
         )
+
+
+def source_of(opened: Opened) -> Source:
+    """Where the model came from, for the card."""
+    assert opened.model_file is not None, "checked with the data"
+    path, name = opened.model_file
+    return Source(name, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 def trainer_of(opened: Opened, settings: RetrainSettings) -> Trainer:

@@ -1,24 +1,67 @@
-"""A share of the discriminatory individuals that a search found, each labelled by a majority (papers of ADF and EIDIG)."""
+"""The discriminatory individuals that a search found, each labelled by a majority (ADF, EIDIG), and those that remain against the new model."""
 
 from __future__ import annotations
 
-from fairness_engine.mitigation.labels import with_all_variants
-from fairness_engine.mitigation.strategy import Context, Proposal, Rounds, people_of
+import numpy as np
 
-SHARES = (0.1, 0.3, 1.0)
-"""Of the individuals found."""
+from fairness_engine.mitigation.doses import People, climb, cut_at, judged, with_some_variants
+from fairness_engine.mitigation.strategy import Context, Proposal, Rounds, people_of
+from fairness_engine.mitigation.trainer import Examples
+from fairness_engine.models.model import Model
+
+DOSES = (1.0,)
+"""Share of the individuals found, the cheapest first; ADF and EIDIG add 5 to 30 % of them, at random."""
+_LEAST_GAIN = 0.9
+_MOST_VARIANTS = 8
 
 
 def rounds(context: Context) -> Rounds:
-    """Each round adds a larger share of what was found."""
+    """Add what a search found, as much as the tolerance allows; then search the new model, and add what remains.
+
+    Reference: ADF and EIDIG, section on retraining. Departures: every variant of an individual is added, not the one that was found;
+    the dose is found by bisection; and the search goes on against the new model, for what it was taught is the old one's gaps.
+    """
     training = context.training
-    people = people_of(context.find_cases(context.model))
-    if not len(people):
+    found = _cases(context, context.model)
+    if not len(found):
         return
-    labels = context.labeller.label(people)
-    for share in SHARES[: context.settings.max_rounds]:
-        n = max(1, round(share * len(people)))
-        chosen = context.rng.choice(len(people), size=n, replace=False)
-        added = with_all_variants(context.domain, people[chosen], labels[chosen])
-        title = f"{n:,} of {len(people):,} discriminatory individuals added, labelled by {context.labeller.title}"
-        yield Proposal(title, training.and_more(added), n_added=len(added), facts={"n_people": n})
+    n_rounds = 0
+
+    def propose(dose: float) -> Proposal:
+        nonlocal n_rounds
+        n_rounds += 1
+        chosen = found.part(found.costs <= cut_at(found.costs, dose))
+        return _proposal(context, training, chosen, f"{len(chosen):,} of {len(found):,} discriminatory individuals added")
+
+    standing = yield from climb(propose, DOSES, context.settings.max_rounds)
+    best = 1.0 if standing is None else standing.objective
+    is_whole = n_rounds == len(DOSES)
+    while standing is not None and standing.is_within and is_whole and n_rounds < context.settings.max_rounds:
+        more = _cases(context, standing.model)
+        if not len(more):
+            return
+        n_before, found = len(found), _joined(found, more)
+        title = f"{len(more):,} more added to the {n_before:,}, found against the model of the round before"
+        n_rounds += 1
+        standing = yield _proposal(context, training, found, title)
+        if standing.objective > _LEAST_GAIN * best:
+            return
+        best = standing.objective
+
+
+def _cases(context: Context, model: Model) -> People:
+    """Individuals found against a model, labelled once and for all by the labeller, which asks the original."""
+    people = people_of(context.find_cases(model))
+    return judged(context.model, context.domain, people, context.labeller.label(people))
+
+
+def _joined(some: People, more: People) -> People:
+    pairs = ((some.rows, more.rows), (some.labels, more.labels), (some.own, more.own), (some.costs, more.costs))
+    return People(*(np.concatenate(pair) for pair in pairs))
+
+
+def _proposal(context: Context, training: Examples, people: People, title: str) -> Proposal:
+    n_each = min(context.domain.n_variants, _MOST_VARIANTS)
+    added = with_some_variants(context.domain, people, np.inf, context.rng, n_each=n_each, keeps_rows=False)
+    title = f"{title}, labelled by {context.labeller.title}"
+    return Proposal(title, training.and_more(added), n_added=len(added), facts={"n_people": len(people)})

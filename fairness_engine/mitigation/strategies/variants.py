@@ -2,28 +2,74 @@
 
 from __future__ import annotations
 
-from fairness_engine.mitigation.labels import with_all_variants
-from fairness_engine.mitigation.strategy import Context, Proposal, Rounds
+from dataclasses import dataclass, field
 
-PORTIONS = (0.0, 1.0, 3.0)
-"""Uniform people beside the rows of the data, as multiples of those."""
+from fairness_engine.mitigation.doses import People, climb, cut_at, judged, with_some_variants
+from fairness_engine.mitigation.strategy import Context, Proposal, Rounds
+from fairness_engine.mitigation.trainer import Examples
+
+DOSES = (1.0, 3.0)
+"""Up to 1: the share of those who are not decided alike that is to be, the cheapest first. Above: drawn people beside the rows of the
+data, as multiples of those."""
+_LEAST_PEOPLE = 4_000
+"""Few rows tell nothing of a large domain: at least so many people are drawn for a dose of 1."""
+_MOST_VARIANTS, _MOST_VARIANTS_FITTED = 8, 4
+"""Variants of a person at most: of a network, and of an estimator, whose time to fit may grow with the square of the rows."""
 
 
 def rounds(context: Context) -> Rounds:
     """Rows of the data keep their label and take every protected value: what the outcome owes to a protected attribute is gone.
 
-    That leaves the parts of the domain where there is no data; people drawn there are labelled by the model's own majority.
+    That leaves the parts of the domain where there is no data; people drawn there are labelled by the model's own majority. Where the
+    outcomes themselves discriminate, every person decided alike costs accuracy: then those are, as many as the tolerance allows, whom
+    the model all but decides alike already.
     """
-    training = context.training
-    base = with_all_variants(context.domain, training.rows, training.labels, share_weight=context.domain.n_variants > 8)
-    for portion in PORTIONS[: context.settings.max_rounds]:
-        n_people = int(portion * len(training))
-        examples, title = base, "all variants of every training row"
-        if n_people:
-            people = context.domain.sample(n_people, context.rng, training.rows)
-            labels = context.labeller.label(people)
-            examples = base.and_more(
-                with_all_variants(context.domain, people, labels, share_weight=base.weights is not None)
-            )
-            title = f"all variants of every training row, and of {n_people:,} people of the domain"
-        yield Proposal(title, examples, n_added=len(examples) - len(training), facts={"n_people": n_people})
+    yield from climb(_Doses(context).propose, DOSES, context.settings.max_rounds)
+
+
+@dataclass
+class _Doses:
+    """What each dose is made of: the rows and the drawn people are the same for all."""
+
+    context: Context
+    rows: People = field(init=False)
+    held: People = field(init=False)
+    drawn: People = field(init=False)
+
+    def __post_init__(self) -> None:
+        context = self.context
+        model, domain, training = context.model, context.domain, context.training
+        inside = context.is_inside
+        context.say("looking for people whose variants are decided unlike")
+        self.rows = judged(model, domain, training.rows[inside], training.labels[inside])
+        self.outside = Examples(training.rows[~inside], training.labels[~inside])
+        validation = context.validation
+        is_held = domain.contains(validation.rows)
+        self.held = judged(model, domain, validation.rows[is_held], validation.labels[is_held])
+        n = int(DOSES[-1] * max(len(self.rows), _LEAST_PEOPLE)) + max(len(self.held), _LEAST_PEOPLE // 4)
+        people = domain.sample(n, context.rng, training.rows)
+        self.drawn = judged(model, domain, people, context.labeller.label(people))
+
+    def propose(self, dose: float) -> Proposal:
+        """All variants of those that the dose reaches, and people of the domain."""
+        context, n_held = self.context, max(len(self.held), _LEAST_PEOPLE // 4)
+        n_people = int(max(1.0, dose) * max(len(self.rows), _LEAST_PEOPLE))
+        cut = cut_at(self.rows.costs, dose)
+        train = self._examples(self.rows, self.drawn.part(slice(n_held, n_held + n_people)), cut)
+        stopping = self._examples(self.held, self.drawn.part(slice(n_held)), cut)
+        if len(self.outside):
+            train = train.and_more(self.outside)
+        share = "" if dose >= 1 else f" for the {100 * dose:.3g} % that cost least"
+        title = f"all variants of every training row, and of {n_people:,} people of the domain{share}"
+        facts = {"dose": dose, "n_people": n_people}
+        return Proposal(title, train, n_added=len(train) - len(context.training), facts=facts, stopping=stopping)
+
+    def _examples(self, rows: People, drawn: People, cut: float) -> Examples:
+        context = self.context
+        most = _MOST_VARIANTS if context.trainer.has_weights else _MOST_VARIANTS_FITTED
+        n_each = min(context.domain.n_variants, most)
+        first, second = (
+            with_some_variants(context.domain, people, cut, context.rng, n_each=n_each, keeps_rows=people is rows)
+            for people in (rows, drawn)
+        )
+        return first.and_more(second)

@@ -91,8 +91,8 @@ def ask(review: Review, can: Trainable) -> Wanted:
     with right:
         if any(strategy not in BASELINES for strategy in strategies):
             settings["labels"] = _choice("Who labels people that are added", retrain_plan.LABELS, "retrain_labels")
-    if can.has_weights:
-        settings["begin"] = _choice("Training begins", retrain_plan.BEGINS, "retrain_begin")
+        if can.has_weights:
+            settings["begin"] = _choice("Training begins", retrain_plan.BEGINS, "retrain_begin")
     effort, max_seconds, seed = _budget_fields()
     settings |= retrain_advanced.ask(can, strategies, effort, surrogate)
     return Wanted(strategies, settings, cases, max_seconds, seed)
@@ -116,7 +116,7 @@ def _surrogate_field(can: Trainable) -> Any:
 
 def _strategies_field() -> list[Strategy]:
     """All strategies to tick, the baselines in a group of their own; in the order of the form."""
-    st.markdown("**Strategies** — several may be chosen: one run each, with the same seed, compared in one table.")
+    st.markdown("**Strategies** — several may be chosen: one run each, compared in one table.")
     chosen = []
     for key, title, note, strategies in _GROUPS:
         with st.container(border=True, key=f"retrain_{key}"):
@@ -187,22 +187,29 @@ def _choice(label: str, names: Mapping[Chosen, tuple[str, str]], key: str) -> Ch
 def _budget_fields() -> tuple[Effort, float, int]:
     """The effort, the seconds of each strategy, and the seed."""
     names = {f"{effort.name}, {wording.number(effort.max_seconds / 60)} min": effort for effort in EFFORTS}
-    time, own, seed = st.columns([5, 2, 2], vertical_alignment="top")
-    with time:
-        chosen = st.segmented_control(
-            "Time of each strategy",
-            [*names, _OWN],
-            default=list(names)[1],
-            required=True,
-            key="retrain_effort",
-            help="No round begins after it; what was best by then is the result. Stopping keeps that too.",
-            persist_state="session",
-        )
+    chosen = st.segmented_control(
+        "Time of each strategy",
+        [*names, _OWN],
+        default=list(names)[1],
+        required=True,
+        key="retrain_effort",
+        help="No round begins after it; what was best by then is the result. Stopping keeps that too.",
+        persist_state="session",
+    )
+    seed, own = st.columns([1, 3])
     effort = names.get(str(chosen), EFFORTS[1])
     seconds = effort.max_seconds
     if chosen == _OWN:
         seconds = own.number_input(
-            "Seconds", 10.0, 86_400.0, 120.0, step=10.0, format="%g", key="retrain_seconds", persist_state="session"
+            "Seconds",
+            10.0,
+            86_400.0,
+            120.0,
+            step=10.0,
+            format="%g",
+            key="retrain_seconds",
+            persist_state="session",
+            width=200,
         )
     number = seed.number_input(
         "Seed", 0, _MAX_EXACT, 0, key="retrain_seed", help=wording.explain("seed"), persist_state="session"

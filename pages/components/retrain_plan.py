@@ -45,8 +45,8 @@ REFERENCES = {
     ),
 }
 BEGINS = {
-    Begin.WEIGHTS: ("From its own weights", "Keeps what it has learned; small changes."),
-    Begin.AFRESH: ("Afresh", "New initial weights; learns from the rows of the data alone."),
+    Begin.WEIGHTS: ("From its own weights", "It keeps what it has learned, and changes little."),
+    Begin.AFRESH: ("Afresh", "New initial weights: it learns everything anew."),
 }
 SURROGATES = {
     Surrogate.NETWORK: ("The same network, in Keras", "Rebuilt weight by weight; it decides as the original."),
@@ -206,7 +206,7 @@ def summary(can: Trainable, wanted: Wanted, n_at_once: int) -> str:
     sentences += [
         f"{wording.counted(can.n_validation, 'other row')} choose the best model, one that is within the tolerance of "
         f"{points(wanted.tolerance)} and discriminates less.",
-        f"{wording.counted(can.n_test, 'test row')} that nobody trains on or searches from measure before and after.",
+        f"{wording.counted(can.n_test, 'test row')} measure before and after: nothing is trained on them, and no search starts there.",
         "Then both models are searched, certified and compared by groups in the same way, by another technique.",
         "Your model stays as it is: the new one is a second file, and nothing changes until you keep it.",
         time_text(wanted, n_at_once),

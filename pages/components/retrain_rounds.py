@@ -33,6 +33,7 @@ class Rounds:
         epochs: ``[round, epoch, loss, validation loss, validation accuracy]`` each; any of the last three may be ``None``.
         reference: what is counted from, with ``accuracy``, ``uniform`` and ``data``; empty until it is measured.
         tolerance: how much accuracy may fall, as a share.
+        is_control: the accuracy of the reference is the control's, the shares are the model's.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Rounds:
     epochs: Sequence[Sequence[Any]] = ()
     reference: Mapping[str, float] = field(default_factory=dict)
     tolerance: float = 0.0
+    is_control: bool = False
 
     @classmethod
     def of(cls, name: str, results: Mapping[str, Any], settings: Mapping[str, Any]) -> Rounds:
@@ -51,6 +53,7 @@ class Rounds:
             list(training.get("epochs") or ()),
             dict(training.get("reference") or {}),
             float(settings.get("tolerance", 0.0)),
+            settings.get("reference") == "control",
         )
 
     @property
@@ -99,15 +102,21 @@ def rounds_table(rounds: Rounds) -> pd.DataFrame:
     if rounds.reference:
         before = {
             "Round": wording.DASH,
-            "What is different": "the model as it is",
+            "What is different": "the control's accuracy, the model's shares"
+            if rounds.is_control
+            else "the model as it is",
             "Rows added": "",
             "Accuracy": _percent(rounds.reference.get("accuracy")),
             "Discriminatory, data's people": _percent(rounds.reference.get("data")),
             "Discriminatory, all individuals": _percent(rounds.reference.get("uniform")),
-            "Standing": f"{theme.BEFORE.symbol} before",
+            "Standing": _reference_name(rounds),
         }
         lines = [before, *lines]
     return pd.DataFrame(lines)
+
+
+def _reference_name(rounds: Rounds) -> str:
+    return f"{theme.BEFORE.symbol} {'reference' if rounds.is_control else 'before'}"
 
 
 def _percent(value: Any) -> str:
@@ -205,11 +214,11 @@ def _reference_trace(run: Rounds, of: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": f"{theme.BEFORE.symbol} before",
+        "name": _reference_name(run),
         "x": [100 * run.reference[of]],
         "y": [100 * run.reference["accuracy"]],
         "marker": {"symbol": "triangle-left", "size": 15, "color": theme.BEFORE.colour},
-        "hovertemplate": "Before: accuracy %{y:.4g} %, share %{x:.3g} %<extra></extra>",
+        "hovertemplate": "%{fullData.name}: accuracy %{y:.4g} %, share %{x:.3g} %<extra></extra>",
     }
 
 

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairness_engine.errors import InputError, ModelError, SettingError

@@ -49,7 +49,9 @@ _MAX_COUNT = 2**62
 _RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
 _PROOF_RESULTS = ("certification", "plausibility")
 _RULE_RESULTS = ("notes", "rules", "sentences")
-_RETRAIN_RESULTS = ("notes", "before", "training", "after", "changes", "retrained")
+_RETRAIN_RESULTS = (
+    *("notes", "before", "training", "control", "after", "changes", "worst_rule_set", "retrained", "card"),
+)
 _MAX_RESULT_CHARACTERS = 100_000
 _PROTOCOL = "The model's process broke its protocol: "
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from fairness_engine.runs.compiled import compiled_folder
+from fairness_engine.runs.compiled import Loops, compiled_folder, prepare_compiled
 
 ROOT = Path(__file__).resolve().parent.parent
+WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
 
 # before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a version, so that
 # no loop outlives the one it calls
-os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(Path(tempfile.gettempdir()) / "evenhand-tests")))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.load_profile("repeatable")
@@ -23,6 +25,13 @@ settings.load_profile("repeatable")
 
 _LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
 """Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others idle."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Several processes would each compile the same loops for minutes: it is done once, before they start."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        with ThreadPoolExecutor() as parts:
+            list(parts.map(lambda part: prepare_compiled(WORKSPACE, None, part), Loops))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """The model's process: opens the data and the model, answers requests, never touches the run store.
 
-``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm searches`` (or
-``certifications``) to compile their loops into the shared cache before any upload is near. See ``protocol.py`` for what is said.
+``python -m fairness_engine.runs.child --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm NAME`` (names of
+``compiled.WARM_UPS``) to compile loops into the shared cache before any upload is near. See ``protocol.py`` for what is said.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairness_engine.errors import EvenhandError, FitError, ProcessError
 from fairness_engine.runs import sandbox
-from fairness_engine.runs.compiled import Loops
+from fairness_engine.runs.compiled import WARM_UPS
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
@@ -202,17 +202,20 @@ def _take_stdout() -> Callable[[str], None]:
     return send
 
 
-def _warm_up(loops: Loops) -> None:
-    """Compile what runs of this kind need."""
+def _warm_up(loops: str) -> None:
+    """Compile what runs of this kind need, or a half of it."""
     from fairness_engine import kernels, plausibility_kernels
     from fairness_engine.certification import warm
     from fairness_engine.models import tree_kernels
     from fairness_engine.search import registry
 
+    if loops == "networks":
+        warm.warm_up(warm.NETWORKS)
+        return
     for module in (kernels, plausibility_kernels, tree_kernels):
         module.warm_up()
-    if loops is Loops.CERTIFICATIONS:
-        warm.warm_up()
+    if loops == "other-proofs":
+        warm.warm_up(warm.OTHERS)
     else:
         registry.warm_up(*registry.TECHNIQUES.values())
 
@@ -223,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--readable", type=Path, action="append", default=[])
     parser.add_argument("--parent", type=int)
-    parser.add_argument("--warm", type=Loops)
+    parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
     options = parser.parse_args(arguments)
     if options.warm:
         _warm_up(options.warm)

@@ -8,8 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from pathlib import Path
+from typing import IO
 
 from fairness_engine.runs import sandbox
 
@@ -25,6 +27,13 @@ class Loops(StrEnum):
 
     SEARCHES = "searches"
     CERTIFICATIONS = "certifications"
+
+
+WARM_UPS: dict[Loops, tuple[str, ...]] = {
+    Loops.SEARCHES: ("searches",),
+    Loops.CERTIFICATIONS: ("networks", "other-proofs"),
+}
+"""What programs of their own compile at the same time: on two cores proofs take half as long, and the halves share few loops."""
 
 
 def compiled_folder(workspace: Path) -> Path:
@@ -43,7 +52,7 @@ def compiled_folder(workspace: Path) -> Path:
 
 
 def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
-    """Compile some loops once a version (20 s of one core for searches, a minute for certifications); a second call costs nothing.
+    """Compile some loops once a version (20 s of one core for searches, a minute of two for certifications); a second call costs nothing.
 
     A failure is left to the run, which would compile for itself.
     """
@@ -63,7 +72,7 @@ def _compile(folder: Path, part: Loops, log: Path | None) -> None:
     """Compile; where another program is at it already, wait for what it makes instead of doing the same beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / f"done-{part}"
-    command = [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm", part.value]
+    names = WARM_UPS[part]
     with (
         (log or Path(os.devnull)).open("ab") as errors,
         (folder / f"lock-{part}").open("w") as lock,
@@ -72,18 +81,24 @@ def _compile(folder: Path, part: Loops, log: Path | None) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if done.exists():
             return
-        subprocess.run(  # noqa: S603 - our own program
-            command,
-            env=sandbox.child_environment(folder, folder),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stderr=errors,
-            check=True,
-            timeout=_MAX_SECONDS,
-            pass_fds=[lock.fileno()],  # it holds the lock to its own end, whatever becomes of this program
-        )
+        with ThreadPoolExecutor(len(names)) as programs:
+            list(programs.map(lambda name: _warm_up(name, folder, lock.fileno(), errors), names))
         done.touch()
         _forget_others(folder)
+
+
+def _warm_up(name: str, folder: Path, lock: int, errors: IO[bytes]) -> None:
+    """Have one program compile; it holds the lock to its own end, whatever becomes of this one."""
+    subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm", name],
+        env=sandbox.child_environment(folder, folder),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stderr=errors,
+        check=True,
+        timeout=_MAX_SECONDS,
+        pass_fds=[lock],
+    )
 
 
 def _forget_others(folder: Path) -> None:

@@ -70,9 +70,9 @@ def test_two_programs_that_need_the_same_loops_compile_them_once(
     for program in programs:
         program.join(60)
     assert (folder / "done-certifications").exists()
-    assert started == [0]
+    assert started == [0, 1]  # one half each
 
 
 def test_every_module_of_compiled_loops_is_warmed_up() -> None:
     modules = Path(certification.__file__).parent.glob("*kernels.py")
-    assert {module.stem for module in modules if "def warm_up" in module.read_text()} == set(warm.KERNELS)
+    assert sorted(module.stem for module in modules if "def warm_up" in module.read_text()) == sorted(warm.KERNELS)

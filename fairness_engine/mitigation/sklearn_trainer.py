@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.events import IntArray, StopReason
-from fairness_engine.mitigation.trainer import Binding, Epoch, Job
+from fairness_engine.mitigation.estimator_checks import check_folds, check_parts, cloned
+from fairness_engine.mitigation.estimator_file import content_of, without_leftovers
+from fairness_engine.mitigation.estimator_fit import fit, repetitions, weights_name
+from fairness_engine.mitigation.trainer import Binding, Epoch, Examples, Job
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.models.formats import FileFormat
 from fairness_engine.models.model import Encoder, Model
 from fairness_engine.models.open import bind
 from fairness_engine.models.sklearn_model import prepare_estimator
@@ -29,7 +30,7 @@ class EstimatorTrainer:
         binding: how it belongs to the data.
 
     Raises:
-        ModelError: it cannot be cloned.
+        ModelError: it cannot be cloned, or a part of it is never fitted again.
     """
 
     suffix = ".skops"
@@ -37,77 +38,90 @@ class EstimatorTrainer:
 
     def __init__(self, estimator: Any, encoder: Encoder, own_classes: Any, binding: Binding) -> None:
         self.kind = f"{type(estimator).__name__}, afresh"
-        self._estimator, self._encoder, self._binding = estimator, encoder, binding
-        self._classes = np.asarray(binding.classes if own_classes is None else own_classes)
-        named = None if own_classes is None else tuple(str(name) for name in self._classes)
-        self._order = match_classes(len(self._classes), named, binding.classes, binding.schema).order
-        self._new()  # refuse what cannot be cloned before anything is searched
-        self._weights_name = _weights_name(estimator)
+        self.estimator, self.encoder, self.own_classes, self._binding = estimator, encoder, own_classes, binding
+        self._classes, self._order = np.asarray(binding.classes), None
+        if own_classes is not None:
+            self._classes = np.asarray(own_classes)
+            named = tuple(str(name) for name in self._classes)
+            self._order = match_classes(len(named), named, binding.classes, binding.schema).order
+        cloned(estimator)
+        check_parts(estimator)
+        self._weights_name = weights_name(estimator)
 
     @property
     def takes_weights(self) -> bool:
-        """Whether ``fit`` takes a weight a row."""
-        return self._weights_name is not None
-
-    def _new(self) -> Any:
-        from sklearn.base import clone
-
-        try:
-            return clone(self._estimator)
-        except Exception as error:  # noqa: BLE001 - a class may raise anything when it is built anew
-            raise ModelError(
-                f"The estimator must be one that scikit-learn can clone, but '{type(self._estimator).__name__}' cannot be "
-                f"({type(error).__name__}). Name a surrogate, for example 'forest', to train another kind of model beside it."
-            ) from None
+        """Whether rows can count more or less: always, since rows are repeated where ``fit`` takes no weights."""
+        return True
 
     def train(self, job: Job) -> TrainedEstimator:
-        """Fit once; see ``Trainer``. A fit has no steps that could be cancelled."""
+        """Fit once; see ``Trainer``. Networks of scikit-learn, boosting and forests can be cancelled on the way.
+
+        Raises:
+            SearchStopped: cancelled.
+            ModelError: the estimator refuses the rows.
+            DataError: fewer rows of an outcome than folds.
+        """
         if job.is_cancelled():
             raise SearchStopped(StopReason.CANCELLED)
-        estimator = self._new()
-        seeded = {
-            key: job.seed % 2**32
-            for key in estimator.get_params()
-            if key == "random_state" or key.endswith("__random_state")
-        }
-        estimator.set_params(**seeded)
-        given = {}
-        if job.examples.weights is not None and self._weights_name is not None:
-            given[self._weights_name] = job.examples.weights
-        inputs = self._encoder.encode(job.examples.rows)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                estimator.fit(inputs, self._targets(job.examples.labels), **given)
-        except (ValueError, TypeError, MemoryError) as error:
-            reason = (str(error).splitlines() or [""])[0][:160]
-            raise ModelError(
-                f"The estimator must be one that can be fitted on the data's rows, but '{type(estimator).__name__}' refuses them: {reason}"
-            ) from None
-        trained = TrainedEstimator(prepare_estimator(estimator), self._binding)
-        accuracy = float(
-            (trained.model.decide(trained.model.scores(job.validation.rows)) == job.validation.labels).mean()
-        )
-        loss = getattr(estimator, "loss_", None)
-        job.report(Epoch(1, 1, None if loss is None else float(loss), None, accuracy))
+        estimator = self._new(job.seed)
+        examples, weights = self._weighed(job.examples, job.seed)
+        check_folds(estimator, examples.labels, self._binding.classes)
+        validation = self.encoder.encode(job.validation.rows), self._targets(job.validation.labels)
+        targets = self._targets(examples.labels)
+        was_told = fit(estimator, self.encoder.encode(examples.rows), targets, weights, job, validation)
+        if job.is_cancelled():
+            raise SearchStopped(StopReason.CANCELLED)
+        trained = TrainedEstimator(prepare_estimator(without_leftovers(estimator)), self._binding)
+        if not was_told:
+            decided = trained.model.decide(trained.model.scores(job.validation.rows))
+            job.report(Epoch(1, 1, _loss(estimator), None, float((decided == job.validation.labels).mean())))
         return trained
+
+    def _new(self, seed: int) -> Any:
+        """A clone, every part of which draws its chance from the seed."""
+        estimator = cloned(self.estimator)
+        names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
+        return estimator.set_params(**dict.fromkeys(names, seed % 2**32))
+
+    def _weighed(self, examples: Examples, seed: int) -> tuple[Examples, dict[str, Any]]:
+        """The rows and the argument that weighs them; repeated rows where ``fit`` takes no weights."""
+        if examples.weights is None:
+            return examples, {}
+        if self._weights_name is not None:
+            return examples, {self._weights_name: examples.weights}
+        taken = repetitions(examples.weights, np.random.default_rng(seed))
+        return Examples(examples.rows[taken], examples.labels[taken]), {}
 
     def _targets(self, labels: IntArray) -> Any:
         return self._classes[np.asarray(self._order)[labels] if self._order is not None else labels]
+
+
+def _loss(estimator: Any) -> float | None:
+    """What the estimator says it minimised, where it says it."""
+    loss = getattr(estimator, "loss_", None)
+    return float(loss) if isinstance(loss, int | float | np.floating) else None
 
 
 class TrainedEstimator:
     """A fitted estimator; see ``Trained``."""
 
     def __init__(self, estimator: Any, binding: Binding) -> None:
+        if len(estimator.classes_) != len(binding.classes):
+            raise ModelError(
+                f"The trained estimator must decide between the data's {len(binding.classes)} outcomes, but knows {len(estimator.classes_)}. "
+                "Give more rows of the rare ones."
+            )
         self.estimator = estimator
         self.model = bind_fitted(estimator, binding)
+        self._binding = binding
 
     def content(self) -> bytes:
-        """The ``.skops`` archive."""
-        import skops.io
+        """The ``.skops`` archive; it was opened again, and decides as the estimator does.
 
-        return bytes(skops.io.dumps(self.estimator, compression=zipfile.ZIP_DEFLATED))
+        Raises:
+            ModelError: it holds what a model file may not, or decides otherwise.
+        """
+        return content_of(self.estimator, self.model, self._binding)
 
 
 def bind_fitted(estimator: Any, binding: Binding) -> Model:
@@ -121,19 +135,6 @@ def bind_fitted(estimator: Any, binding: Binding) -> Model:
         own_classes=tuple(str(name) for name in estimator.classes_),
         favourable=binding.favourable,
         threshold=binding.threshold,
-        file_format="scikit-learn (skops)",
+        file_format=FileFormat.SKOPS,
         notes=notes,
     )
-
-
-def _weights_name(estimator: Any) -> str | None:
-    """The parameter of ``fit`` that weighs rows; in a pipeline that of its last step."""
-    steps = getattr(estimator, "steps", None)
-    if steps:
-        inner = _weights_name(steps[-1][1])
-        return None if inner is None else f"{steps[-1][0]}__{inner}"
-    try:
-        names = inspect.signature(estimator.fit).parameters
-    except (TypeError, ValueError):
-        return None
-    return "sample_weight" if "sample_weight" in names else None

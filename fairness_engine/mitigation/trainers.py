@@ -8,6 +8,7 @@ from typing import Any
 from fairness_engine.errors import ModelError
 from fairness_engine.mitigation.settings import Begin, RetrainSettings, Surrogate
 from fairness_engine.mitigation.trainer import Binding, Trainer
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Model
 
@@ -37,10 +38,10 @@ def make_trainer(
         return KerasTrainer.of_file(path, model, binding, settings, afresh=settings.begin is Begin.AFRESH)
     estimator = _estimator(path, file_format, unsafe_formats)
     if estimator is None:
-        offered = "'network' (the same network in Keras), 'forest', 'tree', 'linear' or 'mlp'"
+        same = "'network' (the same network in Keras), " if isinstance(model.predictor, DenseNetwork) else ""
         raise ModelError(
             f"A model must be a Keras network or a scikit-learn estimator to be trained again, but a file of format '{file_format}' holds "
-            f"decisions only. Name a surrogate to train instead: {offered}."
+            f"decisions only. Choose a surrogate to train instead: {same}'forest', 'tree', 'linear' or 'mlp'."
         )
     if settings.begin is Begin.WEIGHTS:
         raise ModelError(

@@ -7,6 +7,7 @@ import http.server
 import importlib.metadata
 import importlib.util
 import json
+import os
 import re
 import sys
 import threading
@@ -210,6 +211,19 @@ def wanted(root: Path, requirements: str) -> set[str]:
     """The names in a readable requirements file."""
     found = re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)", (root / requirements).read_text(), re.MULTILINE)
     return {re.sub(r"[-_.]+", "-", name).lower() for name in found}
+
+
+def test_the_program_is_kept_as_bytecode(setup: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    module = tmp_path / "pages" / "data.py"
+    module.write_text("WORD = 'old'\n")
+    setup.compile_program()  # whatever of the program is not there is left out
+    kept = Path(importlib.util.cache_from_source(str(module)))
+    assert b"old" in kept.read_bytes()
+    module.write_text("WORD = 'newer'\n")
+    os.utime(module, (1e9, 1e9))  # another time than a moment ago, to the second
+    setup.compile_program()
+    assert b"newer" in kept.read_bytes()
 
 
 def test_the_locks_hold_what_the_readable_files_ask_for(root: Path) -> None:

@@ -28,7 +28,7 @@ def cloned(estimator: Any) -> Any:
     except Exception as error:  # noqa: BLE001 - a class may raise anything when it is built anew
         raise ModelError(
             f"The estimator must be one that scikit-learn can clone, but '{type(estimator).__name__}' cannot be "
-            f"({type(error).__name__}). Choose a surrogate instead: 'forest', 'tree', 'linear' or 'mlp'."
+            f"({type(error).__name__}). Name a surrogate instead: 'forest', 'tree', 'linear' or 'mlp'."
         ) from None
 
 
@@ -42,7 +42,7 @@ def check_parts(estimator: Any) -> None:
         if type(part).__name__ in _NEVER_FITTED or getattr(part, "cv", None) == "prefit":
             raise ModelError(
                 f"Every part of an estimator must be fitted again to be retrained, but '{type(part).__name__}' keeps what it was fitted "
-                "to before. Choose a surrogate instead: 'forest', 'tree', 'linear' or 'mlp'."
+                "to before. Name a surrogate instead: 'forest', 'tree', 'linear' or 'mlp'."
             )
 
 

@@ -41,7 +41,7 @@ def make_trainer(
         same = "'network' (the same network in Keras), " if isinstance(model.predictor, DenseNetwork) else ""
         raise ModelError(
             f"A model must be a Keras network or a scikit-learn estimator to be trained again, but a file of format '{file_format}' holds "
-            f"decisions only. Choose a surrogate to train instead: {same}'forest', 'tree', 'linear' or 'mlp'."
+            f"decisions only. Name a surrogate to train instead: {same}'forest', 'tree', 'linear' or 'mlp'."
         )
     if settings.begin is Begin.WEIGHTS:
         raise ModelError(

@@ -74,7 +74,9 @@ def first_dense(network: Any) -> Any:
 
 def is_chain(network: Any) -> bool:
     """Whether every layer takes the output of the one before alone."""
-    if type(network).__name__ == "Sequential":  # built layer by layer, each layer has a node for every layer that followed
+    if (
+        type(network).__name__ == "Sequential"
+    ):  # built layer by layer, each layer has a node for every layer that followed
         return len({id(layer) for layer in network.layers}) == len(network.layers)
     return all(len(layer._inbound_nodes) == 1 and len(_parents(layer)) <= 1 for layer in network.layers)
 

@@ -62,7 +62,9 @@ class Loop:
         import tensorflow as tf
 
         self.network = network
-        kind = keras.losses.BinaryCrossentropy if _n_outputs(network) == 1 else keras.losses.SparseCategoricalCrossentropy
+        kind = (
+            keras.losses.BinaryCrossentropy if _n_outputs(network) == 1 else keras.losses.SparseCategoricalCrossentropy
+        )
         self._loss = kind(from_logits=not is_share, reduction="none")
         self._optimizer = keras.optimizers.Adam()
         self._optimizer.build(network.trainable_variables)

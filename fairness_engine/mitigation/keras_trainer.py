@@ -67,7 +67,8 @@ class KerasTrainer:
             )
         self.kind = "Keras network, afresh" if afresh else "Keras network, from its own weights"
         self._network, self._binding, self._settings, self._afresh = network, binding, settings, afresh
-        self._encoder: Encoder = encoder or getattr(model.encoder, "original", model.encoder)
+        own: Encoder = getattr(model.encoder, "original", model.encoder)
+        self._encoder = own if encoder is None else encoder
         self._n_scores, self._model = model.predictor.n_scores, model
         self._order = match_classes(max(2, self._n_scores), None, binding.classes, binding.schema).order
         self._is_share = str(model.predictor.output) == "probability"
@@ -108,7 +109,7 @@ class KerasTrainer:
         else:
             fresh.set_weights(self._network.get_weights())
             scaling.take(fresh)
-        state = [np.array(variable) for variable in fresh.variables]
+        state = [variable.numpy() for variable in fresh.variables]
         if self._loop is None:
             self._loop = Loop(fresh, is_share=self._is_share)
         self._loop.begin(state)
@@ -120,7 +121,8 @@ class KerasTrainer:
         train, held = self._batch(job.examples, scaling), self._batch(job.validation, scaling)
         stopping = held if job.stopping is None else self._batch(job.stopping, scaling)
         batch_rows = rows_of_step(len(train), settings.batch_rows)
-        best_loss, best, n_worse = np.inf, [], 0
+        best: list[Any] = []
+        best_loss, n_worse = np.inf, 0
         for epoch in range(settings.max_epochs):
             pace = Pace(settings.learning_rate * rate_left(epoch, settings.max_epochs), batch_rows)
             loss = loop.epoch(train, rng.permutation(len(train)), pace, job.is_cancelled)
@@ -131,7 +133,7 @@ class KerasTrainer:
             job.report(Epoch(epoch + 1, settings.max_epochs, loss, held_loss, accuracy))
             n_worse += 1
             if held_loss < best_loss or not best:
-                best_loss, n_worse, best = held_loss, 0, [np.array(one) for one in loop.network.variables]
+                best_loss, n_worse, best = held_loss, 0, [one.numpy() for one in loop.network.variables]
             if n_worse >= settings.patience or job.is_cancelled():
                 break
         if job.is_cancelled():

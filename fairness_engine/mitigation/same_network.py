@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray
@@ -34,7 +35,7 @@ class FixedInputs:
         is_taken: ``(n_inputs,)``.
     """
 
-    def __init__(self, encoder: Encoder, is_taken: FloatArray) -> None:
+    def __init__(self, encoder: Encoder, is_taken: NDArray[np.bool_]) -> None:
         self._encoder, self._is_taken = encoder, is_taken.astype(np.float64)
         self.names, self.block_rows = encoder.names, encoder.block_rows
 

@@ -31,7 +31,9 @@ def rounds(context: Context) -> Rounds:
         nonlocal n_rounds
         n_rounds += 1
         chosen = found.part(found.costs <= cut_at(found.costs, dose))
-        return _proposal(context, training, chosen, f"{len(chosen):,} of {len(found):,} discriminatory individuals added")
+        return _proposal(
+            context, training, chosen, f"{len(chosen):,} of {len(found):,} discriminatory individuals added"
+        )
 
     standing = yield from climb(propose, DOSES, context.settings.max_rounds)
     best = 1.0 if standing is None else standing.objective
@@ -56,8 +58,12 @@ def _cases(context: Context, model: Model) -> People:
 
 
 def _joined(some: People, more: People) -> People:
-    pairs = ((some.rows, more.rows), (some.labels, more.labels), (some.own, more.own), (some.costs, more.costs))
-    return People(*(np.concatenate(pair) for pair in pairs))
+    return People(
+        np.concatenate([some.rows, more.rows]),
+        np.concatenate([some.labels, more.labels]),
+        np.concatenate([some.own, more.own]),
+        np.concatenate([some.costs, more.costs]),
+    )
 
 
 def _proposal(context: Context, training: Examples, people: People, title: str) -> Proposal:

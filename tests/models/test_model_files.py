@@ -225,7 +225,7 @@ def npy(array: np.ndarray, shape: tuple[int, ...] | None = None) -> bytes:
 
 def npz(content: bytes) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("data.npy", content)
     return stream.getvalue()
 
@@ -238,13 +238,16 @@ def npz(content: bytes) -> bytes:
         ("x.npy", b"nothing", "no array of numbers"),
         ("x.npz", npz(npy(np.zeros(2), (10**9,))), "declares more numbers than it holds"),
         ("x.npz", b"PK\x03\x04nothing", "is damaged"),
-        ("x.npz", npz(bytes(500_000_000)), "more than is allowed"),
+        ("x.npz", 500_000_000, "more than is allowed"),
     ],
 )
-def test_hostile_arrays_in_skops_files_are_refused_at_once(tmp_path: Path, name: str, content: bytes, message: str):
+def test_hostile_arrays_in_skops_files_are_refused_at_once(
+    tmp_path: Path, name: str, content: bytes | int, message: str
+) -> None:
     path = tmp_path / "m.skops"
     skops.io.dump(TREE, path)
-    change_skops(path, lambda members: members.update({name: content}))
+    member = npz(bytes(content)) if isinstance(content, int) else content  # not made where tests are only collected
+    change_skops(path, lambda members: members.update({name: member}))
     started = time.perf_counter()
     with pytest.raises(ModelError, match=message):
         open_model(path, numbers_schema())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from fairness_engine.mitigation.measure import Meter, Share
 from fairness_engine.mitigation.strategy import Standing
 from fairness_engine.mitigation.trainer import Examples
 from fairness_engine.models.model import Model
+
+_LEAST_OWN = 1e-9
 
 
 class Judge:
@@ -18,11 +22,23 @@ class Judge:
         validation: rows that tell the accuracy.
         model: the one before.
         tolerance: how much accuracy may fall.
+        own: what the strategy makes small instead of the shares of discriminatory individuals, 0 or more; ``None`` for the shares.
+
+    Raises:
+        SettingError: the strategy has nothing to make small in this scope.
     """
 
-    def __init__(self, meter: Meter, validation: Examples, model: Model, tolerance: float) -> None:
-        self._meter, self._validation, self._tolerance = meter, validation, tolerance
+    def __init__(
+        self,
+        meter: Meter,
+        validation: Examples,
+        model: Model,
+        tolerance: float,
+        own: Callable[[Model], float] | None = None,
+    ) -> None:
+        self._meter, self._validation, self._tolerance, self._own = meter, validation, tolerance, own
         self._uniform, self._data = self._shares(model)
+        self._own_before = own(model) if own is not None else 0.0
         self.reference = self.accuracy(model)
 
     def accuracy(self, model: Model) -> float:
@@ -33,9 +49,13 @@ class Judge:
         """How a model stands."""
         accuracy = self.accuracy(model)
         uniform, data = self._shares(model)
-        ratios = [_ratio(now, then) for now, then in ((uniform, self._uniform), (data, self._data))]
+        if self._own is not None:
+            objective = self._own(model) / max(self._own_before, _LEAST_OWN)
+        else:
+            both = ((uniform, self._uniform), (data, self._data))
+            objective = float(np.mean([_ratio(now, then) for now, then in both]))
         is_within = accuracy >= self.reference - self._tolerance - 1e-12
-        return Standing(model, accuracy, uniform.share, data.share, float(np.mean(ratios)), is_within)
+        return Standing(model, accuracy, uniform.share, data.share, objective, is_within)
 
     def _shares(self, model: Model) -> tuple[Share, Share]:
         return self._meter.shares(model)

@@ -5,9 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from fairness_engine.mitigation.settings import Strategy
-from fairness_engine.mitigation.strategy import Context, Rounds
+
+if TYPE_CHECKING:
+    from fairness_engine.mitigation.strategy import Context, Rounds
+    from fairness_engine.mitigation.worst_group import WorstGroups
+    from fairness_engine.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,15 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
 
 def rounds_of(context: Context) -> Rounds:
     """The rounds of the strategy that the settings name."""
-    module = importlib.import_module(
-        f"fairness_engine.mitigation.strategies.{STRATEGIES[context.settings.strategy].module}"
-    )
-    start: Callable[[Context], Rounds] = module.rounds
+    start: Callable[[Context], Rounds] = _module(context.settings.strategy).rounds
     return start(context)
+
+
+def objective_of(strategy: Strategy, groups: WorstGroups) -> Callable[[Model], float] | None:
+    """What a strategy makes small, where that is not the share of discriminatory individuals: its module's ``objective``."""
+    make = getattr(_module(strategy), "objective", None)
+    return None if make is None else make(groups)
+
+
+def _module(strategy: Strategy) -> ModuleType:
+    return importlib.import_module(f"fairness_engine.mitigation.strategies.{STRATEGIES[strategy].module}")

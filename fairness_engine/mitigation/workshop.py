@@ -14,6 +14,7 @@ from fairness_engine.mitigation.judging import Judge
 from fairness_engine.mitigation.labels import Labeller, MajorityOfVariants
 from fairness_engine.mitigation.measure import Meter
 from fairness_engine.mitigation.parts import checked_labels, split_rows
+from fairness_engine.mitigation.registry import objective_of
 from fairness_engine.mitigation.settings import Labels, RetrainSettings
 from fairness_engine.mitigation.strategy import Context, Proposal
 from fairness_engine.mitigation.subject import Subject
@@ -63,7 +64,8 @@ class Workshop:
         """What chooses among models: rows and draws that are not measured by."""
         seen = self.parts.seen
         meter = self._meter(_SELECT, seen, self._subject.dataset.rows[seen], self._desk.must_end)
-        return Judge(meter, self._examples(self.parts.validation), self._subject.model, self._settings.tolerance)
+        own = objective_of(self._settings.strategy, self.groups)
+        return Judge(meter, self._examples(self.parts.validation), self._subject.model, self._settings.tolerance, own)
 
     def context(self) -> Context:
         """What the strategy works with."""
@@ -81,6 +83,7 @@ class Workshop:
             subject.trainer,
             self._train,
             self.groups,
+            self._desk.must_end,
         )
 
     def made(self, proposal: Proposal) -> Trained:

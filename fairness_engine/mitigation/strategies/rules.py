@@ -1,0 +1,105 @@
+"""Samples of the worst rule set with the opposite label (paper 001, section 5, research question 3, Table 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairness_engine.mitigation.group_samples import GroupSampler
+from fairness_engine.mitigation.strategy import Context, Proposal, Rounds, Standing
+from fairness_engine.mitigation.trainer import Examples
+from fairness_engine.mitigation.worst_group import WorstGroups
+from fairness_engine.models.model import Model
+
+LEAST, MOST = 50, 0.1
+"""Samples that are added: from so many up to this share of the data's rows."""
+_PAPERS_SHARE = 0.4
+"""Of the rounds: those that add what the paper adds. The others add samples near the boundary of decision."""
+_FIRST_SHARE = 0.35
+"""Of the most samples: where the search for the strongest dose near the boundary begins."""
+_REACH = 1.0
+_CLOSE_ENOUGH = 1.15
+"""Doses that differ by less are not told apart: the chance of a training is larger."""
+_NOTHING_LEFT = 0.02
+"""A gap that no dose is needed for."""
+
+
+def objective(groups: WorstGroups) -> Callable[[Model], float]:
+    """What this strategy makes small, instead of the share of discriminatory individuals: the score of its rule set."""
+    return lambda model: abs(groups.gap(model))
+
+
+def rounds(context: Context) -> Rounds:
+    """First what the paper adds in growing steps, then samples near the boundary in the strongest dose within the tolerance.
+
+    The paper adds samples of the group that the model already decides in the opposite way, with that decision as their label. A
+    network that is trained on from its own weights is told by them what it knows, so that the score hardly moves; it moves when the
+    label contradicts the model where that costs least, near the boundary, inside the group and outside.
+
+    Raises:
+        SettingError: the scope makes no rule set.
+    """
+    groups, training = context.groups, context.training
+    group, gap = groups.target, groups.gap(context.model)
+    if abs(gap) <= _NOTHING_LEFT:
+        return
+    context.say(f"drawing samples of {group.words}")
+    sampler = GroupSampler(context.model, context.domain, group, gap, context.rng)
+    most = max(LEAST, round(MOST * len(context.dataset.rows)))
+    n_rounds = context.settings.max_rounds
+    n_papers = max(1, round(_PAPERS_SHARE * n_rounds))
+    n_done = 0
+    for n in _steps(most, n_papers):
+        added = sampler.opposite(training.rows, n)
+        if not len(added):
+            break
+        label = "favourable" if gap < 0 else "other"
+        title = f"{len(added):,} samples of {group.words} that the model gives the {label} outcome, added with it"
+        standing = yield _proposal(title, training, added, None)
+        n_done += 1
+        if not standing.is_within or groups.gap(standing.model) * gap <= 0 or len(added) < n:
+            break
+    yield from _near_the_boundary(context, sampler, most, n_rounds - n_done)
+
+
+def _steps(most: int, n_steps: int) -> Iterator[int]:
+    """From the least number to the most, by equal factors."""
+    if n_steps == 1:
+        yield most
+        return
+    yield from (round(n) for n in np.geomspace(LEAST, most, n_steps))
+
+
+def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rounds: int) -> Rounds:
+    """The dose by bisection: up while accuracy holds and the group is not on the other side, else down."""
+    groups, training, held = context.groups, context.training, context.validation
+    gap, words = groups.gap(context.model), groups.target.words
+    gains, loses = (words, "everyone else") if gap < 0 else ("everyone else", words)
+    low, high, n = 0, 0, max(LEAST, round(_FIRST_SHARE * most))
+    for _ in range(n_rounds):
+        added = sampler.boundary(training.rows, n, _REACH)
+        if not len(added):
+            return
+        like = sampler.boundary(held.rows, max(2, round(n * len(held) / len(training))), _REACH)
+        title = f"{len(added):,} samples near the boundary added: {gains} with the favourable outcome, {loses} without"
+        standing: Standing = yield _proposal(title, training, added, held.and_more(like))
+        if standing.is_within and groups.gap(standing.model) * gap > 0:
+            low = n
+        else:
+            high = n
+        if n == (most if low == n else LEAST) or (low and high and high <= _CLOSE_ENOUGH * low):
+            return
+        n = _next(low, high, most)
+
+
+def _next(low: int, high: int, most: int) -> int:
+    """The dose between the strongest that held and the weakest that did not."""
+    if not high:
+        return min(most, 2 * low)
+    return max(LEAST, round(float(np.sqrt(low * high))) if low else high // 2)
+
+
+def _proposal(title: str, training: Examples, added: Examples, stopping: Examples | None) -> Proposal:
+    facts = {"n_samples": float(len(added))}
+    return Proposal(title, training.and_more(added), n_added=len(added), facts=facts, stopping=stopping)

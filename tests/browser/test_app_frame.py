@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from driver import AppPage, AppServer
+from driver import AppPage, AppServer, OpenPage
 
 from pages.components import steps
 
@@ -27,35 +27,30 @@ def test_a_page_that_does_not_exist_is_said_to_be_missing(app: AppPage) -> None:
     app.expect_dialog("Page not found")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_opens_by_its_address(app_server: AppServer, open_page, theme: str) -> None:
-    tab: AppPage = open_page(app_server, theme=theme)
+@pytest.mark.parametrize(("theme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 27)")])
+def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenPage, theme: str, colour: str) -> None:
+    """On the way through all pages nothing is asked of another machine, and the app's process loads no machine-learning runtime."""
+    tab = open_page(app_server, theme=theme)
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(request.url))
     for place in steps.PLACES:
         tab.goto(place.url)
         tab.expect_no_exception()
         assert tab.text().strip() != "", place.title
         tab.screenshot(f"empty/{place.url or 'start'}-{theme}")
     background = tab.page.get_by_test_id("stApp").evaluate("element => getComputedStyle(element).backgroundColor")
-    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[theme]
-
-
-def test_the_app_process_never_loads_a_machine_learning_runtime(app_server: AppServer, app: AppPage) -> None:
-    for place in steps.PLACES:
-        app.goto(place.url)
-    mapped = Path(f"/proc/{app_server.pid}/maps").read_text()
-    assert "pyarrow" in mapped, "the maps of the right process were read"
-    for runtime in ("tensorflow", "onnxruntime", "h5py"):
-        assert f"/{runtime}/" not in mapped, f"{runtime} is in the app's process"
-
-
-def test_nothing_is_asked_of_another_machine(app_server: AppServer, app: AppPage) -> None:
-    asked: list[str] = []
-    app.page.on("request", lambda request: asked.append(request.url))
-    for place in steps.PLACES:
-        app.goto(place.url)
+    assert background == colour
     assert len(asked) > len(steps.PLACES), "requests were recorded"
     assert [url for url in asked if not url.startswith((app_server.url, "data:", "blob:"))] == []
-    assert app.external_requests == []
+    assert tab.external_requests == []
+    assert runtimes_of(app_server.pid) == []
+
+
+def runtimes_of(pid: int) -> list[str]:
+    """Machine-learning runtimes that a process has loaded."""
+    mapped = Path(f"/proc/{pid}/maps").read_text()
+    assert "pyarrow" in mapped, "the maps of the right process were read"
+    return [name for name in ("tensorflow", "onnxruntime", "h5py") if f"/{name}/" in mapped]
 
 
 def test_the_server_listens_on_this_machine_only(app_server: AppServer) -> None:

@@ -1,17 +1,282 @@
-"""Several strategies of retraining side by side."""
+"""Several strategies of retraining side by side: one table, and accuracy against discrimination with the Pareto front."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from pages.components import retrain_result
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.table import export_text
+from pages.components import (
+    certify_runs,
+    compare_table,
+    layout,
+    retrain_charts,
+    retrain_measured,
+    retrain_runs,
+    retrain_words,
+    state,
+    theme,
+    wording,
+)
+from pages.components.kept import kept
+from pages.components.retrain_charts import Point
+from pages.components.retrain_numbers import SHARES, Figure, change_text, points
+from pages.components.retrain_words import Headline
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
+ORIGINAL = "The original"
+_HEADS = (
+    ("Accuracy", "On the held-out rows, and the change from the original in points."),
+    ("All individuals", "Discriminatory share of individuals drawn uniformly from the domain."),
+    ("Held-out people", "Discriminatory share of the people of the data that nothing was learned from."),
+    ("Worst rule set", "Score of the worst rule set of the original, in points: the difference of favourable shares."),
+    ("Certified", "Share of all individuals proved to be decided alike, by a certification of equal settings."),
+    ("Rounds", "Models that were trained, and how many stayed within the tolerance."),
+)
 
-def draw(review: Review, runs: Sequence[RunRecord]) -> None:
-    """Retrainings that were started together and have ended."""
-    for run in runs:
-        retrain_result.draw(review, run)
+
+@dataclass(frozen=True)
+class Entry:
+    """One strategy of the comparison, read once.
+
+    Args:
+        name: of the strategy.
+        run, results: the retraining.
+        said: its verdict.
+        certified: the certified share before and after, as they are written; ``None`` where there is none (yet).
+    """
+
+    name: str
+    run: RunRecord
+    results: dict[str, Any]
+    said: Headline
+    certified: tuple[str, str] | None
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it only stands beside the others."""
+        return retrain_words.is_baseline(str(self.run.config.settings["strategy"]))
+
+    def figure(self, which: str, key: str) -> Figure | None:
+        """A figure of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
+        found = self.results.get(which) or {}
+        return Figure.of((found.get("quality") or {}).get(key) if key == "accuracy" else found.get(key))
+
+
+def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - the page's contract
+    """Retrainings that were started together and have ended.
+
+    Args:
+        review: the open one.
+        runs: one a strategy.
+    """
+    entries = entries_of(runs)
+    st.html(f"<style>{compare_table.STYLE}</style>")
+    st.markdown(wording.markdown(lead_text(entries)))
+    st.html(table_html(entries))
+    st.caption(
+        "Every strategy had the same rows, seed and tolerance, and is measured on the same held-out rows and draws. Baselines are there "
+        "for comparison: they aim at groups, not at pairs of people. Choose a strategy above to see all of it, and to keep its model."
+    )
+    _draw_chart(entries)
+    st.download_button(
+        "Save the comparison as CSV",
+        lambda: comparison_csv(entries),
+        f"evenhand-retraining-{runs[0].id[:8]}.csv",
+        "text/csv",
+        key="retrain_comparison_csv",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    for entry in entries:
+        if not entry.results.get("after"):
+            st.markdown(wording.markdown(f"{entry.said.meaning.symbol} {entry.name}: {entry.said.why}"))
+
+
+def entries_of(runs: Sequence[RunRecord]) -> list[Entry]:
+    """What the comparison shows of each run."""
+    titles = retrain_runs.titles_of(runs)
+    return [_entry(run, title.removeprefix("Retraining: ")) for run, title in zip(runs, titles, strict=True)]
+
+
+def _entry(run: RunRecord, name: str) -> Entry:
+    store = state.store()
+    results, version = store.results(run.id), store.version(run.id)
+    measured = retrain_measured.measured_of(run, results, has_model=version is not None)
+    return Entry(name, run, results, retrain_words.headline(run, results, version), _certified(measured))
+
+
+def _certified(measured: retrain_measured.AllMeasured) -> tuple[str, str] | None:
+    both = measured.of_kind["certify"].both
+    if both is None:
+        return None
+    before, after = (certify_runs.shares_of(state.store(), run) for run in both)
+    return None if before is None or after is None else (before.texts[0], after.texts[0])
+
+
+def lead_text(entries: Sequence[Entry]) -> str:
+    """Which strategies helped, in a sentence or two."""
+    better = [entry for entry in entries if entry.said.meaning is retrain_words.IMPROVED]
+    n = wording.counted(len(entries), "strategy", "strategies")
+    if not better:
+        return f"None of the {n} improved the model within its tolerance. The original stays as it is."
+    best = min(better, key=_share_of)
+    share = best.figure("after", "data")
+    text = "" if share is None else f": {share.text} of the held-out people are discriminated against with it"
+    return f"{len(better)} of {n} improved the model within the tolerance. The lowest discriminatory share has {best.name}{text}."
+
+
+def _share_of(entry: Entry) -> float:
+    figure = entry.figure("after", "data")
+    return 1.0 if figure is None else figure.value
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def table_html(entries: Sequence[Entry]) -> str:
+    """One line a strategy, the original on top; everything escaped."""
+    heads = "".join(
+        f'<th scope="col"><abbr title="{wording.escaped(meaning)}">{name}</abbr></th>' for name, meaning in _HEADS
+    )
+    lines = "".join(_line_html(entry) for entry in entries)
+    return (
+        '<div class="evenhand-scroll"><table class="evenhand-compared"><thead><tr><th scope="col">Strategy</th>'
+        f'<th scope="col">Result</th>{heads}</tr></thead><tbody>{_original_html(entries)}{lines}</tbody></table></div>'
+    )
+
+
+def _original_html(entries: Sequence[Entry]) -> str:
+    entry = next((one for one in entries if one.results.get("before")), None)
+    if entry is None:
+        return ""
+    worst = ((entry.results.get("worst_rule_set") or {}).get("before")) or None
+    certified = next((one.certified[0] for one in entries if one.certified is not None), wording.DASH)
+    cells = [*(_figure_cell(entry.figure("before", key)) for key in ("accuracy", *SHARES)), _score_cell(worst)]
+    mark = f'<span style="color:{theme.BEFORE.colour}">{theme.BEFORE.symbol}</span> {ORIGINAL}'
+    return f'<tr><th scope="row">{mark}</th>{_cell("before", "")}{"".join(cells)}{_cell(certified, "")}{_cell(wording.DASH, "")}</tr>'
+
+
+def _line_html(entry: Entry) -> str:
+    after = entry.results.get("worst_rule_set") or {}
+    meaning = entry.said.meaning
+    name = wording.escaped(entry.name) + ("<small>baseline</small>" if entry.is_baseline else "")
+    result = f'<td style="color:{meaning.colour};font-weight:600;white-space:nowrap">{meaning.symbol} {wording.escaped(meaning.name)}</td>'
+    certified = wording.DASH if entry.certified is None else entry.certified[1]
+    rounds = (entry.results.get("training") or {}).get("rounds") or []
+    n_within = sum(bool(one.get("is_within")) for one in rounds)
+    cells = [
+        _figure_cell(entry.figure("after", "accuracy"), _accuracy_change(entry)),
+        *(_figure_cell(entry.figure("after", key)) for key in SHARES),
+        _score_cell(after.get("after")),
+        _cell(certified, ""),
+        _cell(wording.count(len(rounds)), f"{wording.count(n_within)} within"),
+    ]
+    return f'<tr><th scope="row">{name}</th>{result}{"".join(cells)}</tr>'
+
+
+def _accuracy_change(entry: Entry) -> str:
+    change = (entry.results.get("changes") or {}).get("accuracy")
+    if change:
+        return f"{change_text(change['value'], change['low'], change['high'])} points"
+    before, after = entry.figure("before", "accuracy"), entry.figure("after", "accuracy")
+    return "" if before is None or after is None else f"{points(after.value - before.value)} points"
+
+
+def _figure_cell(figure: Figure | None, note: str = "") -> str:
+    if figure is None:
+        return _cell(wording.DASH, "")
+    value, _, interval = figure.text.partition(" (")
+    interval = interval.removesuffix(")")
+    return _cell(value, f"{interval} %" if interval else "", note)
+
+
+def _score_cell(score: dict[str, Any] | None) -> str:
+    if not score:
+        return _cell(wording.DASH, "")
+    value, low, high = (100 * float(score[key]) for key in ("score", "low", "high"))
+    return _cell(f"{value:.1f}", f"{low:.1f}-{high:.1f}")
+
+
+def _cell(value: str, *notes: str) -> str:
+    small = "".join(f"<small>{wording.escaped(note)}</small>" for note in notes if note)
+    return f"<td>{wording.escaped(value)}{small}</td>"
+
+
+def comparison_csv(entries: Sequence[Entry]) -> bytes:
+    """The comparison as a file: one line a model, shares as fractions."""
+    lines = [_csv_line(entries[0], "before", ORIGINAL)] if entries[0].results.get("before") else []
+    lines += [_csv_line(entry, "after", entry.name) for entry in entries]
+    return pd.DataFrame(lines).to_csv(index=False).encode()
+
+
+def _csv_line(entry: Entry, which: str, name: str) -> dict[str, Any]:
+    told = entry.results.get("retrained") or {}
+    is_original = which == "before"
+    line: dict[str, Any] = {
+        "strategy": export_text(name),
+        "run_id": "" if is_original else entry.run.id,
+        "seed": entry.run.config.seed,
+        "baseline": "" if is_original else entry.is_baseline,
+        "verdict": "" if is_original else entry.said.meaning.name,
+        "state": "" if is_original else entry.run.state.value,
+        "rounds": "" if is_original else told.get("n_rounds", ""),
+    }
+    for key in ("accuracy", *SHARES):
+        figure = entry.figure(which, key)
+        for part in ("value", "low", "high"):
+            line[f"{key}_{part}"] = "" if figure is None else getattr(figure, part)
+    score = (entry.results.get("worst_rule_set") or {}).get(which) or {}
+    line |= {f"worst_rule_set_{part}": score.get(part, "") for part in ("score", "low", "high")}
+    line["certified"] = "" if entry.certified is None else entry.certified[0 if is_original else 1]
+    return line
+
+
+# --- the chart ----------------------------------------------------------------------------------
+
+
+def _draw_chart(entries: Sequence[Entry]) -> None:
+    of = st.segmented_control(
+        "Discriminatory share of",
+        list(SHARES),
+        default="data",
+        required=True,
+        format_func=SHARES.__getitem__,
+        key=f"retrain_pareto_of_{entries[0].run.id}",
+    )
+    found = points_of(entries, str(of))
+    if len(found) < 2:
+        st.caption("No strategy ended with a new model that was measured, so there is nothing to draw.")
+        return
+    name = SHARES[str(of)]
+    key = (tuple(entry.run.id for entry in entries), of, theme.is_dark())
+    figure = kept("retrain_pareto", key, lambda: retrain_charts.pareto_chart(found, name))
+    note = (
+        "Further left discriminates less, further up is more accurate; bars are 95 % intervals, open marks are baselines. The dotted line "
+        "joins the models that no other one beats in both."
+    )
+    layout.chart_with_table(figure, retrain_charts.pareto_table(found, name), "retrain_pareto_chart", note)
+
+
+def points_of(entries: Sequence[Entry], of: str) -> list[Point]:
+    """The original, and every strategy that was measured, those on the front marked.
+
+    Args:
+        entries: of the comparison.
+        of: whose share, a key of ``SHARES``.
+    """
+    found: list[Point] = []
+    for entry in entries:
+        accuracy, share = entry.figure("before", "accuracy"), entry.figure("before", of)
+        if not found and accuracy is not None and share is not None:
+            found.append(Point(ORIGINAL, accuracy, share, is_original=True))
+        accuracy, share = entry.figure("after", "accuracy"), entry.figure("after", of)
+        if accuracy is not None and share is not None:
+            found.append(Point(entry.name, accuracy, share, is_baseline=entry.is_baseline))
+    return retrain_charts.with_front(found)

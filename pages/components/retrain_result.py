@@ -1,27 +1,173 @@
-"""What a retraining came to: before and after."""
+"""What a retraining came to: the verdict in words, then both models side by side on the same axes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.components import run_words, state, wording
+from pages.components import (
+    layout,
+    retrain_charts,
+    retrain_groups,
+    retrain_keep,
+    retrain_live,
+    retrain_maps,
+    retrain_measured,
+    retrain_numbers,
+    retrain_pairs,
+    retrain_rules,
+    retrain_words,
+    run_words,
+    state,
+    theme,
+    wording,
+)
+from pages.components.kept import kept
+from pages.components.retrain_measured import AllMeasured
+from pages.components.retrain_rounds import Rounds
+from pages.components.retrain_words import Headline
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
+STYLE = """
+<style>
+.eh-verdict-card {border-left: 6px solid; padding: 0.4rem 1.1rem; margin: 0.2rem 0 0.4rem 0}
+.eh-verdict-card .eh-title {font-size: 1.5rem; font-weight: 650; line-height: 1.3}
+.eh-verdict-card .eh-why {font-size: 1.08rem; line-height: 1.5; max-width: 62rem}
+.eh-verdict-card ul {margin: 0.4rem 0 0 0; padding-left: 1.2rem; opacity: 0.88}
+</style>
+"""
+_LOOK_SECONDS = 2.0
+"""How often the page looks whether the runs that measure are ready."""
 
-def draw(review: Review, run: RunRecord) -> None:  # noqa: ARG001 - the page's contract
-    """One retraining that ended."""
+
+def draw(review: Review, run: RunRecord) -> None:
+    """One retraining that ended, whichever way.
+
+    Args:
+        review: the open one.
+        run: the retraining.
+    """
+    store = state.store()
+    results, version = store.results(run.id), store.version(run.id)
+    _standing(review, run)
+    told = results.get("retrained") or {}
+    st.html(STYLE + headline_html(retrain_words.headline(run, results, version)))
+    for note in retrain_words.notes(told):
+        st.info(wording.markdown(note), icon=":material/info:")
+    if told:
+        st.caption(wording.markdown(retrain_words.done_text(run, told)))
+    _draw_numbers(run, results)
+    if results.get("after"):
+        retrain_groups.draw(run, results)
+        measured = retrain_measured.measured_of(run, results, has_model=version is not None)
+        _follow(run, measured)
+        retrain_pairs.draw(review, run, results, measured.of_kind["search"])
+        retrain_maps.draw(measured.of_kind["certify"])
+        retrain_rules.draw(run, results, measured.of_kind["rules"])
+    _draw_rounds(run, results)
+    retrain_keep.draw(review, run, results, version)
+
+
+def _standing(review: Review, run: RunRecord) -> None:
+    from pages.components.retrain_versions import model_note
+
     title = wording.markdown(run_words.run_title(run.config))
-    st.markdown(f"**{title}** · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
-    results = state.store().results(run.id)
-    for name in ("before", "after"):
-        if name in results:
-            figures = results[name]
-            accuracy, share = figures["quality"]["accuracy"], figures["data"]
-            st.markdown(
-                f"{name.capitalize()}: accuracy {wording.share(accuracy['value'], accuracy['low'], accuracy['high'])}, "
-                f"discriminatory people of the data {wording.share(share['share'], share['low'], share['high'])}"
-            )
+    note = model_note(review, run)
+    parts = [f"**{title}**", run_words.state_text(run), wording.when(run.created), f"seed {run.config.seed}"]
+    if note:
+        parts.append(f"_{wording.markdown(note)}_")
+    st.markdown(" · ".join(parts))
+
+
+def headline_html(said: Headline) -> str:
+    """The verdict: symbol, title, why, what to do next; everything escaped."""
+    advice = "".join(f"<li>{wording.escaped(text)}</li>" for text in said.advice)
+    return (
+        f'<div class="eh-verdict-card" style="border-color:{said.meaning.colour}">'
+        f'<div class="eh-title"><span style="color:{said.meaning.colour}">{said.meaning.symbol}</span> {wording.escaped(said.title)}</div>'
+        f'<div class="eh-why">{wording.escaped(wording.spaced(said.why))}</div>{f"<ul>{advice}</ul>" if advice else ""}</div>'
+    )
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
+    """Quality and discriminatory shares of both models on the same axes."""
+    if not results.get("before"):
+        return
+    quality, shares = retrain_numbers.quality_lines(results), retrain_numbers.share_lines(results)
+    st.subheader("Before and after" if results.get("after") else "The model as it is", anchor=False)
+    key = (run.id, bool(results.get("after")), theme.is_dark())
+    left_title, right_title = "How often it is right", "How often it discriminates"
+    left_figure = kept(
+        "retrain_quality",
+        key,
+        lambda: retrain_charts.dumbbells(quality, left_title, "Accuracy and F1 in %, AUC × 100"),
+    )
+    right_figure = kept(
+        "retrain_discrimination",
+        key,
+        lambda: retrain_charts.dumbbells(shares, right_title, "Discriminatory, %", is_from_zero=True),
+    )
+    with layout.wrapping("retrain_numbers", is_wide=True):
+        left, right = st.columns(2)
+    with left:
+        st.plotly_chart(left_figure, key="retrain_quality_chart", config=theme.CHART_CONFIG, theme=None)
+    with right:
+        st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
+    st.dataframe(retrain_numbers.table([*quality, *shares], "Figure"), hide_index=True, key="retrain_numbers_table")
+    st.caption(wording.markdown(numbers_note(results)))
+
+
+def numbers_note(results: Mapping[str, Any]) -> str:
+    """What the figures are of, how many rows and draws."""
+    before = results["before"]
+    n_rows, n_draws = before["data"]["n"], before["uniform"]["n"]
+    text = (
+        f"{retrain_words.HOW_MEASURED} {wording.counted(before['quality']['n'], 'held-out row')}, {wording.count(n_rows)} of them in the "
+        f"scope; {wording.counted(n_draws, 'individual')} drawn uniformly from the domain."
+    )
+    paired = (results.get("changes") or {}).get("data")
+    if isinstance(paired, Mapping) and "n_gained" in paired:
+        text += (
+            f" Of the held-out people, {wording.count(paired['n_lost'])} ceased to be discriminated against and "
+            f"{wording.count(paired['n_gained'])} began to be. Changes are paired: the same people, asked twice."
+        )
+    return text
+
+
+# --- rounds -------------------------------------------------------------------------------------
+
+
+def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
+    """How the search for the model went, folded."""
+    told = Rounds.of(run_words.run_title(run.config), results, run.config.settings)
+    if not told.rounds:
+        return
+    label = f"How the search for the model went: {wording.counted(len(told.rounds), 'round')}"
+    part = st.expander(label, icon=":material/timeline:", key=f"retrain_way_{run.id}", on_change="rerun")
+    if part.open:
+        with part:
+            st.fragment(layout.guarded(retrain_live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")
+
+
+# --- runs that measure --------------------------------------------------------------------------
+
+
+def _follow(run: RunRecord, measured: AllMeasured) -> None:
+    """While runs that measure work, look every few seconds how they stand, and draw the page again when one has moved on."""
+    if measured.is_at_work:
+        st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
+
+
+def _look(run_id: str, stand: tuple[object, ...]) -> None:
+    store = state.store()
+    run = store.run(run_id)
+    measured = retrain_measured.measured_of(run, store.results(run_id), has_model=store.version(run_id) is not None)
+    if measured.stand != stand or not measured.is_at_work:
+        st.rerun()

@@ -1,22 +1,185 @@
-"""The models that retrainings of a review made, with their lineage."""
+"""The models that retrainings of a review made, with their lineage; and of which model a run is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
-from pages.components import state, wording
+from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.runs.records import VersionState
+from pages.components import layout, retrain_keep, retrain_words, state, wording
+from pages.components.kept import kept
+from pages.components.retrain_numbers import Figure
 
 if TYPE_CHECKING:
-    from fairness_engine.runs.records import Review
+    from fairness_engine.runs.records import Review, RunRecord, Version
+
+_STATES = {
+    VersionState.NEW: "◌ not decided",
+    VersionState.KEPT: "✓ kept",
+    VersionState.DISCARDED: "✕ discarded",
+}
+_CURRENT = "◆ the review goes on with it"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model of the lineage.
+
+    Args:
+        model_id: file of the store.
+        depth: how many retrainings lie between it and a model that was uploaded.
+        version: the retraining that made it; ``None`` for one that was uploaded.
+    """
+
+    model_id: str
+    depth: int
+    version: Version | None = None
+
+
+def lineage(versions: Sequence[Version], current: str | None) -> list[Model]:
+    """Every model after the one it was made of, uploaded ones first.
+
+    Args:
+        versions: of a review, the oldest first.
+        current: the review's model.
+    """
+    made = {version.model_id for version in versions}
+    roots = dict.fromkeys(version.parent_id for version in versions if version.parent_id not in made)
+    if current and current not in made:
+        roots.setdefault(current)
+    found: list[Model] = []
+
+    def add(model: Model) -> None:
+        found.append(model)
+        for version in versions:
+            is_new = all(other.version is None or other.version.run_id != version.run_id for other in found)
+            if version.parent_id == model.model_id and is_new:
+                add(Model(version.model_id, model.depth + 1, version))
+
+    for root in roots:
+        add(Model(root, 0))
+    return found
 
 
 def draw(review: Review) -> None:
-    """All versions, the oldest first; nothing without any."""
+    """All versions as a tree in a table; nothing before the first retraining that made a model."""
     versions = state.store().versions(review.id)
     if not versions:
         return
-    st.subheader("Versions", anchor=False)
-    for version in versions:
-        st.markdown(f"{wording.when(version.created)} · {version.state.value}")
+    st.subheader("Versions of the model", anchor=False)
+    models = lineage(versions, review.model_id)
+    stand = (review.model_id, *((version.run_id, version.model_id, version.state) for version in versions))
+    event = st.dataframe(
+        kept(f"versions_{review.id}", stand, lambda: versions_table(models, review.model_id)),
+        hide_index=True,
+        key=f"versions_{review.id}_{hash(stand) & 0xFFFFFFFF:x}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={"Model": st.column_config.TextColumn(width=330)},
+    )
+    rows = [row for row in event.selection.rows if row < len(models)]
+    if not rows:
+        st.caption(
+            "Each model stands under the one that it was made of. Nothing is deleted. Select a line to go on with that model."
+        )
+        return
+    _draw_chosen(review, models[rows[0]])
+
+
+def _draw_chosen(review: Review, model: Model) -> None:
+    """What can be done with the chosen model."""
+    name = wording.markdown(state.store().file(model.model_id).name)
+    with st.container(horizontal=True, vertical_alignment="center", key="version_actions"):
+        if model.model_id == review.model_id:
+            st.markdown(f"The review goes on with **{name}**.")
+        elif st.button(f"Go on with {name}", key="version_go_on"):
+            _go_on(review, model)
+        if model.version is not None and st.button("Show its result", key="version_show"):
+            state.set_run(model.version.run_id)
+            st.rerun()
+
+
+def _go_on(review: Review, model: Model) -> None:
+    try:
+        retrain_keep.go_on_with(review, model.model_id)
+    except EvenhandError as error:
+        layout.say(error)
+        return
+    if model.version is not None:
+        state.store().set_version_state(model.version.run_id, VersionState.KEPT)
+    st.rerun()
+
+
+def versions_table(models: Sequence[Model], current: str | None) -> pd.DataFrame:
+    """One line a model, under the one that it was made of."""
+    return pd.DataFrame([_line(model, is_current=model.model_id == current) for model in models])
+
+
+def _line(model: Model, *, is_current: bool) -> dict[str, str]:
+    store, version = state.store(), model.version
+    name = store.file(model.model_id).name
+    prefix = f"{'    ' * (model.depth - 1)}└ " if model.depth else ""
+    line = {"Model": f"{prefix}{name}", "Made by": "uploaded", "Accuracy": wording.DASH}
+    line |= {"Discriminatory, held-out people": wording.DASH, "Result": "", "State": "", "Made": ""}
+    if version is not None:
+        run, results = store.run(version.run_id), store.results(version.run_id)
+        after = results.get("after") or {}
+        accuracy, share = Figure.of((after.get("quality") or {}).get("accuracy")), Figure.of(after.get("data"))
+        said = retrain_words.headline(run, results, version)
+        line |= {
+            "Made by": STRATEGIES[retrain_words.strategy_of(run)].title,
+            "Accuracy": wording.DASH if accuracy is None else accuracy.text,
+            "Discriminatory, held-out people": wording.DASH if share is None else share.text,
+            "Result": f"{said.meaning.symbol} {said.title}",
+            "State": _STATES[version.state],
+            "Made": wording.when(version.created),
+        }
+    if is_current:
+        line["State"] = _CURRENT
+    return line
+
+
+# --- of which model a run is --------------------------------------------------------------------
+
+
+def model_note(review: Review | None, run: RunRecord) -> str:
+    """Of which model a run is, where it is not the review's: ``of the model before``; empty for the review's own, or for none."""
+    asked = run.config.model_id
+    if review is None or not asked or not review.model_id or asked == review.model_id:
+        return ""
+    parents = {version.model_id: version.parent_id for version in state.store().versions(review.id)}
+    if asked in _ancestors(review.model_id, parents):
+        return "of the model before"
+    if asked in parents:
+        return "of a retrained model"
+    return "of another model"
+
+
+def _ancestors(model_id: str, parents: dict[str, str]) -> list[str]:
+    """The models that one was made of, the nearest first."""
+    found: list[str] = []
+    while model_id in parents and parents[model_id] not in found:
+        model_id = parents[model_id]
+        found.append(model_id)
+    return found
+
+
+def current_text(review: Review) -> str:
+    """How the review's model came about, for the Model page: a sentence, not escaped; empty for one that was uploaded."""
+    store = state.store()
+    version = next((each for each in store.versions(review.id) if each.model_id == review.model_id), None)
+    if version is None:
+        return ""
+    try:
+        run = store.run(version.run_id)
+    except RunError:
+        return ""
+    before = store.file(version.parent_id).name
+    title = STRATEGIES[retrain_words.strategy_of(run)].title
+    return f"Made from {before} by retraining ({title}) on {wording.when(version.created)}. The model before is kept."

@@ -1,0 +1,137 @@
+"""Keep or discard a retrained model, and its files. The original is never deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError
+from fairness_engine.runs.records import VersionState
+from pages.components import layout, model_fit, state, steps, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import Review, RunRecord, Version
+
+KEEP = "Keep the new model"
+DISCARD = "Discard it"
+BACK = "Go back to the model before"
+_KEEP_TEXT = "**Keep**: this review goes on with the new model, and every page asks it from now on. Runs of the model before stay, and say so."
+_DISCARD_TEXT = "**Discard**: the review stays with the model that it has. The new file and this result stay here, marked as discarded."
+_SAID = "retrain_kept_said"
+
+
+def draw(review: Review, run: RunRecord, results: Mapping[str, Any], version: Version | None) -> None:
+    """What to do with the new model, and the files of both.
+
+    Args:
+        review: the open one.
+        run, results: the retraining.
+        version: the model that it made; ``None`` when it made no file.
+    """
+    card = (results.get("card") or {}).get("text")
+    if version is None and not card:
+        return
+    st.subheader("Keep or discard" if version is not None else "Files", anchor=False)
+    if version is not None:
+        _say()
+        _draw_choice(review, version)
+    _draw_files(run, version, card)
+
+
+def _draw_choice(review: Review, version: Version) -> None:
+    is_current = review.model_id == version.model_id
+    with st.container(border=True, key="retrain_keep"):
+        if is_current:
+            st.markdown(
+                "◆ **This review goes on with the new model.** The model before is kept, and you can go back to it at any time."
+            )
+            with st.container(horizontal=True, vertical_alignment="center"):
+                _back_button(review, version)
+                state.link_to(steps.MODEL, "See its fit card")
+                state.link_to(steps.PLAN, "Search it")
+            return
+        if version.state is VersionState.DISCARDED:
+            st.markdown("✕ **Discarded.** The review goes on without this model; you can keep it after all.")
+        st.markdown(_KEEP_TEXT)
+        if version.state is not VersionState.DISCARDED:
+            st.markdown(_DISCARD_TEXT)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:"):
+                _keep(review, version)
+            if version.state is not VersionState.DISCARDED and st.button(DISCARD, key="retrain_discard_it"):
+                state.store().set_version_state(version.run_id, VersionState.DISCARDED)
+                st.session_state[_SAID] = "Discarded. The review goes on with the model that it has."
+                st.rerun()
+
+
+def _back_button(review: Review, version: Version) -> None:
+    if st.button(BACK, key="retrain_back", icon=":material/undo:"):
+        go_on_with(review, version.parent_id)
+        state.store().set_version_state(version.run_id, VersionState.DISCARDED)
+        st.session_state[_SAID] = "The review goes on with the model before again."
+        st.rerun()
+
+
+def _keep(review: Review, version: Version) -> None:
+    """The review goes on with the new model, once it was opened on the data and fits."""
+    try:
+        go_on_with(review, version.model_id)
+    except EvenhandError as error:
+        layout.say(error)
+        return
+    state.store().set_version_state(version.run_id, VersionState.KEPT)
+    st.session_state[_SAID] = "Kept. The review goes on with the new model."
+    st.rerun()
+
+
+def go_on_with(review: Review, model_id: str) -> Review:
+    """Give a review another model of the store, with a fit card of it.
+
+    Raises:
+        EvenhandError: the model does not fit the data, or its process ended.
+    """
+    model_fit.forget()
+    card = model_fit.fit_of(replace(review, model_id=model_id, fit=None))
+    return state.store().save_review(replace(review, model_id=model_id, fit=card))
+
+
+def _say() -> None:
+    """What was done a moment ago."""
+    said = st.session_state.pop(_SAID, None)
+    if said:
+        st.success(said, icon=":material/check:")
+
+
+def _draw_files(run: RunRecord, version: Version | None, card: str | None) -> None:
+    """Both model files and the card."""
+    store = state.store()
+    with st.container(horizontal=True, vertical_alignment="center", key="retrain_files"):
+        if version is not None:
+            new, old = store.file(version.model_id), store.file(version.parent_id)
+            for label, file, key in (("New model", new, "new"), ("Model before", old, "before")):
+                st.download_button(
+                    f"{label} ({PurePath(file.name).suffix}, {wording.size(file.n_bytes)})",
+                    file.path.read_bytes,
+                    file.name,
+                    "application/octet-stream",
+                    key=f"retrain_file_{key}",
+                    icon=":material/download:",
+                    on_click="ignore",
+                )
+        if card:
+            st.download_button(
+                "Model card (Markdown)",
+                str(card).encode(),
+                f"evenhand-model-card-{run.id[:8]}.md",
+                "text/markdown",
+                key="retrain_card",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+    if card:
+        with st.expander("The model card", icon=":material/description:"):
+            st.code(str(card), language="markdown", wrap_lines=True)

@@ -1,0 +1,137 @@
+"""The runs that measure both models anew after a retraining: found by another technique, proved, scored; and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.components import run_words, state, theme, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.runs.records import RunRecord
+
+KINDS = ("search", "certify", "rules")
+SIDES = ("before", "after")
+_START_SECONDS = 60.0
+"""After so long without them, no runs that measure will come."""
+_WHAT = {"search": "A fresh search", "certify": "The certification", "rules": "The search for rule sets"}
+_NEVER = {
+    "search": "No fresh search was made of this retraining.",
+    "certify": "Neither model was certified after this retraining.",
+    "rules": "No rule sets were scored after this retraining.",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What measures both models, of one kind.
+
+    Args:
+        kind: of ``KINDS``.
+        runs: of the model before and of the one after; ``None`` where there is none.
+        reason: why there is none; empty where there is, or where nobody says.
+        is_awaited: the runs are not there yet, and will be.
+    """
+
+    kind: str
+    runs: tuple[RunRecord | None, RunRecord | None] = (None, None)
+    reason: str = ""
+    is_awaited: bool = False
+
+    @property
+    def both(self) -> tuple[RunRecord, RunRecord] | None:
+        """Both runs once they have ended well enough to be compared."""
+        before, after = self.runs
+        if before is None or after is None or before.is_active or after.is_active:
+            return None
+        return before, after
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a run waits or works."""
+        return self.is_awaited or any(run is not None and run.is_active for run in self.runs)
+
+
+@dataclass(frozen=True)
+class AllMeasured:
+    """Everything that measures both models."""
+
+    of_kind: Mapping[str, Measured] = field(default_factory=dict)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether anything is still being measured."""
+        return any(each.is_at_work for each in self.of_kind.values())
+
+    @property
+    def stand(self) -> tuple[object, ...]:
+        """Changes whenever a run does."""
+        runs = [run for each in self.of_kind.values() for run in each.runs]
+        return tuple(None if run is None else (run.id, run.state.value) for run in runs)
+
+
+def measured_of(run: RunRecord, results: Mapping[str, Any], *, has_model: bool) -> AllMeasured:
+    """The runs that a retraining's result names, as they stand now.
+
+    Args:
+        run: the retraining.
+        results: what it left.
+        has_model: it ended with a new model's file, so that runs are started.
+    """
+    told = results.get("measured")
+    if not told:
+        is_awaited = has_model and told is None and _has_just_ended(run)
+        return AllMeasured({kind: Measured(kind, is_awaited=is_awaited) for kind in KINDS})
+    reasons = told.get("reasons") or {}
+    found = {}
+    for kind in KINDS:
+        runs = [_run((told.get(side) or {}).get(kind)) for side in SIDES]
+        found[kind] = Measured(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
+    return AllMeasured(found)
+
+
+def _has_just_ended(run: RunRecord) -> bool:
+    """Whether its worker may still be about to start the runs that measure."""
+    return run.finished is not None and (datetime.now(UTC) - run.finished).total_seconds() < _START_SECONDS
+
+
+def _run(run_id: str | None) -> RunRecord | None:
+    if not run_id:
+        return None
+    from fairness_engine.runs.launch import refresh
+
+    try:
+        return refresh(state.store(), run_id)
+    except RunError:
+        return None
+
+
+def say_missing(measured: Measured) -> None:
+    """Why there is nothing to compare: it is being measured, is not possible, or broke off."""
+    if measured.is_at_work:
+        st.info(wording.markdown(working_text(measured)), icon=":material/hourglass_top:")
+        return
+    broken = [run for run in measured.runs if run is not None and run.state.value in ("failed", "crashed")]
+    if measured.reason:
+        st.caption(wording.markdown(measured.reason))
+    elif broken:
+        st.warning(wording.markdown(f"{_WHAT[measured.kind]} broke off: {run_words.ending(broken[0])}"))
+    else:
+        st.caption(_NEVER[measured.kind])
+
+
+def working_text(measured: Measured) -> str:
+    """How far both runs are."""
+    parts = []
+    for run, meaning in zip(measured.runs, (theme.BEFORE, theme.AFTER), strict=True):
+        if run is None:
+            parts.append(f"{meaning.symbol} {meaning.name}: about to start")
+        else:
+            doing = f": {run_words.activity(run).lower()}" if run.state.value == "running" else ""
+            parts.append(f"{meaning.symbol} {meaning.name} {run_words.state_text(run).lower()}{doing}")
+    return f"{_WHAT[measured.kind]} of both models is being made: {'; '.join(parts)}. This page fills in by itself."

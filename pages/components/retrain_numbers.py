@@ -1,0 +1,140 @@
+"""The figures of a model before and after a retraining, as they are written and as one table; shares with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pages.components import theme, wording
+
+BEFORE = f"{theme.BEFORE.symbol} Before"
+AFTER = f"{theme.AFTER.symbol} After"
+CONTROL = "○ Control"
+"""The same kind of model, trained on the same rows without any case."""
+_QUALITY = (("accuracy", "Accuracy"), ("f1", "F1"), ("auc", "AUC"))
+SHARES = {"uniform": "All individuals", "data": "Held-out people"}
+"""Of whom the discriminatory share is one: anybody of the domain, or the people of the data that nothing was learned from."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A share, or an AUC, with its 95 % interval, 0 to 1 each."""
+
+    value: float
+    low: float
+    high: float
+    is_share: bool = True
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any] | None, *, is_share: bool = True) -> Figure | None:
+        """From a result: of quality (``value``), or of a counted share (``share``)."""
+        if not content:
+            return None
+        value = content["value"] if "value" in content else content["share"]
+        return cls(float(value), float(content["low"]), float(content["high"]), is_share)
+
+    @property
+    def text(self) -> str:
+        """With its interval: ``93.9 % (92.2-95.2)``, ``0.983 (0.976-0.989)``."""
+        if self.is_share:
+            return wording.share(self.value, self.low, self.high)
+        return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+
+    @property
+    def short(self) -> str:
+        """Without its interval."""
+        return wording.share(self.value) if self.is_share else f"{self.value:.3f}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of both models.
+
+    Args:
+        name: what it is of.
+        before, after, control: ``None`` where it was not measured.
+        change: the paired change, or the difference; empty where none is told.
+    """
+
+    name: str
+    before: Figure | None
+    after: Figure | None
+    control: Figure | None = None
+    change: str = ""
+
+
+def quality_lines(results: Mapping[str, Any]) -> list[Line]:
+    """Accuracy, F1 and AUC; those that neither model has are left out."""
+    lines = []
+    for key, name in _QUALITY:
+        found = [Figure.of(_quality(results, which).get(key), is_share=key != "auc") for which in _MODELS]
+        if any(found):
+            lines.append(Line(name, *found, change=_change(results, key)))
+    return lines
+
+
+def share_lines(results: Mapping[str, Any]) -> list[Line]:
+    """The discriminatory shares."""
+    return [
+        Line(name, *(Figure.of((results.get(which) or {}).get(key)) for which in _MODELS), change=_change(results, key))
+        for key, name in SHARES.items()
+    ]
+
+
+_MODELS = ("before", "after", "control")
+
+
+def _quality(results: Mapping[str, Any], which: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (results.get(which) or {}).get("quality") or {}
+    return found
+
+
+def _change(results: Mapping[str, Any], key: str) -> str:
+    """The paired change in points with its interval, where it was measured; else the plain difference."""
+    found = (results.get("changes") or {}).get(key)
+    if isinstance(found, Mapping) and "low" in found:
+        return change_text(found["value"], found["low"], found["high"])
+    ends = [_quality(results, which).get(key) or (results.get(which) or {}).get(key) for which in ("before", "after")]
+    figures = [Figure.of(each) for each in ends if isinstance(each, Mapping)]
+    if len(figures) < 2 or None in figures:
+        return ""
+    before, after = figures
+    return points(after.value - before.value) if before is not None and after is not None else ""
+
+
+def change_text(value: float, low: float, high: float) -> str:
+    """A paired change in points with its interval: ``−4.2 (−5.9 to −2.6)``."""
+    return f"{points(value)} ({points(low)} to {points(high)})"
+
+
+def points(change: float) -> str:
+    """A change of a share in points of a percent, with a real sign: ``+0.3``, ``−4.2``, ``0``."""
+    value = 100 * change
+    decimals = 2 if abs(value) < 1 else 1
+    text = f"{abs(value):.{decimals}f}"
+    if float(text) == 0:
+        return "0"
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def table(lines: Sequence[Line], first: str) -> pd.DataFrame:
+    """The twin of a chart: one line a figure; columns that nobody fills are left out.
+
+    Args:
+        lines: of the chart.
+        first: heading of the names.
+    """
+    columns: dict[str, list[str]] = {first: [line.name for line in lines]}
+    for heading, figures in (
+        (BEFORE, [line.before for line in lines]),
+        (CONTROL, [line.control for line in lines]),
+        (AFTER, [line.after for line in lines]),
+    ):
+        if any(figures):
+            columns[heading] = [wording.DASH if figure is None else figure.text for figure in figures]
+    if any(line.change for line in lines):
+        columns["Change, points"] = [line.change or wording.DASH for line in lines]
+    return pd.DataFrame(columns)

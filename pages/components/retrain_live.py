@@ -61,7 +61,7 @@ def _doing(run: RunRecord) -> str:
     left = limit - run.seconds
     if left <= 0:
         return f"{text} · the time for rounds is up, measuring is left"
-    return f"{text} · at most {wording.duration(left)} for further rounds"
+    return f"{text} · at most {wording.duration(left)} for rounds"
 
 
 def _standing_of_several(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
@@ -82,12 +82,12 @@ def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFr
         best = None if told.best is None else told.rounds[told.best]
         lines.append(
             {
-                "Strategy": name.removeprefix("Retraining: "),
+                "Strategy": name.removeprefix(retrain_rounds.PREFIX),
                 "State": run_words.state_text(run),
-                "Doing": _doing(run) if run.is_active else wording.DASH,
                 "Rounds": wording.count(len(told.rounds)),
                 "Best: accuracy": wording.DASH if best is None else wording.share(best["accuracy"]),
                 "Best: discriminatory": wording.DASH if best is None else wording.share(best["data"]),
+                "Doing": _doing(run) if run.is_active else wording.DASH,
             }
         )
     return pd.DataFrame(lines)

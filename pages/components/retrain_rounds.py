@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SHARES = {"data": "The data's people", "uniform": "All individuals"}
 """Of whom the discriminatory share is one: people of the data, or anybody of the domain."""
 _MAX_EPOCHS = 600
+PREFIX = "Retraining: "
+"""What names of runs begin with; left out where all are retrainings."""
 
 
 @dataclass(frozen=True)
@@ -86,33 +88,27 @@ def standing_text(rounds: Rounds, position: int) -> str:
 
 
 def rounds_table(rounds: Rounds) -> pd.DataFrame:
-    """One line a round, and the model as it is on top."""
+    """One line a round, and what is counted from on top."""
     lines = [
-        {
-            "Round": str(i + 1),
-            "What is different": wording.spaced(str(one.get("title", ""))),
-            "Rows added": wording.count(one.get("n_added", 0)),
-            "Accuracy": _percent(one.get("accuracy")),
-            "Discriminatory, data's people": _percent(one.get("data")),
-            "Discriminatory, all individuals": _percent(one.get("uniform")),
-            "Standing": standing_text(rounds, i),
-        }
+        _line(str(i + 1), standing_text(rounds, i), str(one.get("title", "")), one)
         for i, one in enumerate(rounds.rounds)
     ]
     if rounds.reference:
-        before = {
-            "Round": wording.DASH,
-            "What is different": "the control's accuracy, the model's shares"
-            if rounds.is_control
-            else "the model as it is",
-            "Rows added": "",
-            "Accuracy": _percent(rounds.reference.get("accuracy")),
-            "Discriminatory, data's people": _percent(rounds.reference.get("data")),
-            "Discriminatory, all individuals": _percent(rounds.reference.get("uniform")),
-            "Standing": _reference_name(rounds),
-        }
-        lines = [before, *lines]
+        what = "the control's accuracy, the model's shares" if rounds.is_control else "the model as it is"
+        lines = [_line(wording.DASH, _reference_name(rounds), what, rounds.reference), *lines]
     return pd.DataFrame(lines)
+
+
+def _line(number: str, standing: str, title: str, one: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "Round": number,
+        "Standing": standing,
+        "Accuracy": _percent(one.get("accuracy")),
+        "Discriminatory, data's people": _percent(one.get("data")),
+        "All individuals": _percent(one.get("uniform")),
+        "Rows added": wording.count(one["n_added"]) if "n_added" in one else "",
+        "What is different": wording.spaced(title),
+    }
 
 
 def _reference_name(rounds: Rounds) -> str:
@@ -136,13 +132,13 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
     layout = theme.chart_layout(
         "Rounds: accuracy against discrimination",
         f"Discriminatory share, {SHARES[of].lower()}, %",
-        "Accuracy on the rows that choose, %",
+        "Accuracy, %",
         380,
     )
     layout |= {"hovermode": "closest", "showlegend": True}
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}}
-    layout["margin"] = {**layout["margin"], "t": 84, "r": 16}
+    layout["legend"] = {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top", "font": {"size": 12}}
+    layout["margin"] = {**layout["margin"], "r": 16}
     layout["xaxis"] |= {"rangemode": "tozero"}
     traces = []
     for position, run in enumerate(runs):
@@ -157,36 +153,43 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
 
 
 def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> list[dict[str, Any]]:
-    """The rounds of a run joined in their order, an open mark where accuracy fell too far."""
-    if not run.rounds:
-        return []
-    colour = _colour(position)
-    xs = [100 * one[of] for one in run.rounds]
-    ys = [100 * one["accuracy"] for one in run.rounds]
-    texts = [standing_text(run, i) for i in range(len(run.rounds))]
-    line = {
+    """The rounds of a run joined in their order, an open mark where accuracy fell too far; the control stands apart."""
+    proposed = [i for i, one in enumerate(run.rounds) if not one.get("is_control")]
+    controls = [i for i, one in enumerate(run.rounds) if one.get("is_control")]
+    name = "rounds" if is_alone else shortened(run.name.removeprefix(PREFIX), 40)
+    traces = []
+    if proposed:
+        line = {"color": _colour(position), "width": 1.5, "dash": theme.LINE_DASHES[position % len(theme.LINE_DASHES)]}
+        traces.append(
+            {**_points(run, of, proposed, position), "name": name, "mode": "lines+markers+text", "line": line}
+        )
+    if controls:
+        grey = {"symbol": "square-open", "size": 11, "color": theme.UNDECIDED.colour, "line": {"width": 3}}
+        is_first = {"legendgroup": "control", "showlegend": position == 0}
+        point = {**_points(run, of, controls, position), "marker": grey, **is_first}
+        traces.append({**point, "name": "□ control: no cases", "mode": "markers"})
+    if run.best is not None:
+        traces.append(_best_trace(run, of, is_first=position == 0))
+    return traces
+
+
+def _points(run: Rounds, of: str, chosen: Sequence[int], position: int) -> dict[str, Any]:
+    symbol = theme.MARKERS[position % len(theme.MARKERS)]
+    return {
         "type": "scatter",
-        "mode": "lines+markers+text",
-        "name": "rounds" if is_alone else shortened(run.name, 40),
-        "x": xs,
-        "y": ys,
-        "text": [str(i + 1) for i in range(len(xs))],
+        "x": [100 * run.rounds[i][of] for i in chosen],
+        "y": [100 * run.rounds[i]["accuracy"] for i in chosen],
+        "text": [str(i + 1) for i in chosen],
         "textposition": "top center",
         "cliponaxis": False,
-        "customdata": texts,
-        "line": {"color": colour, "width": 1.5, "dash": theme.LINE_DASHES[position % len(theme.LINE_DASHES)]},
+        "customdata": [standing_text(run, i) for i in chosen],
         "marker": {
-            "symbol": [
-                theme.MARKERS[position % len(theme.MARKERS)] + ("" if one.get("is_within") else "-open")
-                for one in run.rounds
-            ],
+            "symbol": [symbol if run.rounds[i].get("is_within") else f"{symbol}-open" for i in chosen],
             "size": 10,
-            "color": colour,
+            "color": _colour(position),
         },
         "hovertemplate": "Round %{text}: accuracy %{y:.4g} %, share %{x:.3g} %, %{customdata}<extra></extra>",
     }
-    best = run.best
-    return [line] if best is None else [line, _best_trace(xs[best], ys[best], is_first=position == 0)]
 
 
 def _colour(position: int) -> str:
@@ -196,15 +199,17 @@ def _colour(position: int) -> str:
     return colours[position % len(colours)]
 
 
-def _best_trace(x: float, y: float, *, is_first: bool) -> dict[str, Any]:
+def _best_trace(run: Rounds, of: str, *, is_first: bool) -> dict[str, Any]:
+    assert run.best is not None, "drawn only then"
+    one = run.rounds[run.best]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": f"{theme.SELECTION.symbol} best so far",
         "legendgroup": "best",
         "showlegend": is_first,
-        "x": [x],
-        "y": [y],
+        "x": [100 * one[of]],
+        "y": [100 * one["accuracy"]],
         "marker": {"symbol": "diamond-open", "size": 22, "color": theme.SELECTION.colour, "line": {"width": 3}},
         "hoverinfo": "skip",
     }

@@ -80,6 +80,7 @@ def draw_list(review: Review, runs: Sequence[RunRecord], group: Sequence[RunReco
         key=f"retrainings_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
         on_select="rerun",
         selection_mode="single-row",
+        column_config={" ": st.column_config.TextColumn(width=85)},
     )
     rows = event.selection.rows
     if rows and runs[rows[0]].id not in open_ids:

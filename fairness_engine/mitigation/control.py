@@ -40,8 +40,8 @@ class Comparison:
             return ""
         low, value, high = (points(end) for end in (self.gap.low, self.gap.value, self.gap.high))
         return (
-            f"The accuracy before looks inflated: on the test rows the model is {value} points above the control ({low} to {high}), as if it "
-            "had seen these rows in its own training. Compare with the control."
+            f"The accuracy before looks inflated: on the test rows the model is {value} points above the control ({low} to {high}). "
+            "It has seen these rows in its own training, or a new training on fewer rows comes out worse: compare with the control."
         )
 
 
@@ -57,6 +57,22 @@ def compare_with_control(subject: Subject, parts: Parts, before: Examined, contr
     labels = subject.dataset.labels[parts.test]
     gap = paired_change(control.decided == labels, before.decided == labels)
     return Comparison(gap, gap.is_rise and gap.value >= _LEAST_GAP)
+
+
+def gain_text(control: Examined, after: Examined) -> str:
+    """That the control is no worse than the new model, so that the fall is not the strategy's; empty where the new model is lower.
+
+    Args:
+        control, after: examined on the same rows and draws.
+    """
+    pairs = ((control.uniform, after.uniform), (control.data, after.data))
+    if any(paired_change(was, now).is_fall for was, now in pairs):
+        return ""
+    uniform, data = (percent(share.share) for share in (control.measured.uniform, control.measured.data))
+    return (
+        f"The control, trained without cases, came to {uniform} of the domain and {data} of the test rows, which is no more than the new model: "
+        "what fell, fell by training again on these rows, not by the strategy."
+    )
 
 
 def control_text(control: Examined, tolerance: float) -> str:

@@ -13,6 +13,7 @@ from fairness_engine.mitigation.rounds_log import RoundsLog
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
 from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
+from fairness_engine.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,10 @@ def _reason(
     tolerance = points(settings.tolerance).lstrip("+")
     if not within:
         lost = (story.reference or 0.0) - max(row["accuracy"] for row in rounds)
-        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance} points: the best lost {points(lost).lstrip('+')} on the rows that choose."
+        best = f"{points(lost).lstrip('+')} points on the rows that choose"
+        if len(rounds) == 1:
+            return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
+        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance} points: the best lost {best}."
     vetoed = [row for row in within if row["is_vetoed"]]
     if vetoed:
         return f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of {tolerance} points on the test rows."
@@ -147,6 +151,31 @@ def nothing_to_mitigate(subject: Subject) -> str:
         f"The model takes none of the protected attributes ({names}), so none of its decisions depends on them directly and there is nothing "
         "to mitigate here; what it decides by other columns may still go along with them, which Groups shows."
     )
+
+
+def aim_note(settings: RetrainSettings, changed: Changes) -> str:
+    """What became of the group figures, which baselines aim at; empty for other strategies, and where they were not counted."""
+    if not settings.is_baseline or not changed.figures:
+        return ""
+    moved = []
+    for before, after in zip(*(changed.figures[when]["tables"] for when in ("before", "after")), strict=True):
+        was, now = before["figures"][0], after["figures"][0]
+        if was and now:
+            moved.append(
+                f"by {' and '.join(before['attributes'])} from {points(was[0])} to {points(now[0])} points".replace(
+                    "+", ""
+                )
+            )
+    if not moved:
+        return ""
+    return f"Group figures, which this baseline aims at: the selection rates of groups differ {', '.join(moved)} at most on the test rows."
+
+
+def unseen_note(model: Model, subject: Subject) -> str:
+    """That the new model takes no protected attribute; empty where it does."""
+    if not model.taken(subject.dataset.schema.names).isdisjoint(subject.domain.scope.protected):
+        return ""
+    return "The new model takes none of the protected attributes: that no decision depends on one directly holds for everybody, not only for those drawn."
 
 
 def vetoed_note(n_vetoed: int, tolerance: float) -> str:

@@ -65,8 +65,8 @@ def large_groups(codes: IntArray, labels: IntArray, least: int) -> tuple[IntArra
 
 def group_numbers(codes: IntArray, known: IntArray) -> IntArray:
     """The number of each row's group among ``known``, from 1 on; 0 for a row of none ``(n_rows,)``."""
-    places = {tuple(code): number for number, code in enumerate(known.tolist(), start=1)}
-    values, group = np.unique(codes, axis=0, return_inverse=True)
-    found = np.array([places.get(tuple(code), 0) for code in values.tolist()], dtype=np.int64)
-    numbers: IntArray = found[group.ravel()]
-    return numbers
+    sizes = np.maximum(codes.max(axis=0, initial=0), known.max(axis=0, initial=0)) + 1
+    numbers = np.zeros(int(np.prod(sizes)), dtype=np.int64)
+    numbers[np.ravel_multi_index(tuple(known.T), tuple(sizes))] = np.arange(1, len(known) + 1)
+    found: IntArray = numbers[np.ravel_multi_index(tuple(codes.T), tuple(sizes))]
+    return found

@@ -16,7 +16,7 @@ from fairness_engine.events import Event, ResultReady, Stopped, StopReason
 from fairness_engine.mitigation.card import model_card
 from fairness_engine.mitigation.changes import changes
 from fairness_engine.mitigation.control import MAX_SECONDS as CONTROL_SECONDS
-from fairness_engine.mitigation.control import TITLE, compare_with_control, control_text
+from fairness_engine.mitigation.control import TITLE, compare_with_control, control_text, gain_text
 from fairness_engine.mitigation.desk import Desk
 from fairness_engine.mitigation.judging import Judge
 from fairness_engine.mitigation.measure import Examined
@@ -24,9 +24,11 @@ from fairness_engine.mitigation.model_parts import model_parts
 from fairness_engine.mitigation.outcome import (
     Kept,
     Story,
+    aim_note,
     nothing_to_mitigate,
     opinion_of,
     summary,
+    unseen_note,
     vetoed_note,
     without_model,
 )
@@ -193,6 +195,8 @@ class _Retraining:
                 changed = changes(self._subject, models, examined, self._parts, self._test, self._cases.used)
                 yield ResultReady("changes", changed.to_json())
                 opinion = opinion_of(self._settings, before.measured, after.measured, changed, None)
+                notes = (aim_note(self._settings, changed), unseen_note(best.model, self._subject))
+                self._story.notes += [text for text in notes if text]
                 desk.say("scoring the worst rule set")
                 worst = self._groups.result(best.model)
                 yield ResultReady("worst_rule_set", worst)
@@ -209,6 +213,9 @@ class _Retraining:
             comparison = compare_with_control(self._subject, self._parts, before, self._control)
             facts["is_inflated"] = comparison.is_inflated
             story.notes += [comparison.text] if comparison.text else []
+            if after is not None and opinion.verdict is Verdict.IMPROVED:
+                text = gain_text(self._control, after)
+                story.notes += [text] if text else []
         kept = story.kept
         note = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance) if kept is not None else ""
         story.notes += [text for text in (note, kept.no_file if kept is not None else "") if text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,26 @@ from fairness_engine.mitigation.worst_group import WorstGroups
 from fairness_engine.models.model import Model
 
 
+class Train(Protocol):
+    """Trains once, with the run's clock, seed and log."""
+
+    def __call__(
+        self, examples: Examples, validation: Examples | None = None, trainer: Trainer | None = None
+    ) -> Trained:
+        """Train.
+
+        Args:
+            examples: what is trained on.
+            validation: rows that tell when to end early; ``None`` for the validation rows.
+            trainer: another one than the context's.
+
+        Raises:
+            SearchStopped: cancelled, or out of time.
+            ModelError: the estimator refuses what it is given.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Context:
     """What a strategy works with.
@@ -32,9 +53,9 @@ class Context:
         rng: the only source of chance.
         say: tells what is at work, in a few words.
         trainer: makes models of the same kind (or of a surrogate's).
-        train: trains once as a round does, for a strategy that makes a model of several, or makes one otherwise; the second argument
-            are rows that tell when to end early, the validation rows if ``None``.
+        train: trains once as a round does, for a strategy that makes a model of several, or makes one otherwise.
         groups: the rule set that the retraining looks at.
+        must_end: whether the run is cancelled or out of time; asked by a strategy that trains by itself.
     """
 
     model: Model
@@ -47,8 +68,9 @@ class Context:
     rng: np.random.Generator
     say: Callable[[str], None]
     trainer: Trainer
-    train: Callable[[Examples, Examples | None], Trained]
+    train: Train
     groups: WorstGroups
+    must_end: Callable[[], bool] = lambda: False
 
     @property
     def is_inside(self) -> NDArray[np.bool_]:

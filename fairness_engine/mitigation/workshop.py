@@ -18,7 +18,7 @@ from fairness_engine.mitigation.registry import objective_of
 from fairness_engine.mitigation.settings import Labels, RetrainSettings
 from fairness_engine.mitigation.strategy import Context, Proposal
 from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.trainer import Examples, Job, Trained
+from fairness_engine.mitigation.trainer import Examples, Job, Trained, Trainer
 from fairness_engine.mitigation.worst_group import WorstGroups
 
 _SELECT, _MEASURE, _TRAIN, _CASES, _RULES = range(1, 6)
@@ -81,7 +81,7 @@ class Workshop:
             self._stream(_TRAIN),
             self._desk.say,
             subject.trainer,
-            self._train,
+            self.train,
             self.groups,
             self._desk.must_end,
         )
@@ -96,17 +96,20 @@ class Workshop:
         if proposal.made is not None:
             return proposal.made
         assert proposal.examples is not None, "a proposal has examples, or a model"
-        return self._trained(proposal.examples, None, proposal.stopping)
+        return self.train(proposal.examples, stopping=proposal.stopping)
 
-    def _train(self, examples: Examples, validation: Examples | None) -> Trained:
-        """See ``Context.train``."""
-        return self._trained(examples, validation, None)
-
-    def _trained(self, examples: Examples, validation: Examples | None, stopping: Examples | None) -> Trained:
+    def train(
+        self,
+        examples: Examples,
+        validation: Examples | None = None,
+        trainer: Trainer | None = None,
+        stopping: Examples | None = None,
+    ) -> Trained:
+        """Train once; see ``Context.train`` and ``Job``."""
         held = validation or self._examples(self.parts.validation)
         seed = self._number(_TRAIN, self._desk.n_trained + 1)
         job = Job(examples, held, seed, self._desk.must_end, self._desk.note_epoch, stopping)
-        return self._desk.train(self._subject.trainer, job)
+        return self._desk.train(trainer or self._subject.trainer, job)
 
     def _labeller(self) -> Labeller:
         if self._settings.labels is Labels.COMMITTEE:

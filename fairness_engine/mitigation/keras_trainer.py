@@ -84,6 +84,11 @@ class KerasTrainer:
             network = load_keras(path)
         return cls(network, model, binding, settings, afresh=afresh)
 
+    @property
+    def encoder(self) -> Encoder:
+        """From rows of the engine to the network's inputs."""
+        return self._encoder
+
     def train(self, job: Job) -> TrainedKeras:
         """Train once; see ``Trainer``."""
         if job.is_cancelled():

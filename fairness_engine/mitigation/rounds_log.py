@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fairness_engine.mitigation.strategy import Proposal, Standing
@@ -37,9 +38,9 @@ class RoundsLog:
         return [row for row in self.rows if not row["is_control"]]
 
     def note_epoch(self, epoch: Epoch) -> None:
-        """Keep a point of the curve of the round that is being trained."""
+        """Keep a point of the curve of the round that is being trained; a loss that ran away is none."""
         values = (epoch.loss, epoch.validation_loss, epoch.validation_accuracy)
-        self._epochs.append([self.next_number, epoch.epoch, *values])
+        self._epochs.append([self.next_number, epoch.epoch, *map(_plain, values)])
         if len(self._epochs) > MAX_EPOCHS:
             last = self._epochs[-1]
             self._epochs = [*self._epochs[:-1:2], last]
@@ -86,3 +87,8 @@ class RoundsLog:
     def to_json(self) -> dict[str, Any]:
         """The result ``training``."""
         return {"rounds": [dict(row) for row in self.rows], "epochs": list(self._epochs)}
+
+
+def _plain(value: float | None) -> float | None:
+    """A number for a chart: six digits, so that the curve of a long run stays short; ``None`` for what JSON has no number for."""
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None

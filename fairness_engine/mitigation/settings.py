@@ -103,6 +103,8 @@ class RetrainSettings:
         surrogate: see ``Surrogate``.
         n_draws: individuals drawn for each estimate.
         support: strategy ``rules``: the least share of rows of a rule set.
+        measure_seconds: of each certification that follows a retraining, one a model; searches and rule sets that follow have limits of
+            their own (``runs.remeasure``). 0 starts none of them.
 
     Raises:
         SettingError: a value out of its range.
@@ -126,6 +128,7 @@ class RetrainSettings:
     surrogate: Surrogate = Surrogate.NONE
     n_draws: int = 20_000
     support: float = 0.05
+    measure_seconds: float = 20.0
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
@@ -201,4 +204,5 @@ _SHARES = {
     "test_share": (0.05, 0.5),
     "validation_share": (0.05, 0.5),
     "support": (0.001, 0.5),
+    "measure_seconds": (0.0, 3_600.0),
 }

@@ -176,7 +176,7 @@ class Fold:
             self._proofs.keep_tree(event)
 
     def _checked_pairs(self, pairs: Pairs) -> Pairs:
-        if self._rules is not None:
+        if self._rules is not None or self._models is not None:
             raise ProcessError(_PROTOCOL + "it sent pairs that nobody asked for.")
         check_pairs(pairs, self._n_columns)
         if not np.array_equal(pairs.first[:, self._kept], pairs.second[:, self._kept]):
@@ -202,7 +202,9 @@ class Fold:
         self._has_news, self._written = False, time.monotonic()
 
     def close(self) -> None:
-        """Store everything that is left."""
+        """Store everything that is left; half a model is dropped."""
+        if self._models is not None:
+            self._models.close()
         self._pairs.close()
         if self._has_news:
             self._write()

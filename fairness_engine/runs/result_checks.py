@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairness_engine.runs.retrain_checks import RETRAIN_CHECKS
+
 _MAX_COUNT = 2**62
 _MAX_POINTS = 2000
 _MAX_WORDS = 500
@@ -203,4 +205,5 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "rules": _are_rules,
     "sentences": _are_sentences,
     "split": _is_split,
+    **RETRAIN_CHECKS,
 }

@@ -22,10 +22,12 @@ from fairness_engine.events import StopReason
 from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.compiled import Loops, prepare_compiled
 from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
+from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
 from fairness_engine.runs.picked import picked_cases
 from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.remeasure import start_measuring
 from fairness_engine.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -37,8 +39,12 @@ LOAD_SECONDS = 60.0
 SILENCE_SECONDS = 600.0
 """How long a search may say nothing."""
 MAX_RUN_SECONDS = 24 * 3600.0
-_GRACE_SECONDS, _PROOF_EXTRA_SECONDS = 120.0, 300.0
-"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it."""
+_GRACE_SECONDS = 120.0
+_LONGER_GRACE_SECONDS = {RunKind.CERTIFY: 300.0, RunKind.RETRAIN: 600.0}
+"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it, and a retraining ends the
+fit of an estimator that it cannot interrupt, measures the new model and searches its rule sets."""
+_LONGER_SILENCE_SECONDS = {RunKind.RETRAIN: 3600.0}
+"""One fit of an estimator tells nothing until it is done. A person can cancel it at any time, and a budget of seconds ends it."""
 _POLL_SECONDS = 0.05
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
@@ -118,15 +124,37 @@ class Worker:
             opened = process.send("open", **request)
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
             if self._cancelled_at is None:
-                is_proof = config.kind is RunKind.CERTIFY
-                grace = _PROOF_EXTRA_SECONDS if is_proof else _GRACE_SECONDS
+                grace = _LONGER_GRACE_SECONDS.get(config.kind, _GRACE_SECONDS)
+                silence = _LONGER_SILENCE_SECONDS.get(config.kind, SILENCE_SECONDS)
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + grace
                 more = {"cases": picked_cases(store, config)} if config.kind is RunKind.RETRAIN else {}
                 searched = process.send("run", config=config.to_json(), **more)
-                self._follow(process, searched, SILENCE_SECONDS, time.monotonic() + most)
+                self._follow(process, searched, silence, time.monotonic() + most)
         finally:
             process.close()
+        self._follow_up()
         return RunState.FINISHED
+
+    def _follow_up(self) -> None:
+        """Queue the runs that measure what a retraining made, before it is shown as ended.
+
+        Where a person cancelled it in the app they are wanted too: the best model so far is the result. A command line that was
+        interrupted wants nothing more.
+        """
+        run = self._run
+        is_ended = self._is_told_to_end() or (self._cancelled_at is not None and run.review_id is None)
+        if run.config.kind is not RunKind.RETRAIN or is_ended or self._store.version(run.id) is None:
+            return
+        self._store.set_phase(run.id, "queuing what measures both models")
+        evaluator = Evaluator(self._store)
+        try:
+            start_measuring(self._store, run.id, evaluator.why_not_certifiable)
+        except (
+            EvenhandError
+        ) as error:  # the model is there and measured: that its other measures are not is no failure of it
+            self._note(str(error))
+        finally:
+            evaluator.close()
 
     def _prepare(self) -> bool:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile.

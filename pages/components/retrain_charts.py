@@ -148,7 +148,7 @@ def moved_bars(groups: Sequence[Moved]) -> Chart:
     layout |= {"barmode": "relative", "bargap": 0.3, "hovermode": "closest"}
     places = list(range(len(groups)))
     names = [f"{shortened(group.name, 44)} ({wording.count(group.n)})" for group in groups]
-    layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
+    layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False, "zeroline": False}
     layout["yaxis"] |= {"tickmode": "array", "tickvals": places, "ticktext": names, "ticklabelstandoff": 6}
     widest = max((100 * max(one.n_better, one.n_worse) / max(1, one.n) for one in groups), default=1.0) or 1.0
     layout["xaxis"] |= {"range": [-1.28 * widest, 1.28 * widest], "fixedrange": True, "zerolinecolor": theme.ink()}

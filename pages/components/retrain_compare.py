@@ -108,7 +108,7 @@ def entries_of(runs: Sequence[RunRecord]) -> list[Entry]:
 def _entry(run: RunRecord, name: str) -> Entry:
     store = state.store()
     results, version = store.results(run.id), store.version(run.id)
-    measured = retrain_measured.measured_of(run, results, has_model=version is not None)
+    measured = retrain_measured.measured_of(results)
     return Entry(name, run, results, retrain_words.headline(run, results, version), _certified(measured))
 
 

@@ -35,7 +35,7 @@ def draw(run: RunRecord, results: Mapping[str, Any]) -> None:
     moved = [_moved(group, run.config.schema) for group in groups]
     shown = drawn(moved)
     figure = kept("retrain_moved", (run.id, theme.is_dark()), lambda: retrain_charts.moved_bars(shown))
-    note = "Held-out people whose decision changed. Both can happen in one group; groups under 10 people of an intersection are left out."
+    note = "Held-out people whose decision changed. Both can happen in one group. Small intersections are left out."
     if len(shown) < len(moved):
         note += f" The {len(shown)} of {len(moved)} groups with the largest changes are drawn; the table has all."
     layout.chart_with_table(figure, moved_table(moved, groups), "retrain_moved_chart", note)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
+from fairness_engine.runs.adopting import discard_version, keep_version
 from fairness_engine.runs.records import VersionState
 from pages.components import layout, model_fit, state, steps, wording
 
@@ -61,42 +62,55 @@ def _draw_choice(review: Review, version: Version) -> None:
             st.markdown(_DISCARD_TEXT)
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:"):
-                _keep(review, version)
+                keep(review, version)
             if version.state is not VersionState.DISCARDED and st.button(DISCARD, key="retrain_discard_it"):
-                state.store().set_version_state(version.run_id, VersionState.DISCARDED)
-                st.session_state[_SAID] = "Discarded. The review goes on with the model that it has."
-                st.rerun()
+                discard_version(state.store(), review.id, version.run_id)
+                _done("Discarded. The review goes on with the model that it has.")
 
 
 def _back_button(review: Review, version: Version) -> None:
     if st.button(BACK, key="retrain_back", icon=":material/undo:"):
-        go_on_with(review, version.parent_id)
-        state.store().set_version_state(version.run_id, VersionState.DISCARDED)
-        st.session_state[_SAID] = "The review goes on with the model before again."
-        st.rerun()
+        fit = _fit_of(review, version.parent_id)
+        if fit is not None:
+            discard_version(state.store(), review.id, version.run_id, fit)
+            _done("The review goes on with the model before again.")
 
 
-def _keep(review: Review, version: Version) -> None:
+def keep(review: Review, version: Version) -> None:
     """The review goes on with the new model, once it was opened on the data and fits."""
+    fit = _fit_of(review, version.model_id)
+    if fit is not None:
+        keep_version(state.store(), review.id, version.run_id, fit)
+        _done("Kept. The review goes on with the new model.")
+
+
+def go_on_with(review: Review, model_id: str) -> None:
+    """Give a review a model that was uploaded, one of its lineage; retrained ones are no longer gone on with."""
+    fit = _fit_of(review, model_id)
+    if fit is None:
+        return
+    store = state.store()
+    for version in store.versions(review.id):
+        if version.state is VersionState.KEPT:
+            store.set_version_state(version.run_id, VersionState.DISCARDED)
+    store.save_review(replace(review, model_id=model_id, fit=fit))
+    _done("The review goes on with this model.")
+
+
+def _fit_of(review: Review, model_id: str) -> dict[str, Any] | None:
+    """The fit card of another model of the store; ``None`` when it does not fit, which is said."""
+    model_fit.forget()
     try:
-        go_on_with(review, version.model_id)
+        return model_fit.fit_of(replace(review, model_id=model_id, fit=None))
     except EvenhandError as error:
         layout.say(error)
-        return
-    state.store().set_version_state(version.run_id, VersionState.KEPT)
-    st.session_state[_SAID] = "Kept. The review goes on with the new model."
+        return None
+
+
+def _done(text: str) -> NoReturn:
+    """Draw the page again, and say what was done."""
+    st.session_state[_SAID] = text
     st.rerun()
-
-
-def go_on_with(review: Review, model_id: str) -> Review:
-    """Give a review another model of the store, with a fit card of it.
-
-    Raises:
-        EvenhandError: the model does not fit the data, or its process ended.
-    """
-    model_fit.forget()
-    card = model_fit.fit_of(replace(review, model_id=model_id, fit=None))
-    return state.store().save_review(replace(review, model_id=model_id, fit=card))
 
 
 def _say() -> None:

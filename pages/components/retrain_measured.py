@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 KINDS = ("search", "certify", "rules")
 SIDES = ("before", "after")
-_START_SECONDS = 60.0
-"""After so long without them, no runs that measure will come."""
 _WHAT = {"search": "A fresh search", "certify": "The certification", "rules": "The search for rule sets"}
 _NEVER = {
     "search": "No fresh search was made of this retraining.",
@@ -35,13 +32,11 @@ class Measured:
         kind: of ``KINDS``.
         runs: of the model before and of the one after; ``None`` where there is none.
         reason: why there is none; empty where there is, or where nobody says.
-        is_awaited: the runs are not there yet, and will be.
     """
 
     kind: str
     runs: tuple[RunRecord | None, RunRecord | None] = (None, None)
     reason: str = ""
-    is_awaited: bool = False
 
     @property
     def both(self) -> tuple[RunRecord, RunRecord] | None:
@@ -54,7 +49,7 @@ class Measured:
     @property
     def is_at_work(self) -> bool:
         """Whether a run waits or works."""
-        return self.is_awaited or any(run is not None and run.is_active for run in self.runs)
+        return any(run is not None and run.is_active for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -75,29 +70,19 @@ class AllMeasured:
         return tuple(None if run is None else (run.id, run.state.value) for run in runs)
 
 
-def measured_of(run: RunRecord, results: Mapping[str, Any], *, has_model: bool) -> AllMeasured:
+def measured_of(results: Mapping[str, Any]) -> AllMeasured:
     """The runs that a retraining's result names, as they stand now.
 
     Args:
-        run: the retraining.
-        results: what it left.
-        has_model: it ended with a new model's file, so that runs are started.
+        results: of the retraining.
     """
-    told = results.get("measured")
-    if not told:
-        is_awaited = has_model and told is None and _has_just_ended(run)
-        return AllMeasured({kind: Measured(kind, is_awaited=is_awaited) for kind in KINDS})
+    told = results.get("measured") or {}
     reasons = told.get("reasons") or {}
     found = {}
     for kind in KINDS:
         runs = [_run((told.get(side) or {}).get(kind)) for side in SIDES]
         found[kind] = Measured(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
     return AllMeasured(found)
-
-
-def _has_just_ended(run: RunRecord) -> bool:
-    """Whether its worker may still be about to start the runs that measure."""
-    return run.finished is not None and (datetime.now(UTC) - run.finished).total_seconds() < _START_SECONDS
 
 
 def _run(run_id: str | None) -> RunRecord | None:
@@ -109,6 +94,26 @@ def _run(run_id: str | None) -> RunRecord | None:
         return refresh(state.store(), run_id)
     except RunError:
         return None
+
+
+def offer(run: RunRecord) -> None:
+    """A button that starts the runs that measure, where a retraining ended without them."""
+    st.info(
+        "Both models were not measured by another technique yet: neither searched anew, nor certified, nor looked at for groups.",
+        icon=":material/science:",
+    )
+    if not st.button("Measure both models", key="retrain_measure", icon=":material/play_arrow:"):
+        return
+    from fairness_engine.runs.launch import start_queued
+    from fairness_engine.runs.remeasure import start_measuring
+
+    with st.spinner("Asking both models what can be measured …"):
+        started = start_measuring(state.store(), run.id, state.evaluator().why_not_certifiable)
+    if started is None:
+        st.warning("This retraining asked for no measuring afterwards. Retrain again with it.")
+        return
+    start_queued(state.store())
+    st.rerun()
 
 
 def say_missing(measured: Measured) -> None:

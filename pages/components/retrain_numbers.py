@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import pandas as pd
@@ -14,39 +15,56 @@ BEFORE = f"{theme.BEFORE.symbol} Before"
 AFTER = f"{theme.AFTER.symbol} After"
 CONTROL = "○ Control"
 """The same kind of model, trained on the same rows without any case."""
+_ONE_DECIMAL = 0.01
+"""Shares from here on are written with one decimal: a tolerance is half a point or one."""
 _QUALITY = (("accuracy", "Accuracy"), ("f1", "F1"), ("auc", "AUC"))
 SHARES = {"uniform": "All individuals", "data": "Held-out people"}
 """Of whom the discriminatory share is one: anybody of the domain, or the people of the data that nothing was learned from."""
 
 
+class Unit(StrEnum):
+    """How a figure is written."""
+
+    SHARE = "share"
+    POINTS = "points"
+    PLAIN = "plain"
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A share, or an AUC, with its 95 % interval, 0 to 1 each."""
+    """A share, a difference of shares, or an AUC, with its 95 % interval, 0 to 1 each."""
 
     value: float
     low: float
     high: float
-    is_share: bool = True
+    unit: Unit = Unit.SHARE
 
     @classmethod
-    def of(cls, content: Mapping[str, Any] | None, *, is_share: bool = True) -> Figure | None:
+    def of(cls, content: Mapping[str, Any] | None, unit: Unit = Unit.SHARE) -> Figure | None:
         """From a result: of quality (``value``), or of a counted share (``share``)."""
         if not content:
             return None
         value = content["value"] if "value" in content else content["share"]
-        return cls(float(value), float(content["low"]), float(content["high"]), is_share)
+        return cls(float(value), float(content["low"]), float(content["high"]), unit)
 
     @property
     def text(self) -> str:
-        """With its interval: ``93.9 % (92.2-95.2)``, ``0.983 (0.976-0.989)``."""
-        if self.is_share:
+        """With its interval: ``93.9 % (92.2-95.2)``, ``27.6 points (24.1-30.0)``, ``0.983 (0.976-0.989)``, ``27.6 points, exact``."""
+        if self.unit is Unit.SHARE and self.value < _ONE_DECIMAL:
             return wording.share(self.value, self.low, self.high)
-        return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+        if self.low == self.high and self.unit is Unit.POINTS:
+            return f"{self.short}, exact"
+        scale, decimals = (1, 3) if self.unit is Unit.PLAIN else (100, 1)
+        return f"{self.short} ({scale * self.low:.{decimals}f}-{scale * self.high:.{decimals}f})"
 
     @property
     def short(self) -> str:
-        """Without its interval."""
-        return wording.share(self.value) if self.is_share else f"{self.value:.3f}"
+        """Without its interval; one decimal, so that a small change is seen: ``93.9 %``, ``0.041 %``, ``27.6 points``, ``0.983``."""
+        if self.unit is Unit.PLAIN:
+            return f"{self.value:.3f}"
+        if self.unit is Unit.POINTS:
+            return f"{100 * self.value:.1f} points"
+        return f"{100 * self.value:.1f} %" if self.value >= _ONE_DECIMAL else wording.share(self.value)
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,8 @@ def quality_lines(results: Mapping[str, Any]) -> list[Line]:
     """Accuracy, F1 and AUC; those that neither model has are left out."""
     lines = []
     for key, name in _QUALITY:
-        found = [Figure.of(_quality(results, which).get(key), is_share=key != "auc") for which in _MODELS]
+        unit = Unit.PLAIN if key == "auc" else Unit.SHARE
+        found = [Figure.of(_quality(results, which).get(key), unit) for which in _MODELS]
         if any(found):
             lines.append(Line(name, *found, change=_change(results, key)))
     return lines

@@ -25,7 +25,6 @@ from pages.components import (
     wording,
 )
 from pages.components.kept import kept
-from pages.components.retrain_measured import AllMeasured
 from pages.components.retrain_rounds import Rounds
 from pages.components.retrain_words import Headline
 
@@ -63,13 +62,26 @@ def draw(review: Review, run: RunRecord) -> None:
     _draw_numbers(run, results)
     if results.get("after"):
         retrain_groups.draw(run, results)
-        measured = retrain_measured.measured_of(run, results, has_model=version is not None)
-        _follow(run, measured)
-        retrain_pairs.draw(review, run, results, measured.of_kind["search"])
-        retrain_maps.draw(measured.of_kind["certify"])
-        retrain_rules.draw(run, results, measured.of_kind["rules"])
+        _draw_measured(review, run, results, has_model=version is not None)
     _draw_rounds(run, results)
     retrain_keep.draw(review, run, results, version)
+
+
+def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *, has_model: bool) -> None:
+    """What another technique says of both models: pairs, proofs, rule sets."""
+    measured = retrain_measured.measured_of(results)
+    if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
+        st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
+    if has_model and not results.get("measured"):
+        retrain_measured.offer(run)
+    retrain_pairs.draw(review, results, measured.of_kind["search"])
+    retrain_maps.draw(measured.of_kind["certify"])
+    retrain_rules.draw(run, results, measured.of_kind["rules"])
+
+
+def _look(run_id: str, stand: tuple[object, ...]) -> None:
+    if retrain_measured.measured_of(state.store().results(run_id)).stand != stand:
+        st.rerun()
 
 
 def _standing(review: Review, run: RunRecord) -> None:
@@ -154,20 +166,3 @@ def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
     if part.open:
         with part:
             st.fragment(layout.guarded(retrain_live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")
-
-
-# --- runs that measure --------------------------------------------------------------------------
-
-
-def _follow(run: RunRecord, measured: AllMeasured) -> None:
-    """While runs that measure work, look every few seconds how they stand, and draw the page again when one has moved on."""
-    if measured.is_at_work:
-        st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
-
-
-def _look(run_id: str, stand: tuple[object, ...]) -> None:
-    store = state.store()
-    run = store.run(run_id)
-    measured = retrain_measured.measured_of(run, store.results(run_id), has_model=store.version(run_id) is not None)
-    if measured.stand != stand or not measured.is_at_work:
-        st.rerun()

@@ -24,7 +24,7 @@ from pages.components import (
 )
 from pages.components.kept import kept
 from pages.components.retrain_measured import Measured
-from pages.components.retrain_numbers import Figure, Line
+from pages.components.retrain_numbers import Figure, Line, Unit
 
 if TYPE_CHECKING:
     from fairness_engine.rules.scored import RuleResult
@@ -94,7 +94,7 @@ def _group(content: Mapping[str, Any], otherwise: str) -> str:
 def _score(content: Mapping[str, Any] | None) -> Figure | None:
     if not content:
         return None
-    return Figure(float(content["score"]), float(content["low"]), float(content["high"]))
+    return Figure(float(content["score"]), float(content["low"]), float(content["high"]), Unit.POINTS)
 
 
 def worst_texts(worst: Mapping[str, Any]) -> list[str]:
@@ -113,7 +113,7 @@ def worst_texts(worst: Mapping[str, Any]) -> list[str]:
 def _sides(content: Mapping[str, Any]) -> str:
     inside, outside = (wording.share(float(content[side])) for side in ("inside", "outside"))
     score = _score(content)
-    points = "" if score is None else f", {100 * score.value:.1f} points ({100 * score.low:.1f}-{100 * score.high:.1f})"
+    points = "" if score is None else f", {score.text}"
     return f"{inside} favourable, everyone else {outside}{points}"
 
 
@@ -183,7 +183,7 @@ def _score_of(result: RuleResult, position: int | None) -> Figure | None:
     if position is None:
         return None
     scored = result.scored
-    return Figure(*(float(each[position]) for each in (scored.score, scored.low, scored.high)))
+    return Figure(*(float(each[position]) for each in (scored.score, scored.low, scored.high)), Unit.POINTS)
 
 
 def side_html(result: RuleResult, meaning: theme.Meaning) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.errors import RunError
 from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.runs.adopting import lineage as lineage_of
 from fairness_engine.runs.records import VersionState
-from pages.components import layout, retrain_keep, retrain_words, state, wording
+from pages.components import retrain_keep, retrain_words, state, wording
 from pages.components.kept import kept
 from pages.components.retrain_numbers import Figure
 
@@ -42,7 +43,7 @@ class Model:
     version: Version | None = None
 
 
-def lineage(versions: Sequence[Version], current: str | None) -> list[Model]:
+def tree_of(versions: Sequence[Version], current: str | None) -> list[Model]:
     """Every model after the one it was made of, uploaded ones first.
 
     Args:
@@ -73,7 +74,7 @@ def draw(review: Review) -> None:
     if not versions:
         return
     st.subheader("Versions of the model", anchor=False)
-    models = lineage(versions, review.model_id)
+    models = tree_of(versions, review.model_id)
     stand = (review.model_id, *((version.run_id, version.model_id, version.state) for version in versions))
     event = st.dataframe(
         kept(f"versions_{review.id}", stand, lambda: versions_table(models, review.model_id)),
@@ -99,21 +100,13 @@ def _draw_chosen(review: Review, model: Model) -> None:
         if model.model_id == review.model_id:
             st.markdown(f"The review goes on with **{name}**.")
         elif st.button(f"Go on with {name}", key="version_go_on"):
-            _go_on(review, model)
+            if model.version is None:
+                retrain_keep.go_on_with(review, model.model_id)
+            else:
+                retrain_keep.keep(review, model.version)
         if model.version is not None and st.button("Show its result", key="version_show"):
             state.set_run(model.version.run_id)
             st.rerun()
-
-
-def _go_on(review: Review, model: Model) -> None:
-    try:
-        retrain_keep.go_on_with(review, model.model_id)
-    except EvenhandError as error:
-        layout.say(error)
-        return
-    if model.version is not None:
-        state.store().set_version_state(model.version.run_id, VersionState.KEPT)
-    st.rerun()
 
 
 def versions_table(models: Sequence[Model], current: str | None) -> pd.DataFrame:
@@ -153,21 +146,12 @@ def model_note(review: Review | None, run: RunRecord) -> str:
     asked = run.config.model_id
     if review is None or not asked or not review.model_id or asked == review.model_id:
         return ""
-    parents = {version.model_id: version.parent_id for version in state.store().versions(review.id)}
-    if asked in _ancestors(review.model_id, parents):
+    store = state.store()
+    if asked in lineage_of(store, review.model_id):
         return "of the model before"
-    if asked in parents:
+    if store.version_of_model(asked):
         return "of a retrained model"
     return "of another model"
-
-
-def _ancestors(model_id: str, parents: dict[str, str]) -> list[str]:
-    """The models that one was made of, the nearest first."""
-    found: list[str] = []
-    while model_id in parents and parents[model_id] not in found:
-        model_id = parents[model_id]
-        found.append(model_id)
-    return found
 
 
 def current_text(review: Review) -> str:

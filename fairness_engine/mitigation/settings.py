@@ -82,6 +82,19 @@ class CasesOfRun:
 
 
 @dataclass(frozen=True)
+class RuleSetOfRun:
+    """A rule set of a run of rule sets.
+
+    Args:
+        run_id: of a run on data with the same columns.
+        position: among all rule sets of the run, the highest score first, from 0.
+    """
+
+    run_id: str
+    position: int
+
+
+@dataclass(frozen=True)
 class RetrainSettings:
     """How to retrain; the limit of seconds is the run's budget.
 
@@ -102,7 +115,8 @@ class RetrainSettings:
         reference: see ``Reference``.
         surrogate: see ``Surrogate``.
         n_draws: individuals drawn for each estimate.
-        support: strategy ``rules``: the least share of rows of a rule set.
+        support: the least share of rows of a rule set, for the worst one.
+        rule_set: a rule set to look at instead of the worst: what strategy ``rules`` works on, and what is scored before and after.
         measure_seconds: of each certification that follows a retraining, one a model; searches and rule sets that follow have limits of
             their own (``runs.remeasure``). 0 starts none of them.
 
@@ -128,6 +142,7 @@ class RetrainSettings:
     surrogate: Surrogate = Surrogate.NONE
     n_draws: int = 20_000
     support: float = 0.05
+    rule_set: RuleSetOfRun | None = None
     measure_seconds: float = 20.0
 
     def __post_init__(self) -> None:
@@ -160,6 +175,7 @@ class RetrainSettings:
         """Plain values; ``from_json`` reads them back."""
         content = {name: str(value) if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
         content["cases"] = [[one.run_id, list(one.indices)] for one in self.cases]
+        content["rule_set"] = None if self.rule_set is None else [self.rule_set.run_id, self.rule_set.position]
         return content
 
     @classmethod
@@ -180,7 +196,19 @@ class RetrainSettings:
             )
         except (TypeError, ValueError):
             raise SettingError("The setting 'cases' must list runs and positions of their pairs.") from None
-        return cls(**{**values, "cases": cases})
+        return cls(**{**values, "cases": cases, "rule_set": _rule_set(values.get("rule_set"))})
+
+
+def _rule_set(said: Any) -> RuleSetOfRun | None:
+    """Read ``[run, position]``, or ``None``."""
+    if said is None or isinstance(said, RuleSetOfRun):
+        return said
+    is_pair = isinstance(said, list | tuple) and len(said) == 2
+    if not is_pair or not isinstance(said[1], int) or isinstance(said[1], bool) or said[1] < 0:
+        raise SettingError(
+            f"The setting 'rule_set' must be a run and the position of one of its rule sets from 0 on, got {said!r}."
+        )
+    return RuleSetOfRun(str(said[0]), said[1])
 
 
 _CHOICES: dict[str, type[StrEnum]] = {

@@ -126,7 +126,7 @@ class Child:
 
         config = RunConfig.from_json(request["config"])
         if config.kind is RunKind.RETRAIN and isinstance(opened, Opened):
-            opened = opened.with_picked(request.get("cases"))
+            opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
         self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
         for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
             for small in split(event):

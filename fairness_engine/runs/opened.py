@@ -30,6 +30,7 @@ from fairness_engine.schema import Schema
 if TYPE_CHECKING:
     from fairness_engine.certification.box_answer import BoxInspector
     from fairness_engine.certification.settings import CertifySettings
+    from fairness_engine.mitigation.rule_group import RuleGroup
     from fairness_engine.plausibility import Plausibility
 
 _STARTS_STREAM = 1
@@ -46,7 +47,7 @@ class Opened:
         scope: ``None`` for questions that need no protected attribute (the fit card).
         table: that the data set was made of; kept only where there is no model, since any of its columns may hold decisions.
         model_file: where the model's file is and what it was called, to train it again.
-        picked: pairs that a person picked for a retraining.
+        picked, group: pairs and the rule set that a person picked for a retraining.
     """
 
     dataset: Dataset
@@ -55,6 +56,7 @@ class Opened:
     table: Table | None = None
     model_file: tuple[Path, str] | None = None
     picked: Pairs | None = None
+    group: RuleGroup | None = None
 
     @cached_property
     def domain(self) -> Domain:
@@ -115,9 +117,12 @@ class Opened:
         else:
             yield from self._search(config, is_cancelled)
 
-    def with_picked(self, packed: Any) -> Opened:
-        """The same with the pairs that a person picked, as they came in a request; ``None`` for none."""
-        return replace(self, picked=None if packed is None else unpack_pairs(packed, self.domain.n_columns))
+    def with_picked(self, packed: Any, rule_set: Any = None) -> Opened:
+        """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for none."""
+        from fairness_engine.mitigation.rule_group import RuleGroup
+
+        pairs = None if packed is None else unpack_pairs(packed, self.domain.n_columns)
+        return replace(self, picked=pairs, group=None if rule_set is None else RuleGroup.from_json(rule_set))
 
     def _rules(
         self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]

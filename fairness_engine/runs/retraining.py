@@ -39,7 +39,9 @@ def retraining_events(
     """
     check_data(opened)
     settings = RetrainSettings.from_json(config.settings)
-    subject = Subject(opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked)
+    subject = Subject(
+        opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked, opened.group
+    )
     subject = replace(subject, source=source_of(opened))
     max_seconds = config.budget.max_seconds or math.inf
     yield from run_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)

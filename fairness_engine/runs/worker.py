@@ -25,7 +25,7 @@ from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.fold import Fold
 from fairness_engine.runs.model_process import ModelProcess
-from fairness_engine.runs.picked import picked_cases
+from fairness_engine.runs.picked import picked_cases, picked_rule_set
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.remeasure import start_measuring
 from fairness_engine.runs.store import RunStore
@@ -127,7 +127,9 @@ class Worker:
                 grace = _LONGER_GRACE_SECONDS.get(config.kind, _GRACE_SECONDS)
                 silence = _LONGER_SILENCE_SECONDS.get(config.kind, SILENCE_SECONDS)
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + grace
-                more = {"cases": picked_cases(store, config)} if config.kind is RunKind.RETRAIN else {}
+                more = {}
+                if config.kind is RunKind.RETRAIN:
+                    more = {"cases": picked_cases(store, config), "rule_set": picked_rule_set(store, config)}
                 searched = process.send("run", config=config.to_json(), **more)
                 self._follow(process, searched, silence, time.monotonic() + most)
         finally:

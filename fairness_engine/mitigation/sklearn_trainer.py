@@ -37,7 +37,9 @@ class EstimatorTrainer:
     has_weights = False
 
     def __init__(self, estimator: Any, encoder: Encoder, own_classes: Any, binding: Binding) -> None:
-        self.kind = f"{type(estimator).__name__}, afresh"
+        steps = getattr(estimator, "steps", None)
+        name = f"pipeline of {type(steps[-1][1]).__name__}" if steps else type(estimator).__name__
+        self.kind = f"{name}, afresh"
         self.estimator, self.encoder, self.own_classes, self._binding = estimator, encoder, own_classes, binding
         self._classes, self._order = np.asarray(binding.classes), None
         if own_classes is not None:

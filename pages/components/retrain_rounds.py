@@ -133,12 +133,20 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
         "Rounds: accuracy against discrimination",
         f"Discriminatory share, {SHARES[of].lower()}, %",
         "Accuracy, %",
-        380,
+        420,
     )
     layout |= {"hovermode": "closest", "showlegend": True}
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top", "font": {"size": 12}}
-    layout["margin"] = {**layout["margin"], "r": 16}
+    layout["legend"] = {
+        "orientation": "h",
+        "x": 0,
+        "y": 0,
+        "yref": "container",
+        "yanchor": "bottom",
+        "font": {"size": 12},
+    }
+    layout["margin"] = {**layout["margin"], "r": 16, "b": 96}
+    layout["xaxis"]["title"]["standoff"] = 8
     layout["xaxis"] |= {"rangemode": "tozero"}
     traces = []
     for position, run in enumerate(runs):

@@ -85,6 +85,11 @@ def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace]
         from fairness_engine.command_line.rules_json import RULES_KEYS
 
         return rules, RULES_KEYS
+    if options.command == "retrain":
+        from fairness_engine.command_line.retrain_json import RETRAIN_KEYS
+        from fairness_engine.command_line.retraining import retrain
+
+        return retrain, RETRAIN_KEYS
     from fairness_engine.command_line import comparisons, searches
 
     return {

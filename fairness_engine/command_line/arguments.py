@@ -9,6 +9,7 @@ from typing import NoReturn
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Weights
 from fairness_engine.command_line import option_values
+from fairness_engine.command_line.retrain_options import add_retrain_options
 from fairness_engine.command_line.rule_options import add_rule_options
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import Distribution
@@ -50,6 +51,7 @@ def make_parser() -> Parser:
             "rules", help="which groups are treated differently, without naming one", allow_abbrev=False
         )
     )
+    _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
     return parser
 
@@ -271,13 +273,19 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
 
 
+def _add_retrain(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    add_retrain_options(parser)
+    _add_common(parser)
+
+
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     for name, text in (
         ("list", "all runs of the workspace"),
         ("show", "one run"),
         ("cancel", "stop a run and keep what it found"),
-        ("verify", "pass every stored pair through the model again"),
+        ("verify", "look again whether what a run found holds"),
     ):
         action = actions.add_parser(name, help=text, allow_abbrev=False)
         if name != "list":

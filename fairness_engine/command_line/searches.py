@@ -18,7 +18,7 @@ from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.events import StopReason
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.launch import run_in_foreground
-from fairness_engine.runs.store import RunRecord, RunState
+from fairness_engine.runs.store import RunRecord, RunState, RunStore
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique, settings_of
 
@@ -156,10 +156,7 @@ def run_one(
         RunError: data and model cannot be used; the sentence is the run's.
     """
     store = assessed.store
-    run_id = store.create_run(config)
-    with _interrupts() as interrupts:
-        display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
-        run = run_in_foreground(store, run_id, display, lambda: bool(interrupts))
+    run = follow(store, store.create_run(config), options, describe)
     if run.state is RunState.FAILED:
         raise RunError(run.message or "The run failed; its log may say why.")
     if run.state is RunState.CRASHED:
@@ -167,6 +164,13 @@ def run_one(
     for note in _notes(store.results(run.id)):
         say(f"Note: {note}")
     return run
+
+
+def follow(store: RunStore, run_id: str, options: argparse.Namespace, describe: Describe | None = None) -> RunRecord:
+    """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it."""
+    with _interrupts() as interrupts:
+        display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
+        return run_in_foreground(store, run_id, display, lambda: bool(interrupts))
 
 
 def _notes(results: Mapping[str, Any]) -> list[str]:

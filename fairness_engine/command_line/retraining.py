@@ -1,0 +1,117 @@
+"""The command ``retrain``: train a model to discriminate less, measure both alike, and write the new one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fairness_engine.budget import Budget
+from fairness_engine.command_line.display import progress_text, say
+from fairness_engine.command_line.model_out import check_out_model, write_model
+from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status
+from fairness_engine.command_line.request import Assessed, assess
+from fairness_engine.command_line.retrain_json import retrain_fields
+from fairness_engine.command_line.retrain_options import read_settings
+from fairness_engine.command_line.retrain_text import retrain_text
+from fairness_engine.command_line.searches import follow, make_config, run_one
+from fairness_engine.command_line.stored_runs import find_run
+from fairness_engine.errors import EvenhandError, ModelError
+from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.runs.config import RunKind
+from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.runs.pair_fates import pair_fates
+from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.store import RunStore
+from fairness_engine.search.registry import technique_named
+
+_UNLIMITED = 2**62
+"""A retraining is limited by seconds and rounds alone; a budget wants one limit."""
+
+
+def retrain(options: argparse.Namespace) -> Outcome:
+    """Retrain a model, and say honestly what came of it.
+
+    Raises:
+        InputError: an option out of its range, no label, a model that cannot be trained, or a file that cannot be written.
+        RunError: data and model cannot be used; runs of cases that are not here.
+    """
+    settings = read_settings(options, ())
+    if settings.technique:
+        technique_named(settings.technique)
+    assessed = assess(options)
+    settings = replace(settings, cases=_cases(options, assessed))
+    if assessed.model is None:
+        raise ModelError("A model is needed: name it with --model.")
+    if options.out_model is not None:
+        check_out_model(options.out_model, assessed.model, settings)
+    budget = Budget(_UNLIMITED, options.max_seconds)
+    config = make_config(assessed, options, RunKind.RETRAIN, budget=budget, settings=settings.to_json())
+    store = assessed.store
+    run = run_one(assessed, config, options, _shown)
+    out = _write(options, store, run)  # before anything else: an interrupt of what follows loses no model
+    status = end_status(run)
+    pairs = None
+    if status is ExitStatus.DONE and (measured := store.results(run.id).get("measured")):
+        status = _measure(store, measured, options)
+        pairs = _pairs(store, measured) if status is ExitStatus.DONE else None
+    result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
+    return Outcome(result, retrain_text(result), status)
+
+
+def _cases(options: argparse.Namespace, assessed: Assessed) -> Any:
+    """The runs that ``--cases`` names, by their whole ids.
+
+    Raises:
+        RunError: there is none, or several.
+    """
+    run_ids = tuple(find_run(assessed.store, text).id for text in options.cases)
+    return RetrainSettings.from_json({"cases": [[run_id, []] for run_id in run_ids]}).cases
+
+
+def _shown(run: RunRecord, *, has_bar: bool) -> str:
+    counts = f"{run.n_tried:,} rounds, {run.n_found:,} within the tolerance, {run.seconds:.1f} s"
+    return progress_text(run, has_bar=has_bar, counts=counts)
+
+
+def _write(options: argparse.Namespace, store: RunStore, run: RunRecord) -> str | None:
+    """Write the last good model, however the run ended; says so when there is none."""
+    if options.out_model is None:
+        return None
+    card = (store.results(run.id).get("card") or {}).get("text")
+    path = write_model(options.out_model, store, run.id, card)
+    if path is None:
+        say("No model was written: the retraining made none. The original stays as it is.")
+    elif path != options.out_model:
+        say(f"The model is of another format than --out-model says: it was written to {path}.")
+    return None if path is None else str(path)
+
+
+def _measure(store: RunStore, measured: Mapping[str, Any], options: argparse.Namespace) -> ExitStatus:
+    """Wait for the runs that measure both models; an interrupt cancels them all."""
+    run_ids = [run_id for side in ("before", "after") for run_id in measured[side].values() if run_id]
+    for position, run_id in enumerate(run_ids):
+        run = follow(store, run_id, options)
+        if run.state is RunState.CANCELLED:
+            for other in run_ids[position + 1 :]:
+                store.request_cancel(other)
+            return ExitStatus.CANCELLED
+        if run.message:
+            say(f"{run.config.kind}: {run.message}")
+    return ExitStatus.DONE
+
+
+def _pairs(store: RunStore, measured: Mapping[str, Any]) -> dict[str, int] | None:
+    """What became of the pairs; ``None`` where one of both searches could not be made."""
+    run_ids = [measured[side].get("search") for side in ("before", "after")]
+    if not all(run_id and store.run(run_id).state is RunState.FINISHED for run_id in run_ids):
+        return None
+    evaluator = Evaluator(store)
+    try:
+        return pair_fates(store, evaluator, *run_ids).to_json()
+    except EvenhandError as error:
+        say(str(error))
+        return None
+    finally:
+        evaluator.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from pages.components import certify_words, run_words, runs_of_kind, state, theme, wording
+from pages.components import certify_words, run_models, run_words, runs_of_kind, state, theme, wording
 from pages.components.certify_words import Shares
 from pages.components.kept import kept
 
@@ -53,7 +53,7 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
     if len(runs) < 2:
         return
     st.subheader("Certifications of this review", anchor=False)
-    stand = (open_id, *((run.id, run.state.value, run.evaluations) for run in runs))
+    stand = (open_id, review.model_id, *((run.id, run.state.value, run.evaluations) for run in runs))
     event = st.dataframe(
         kept("certifications", stand, lambda: list_table(state.store(), runs, open_id)),
         hide_index=True,
@@ -72,10 +72,11 @@ def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.D
     """One line a certification."""
     shares = [shares_of(store, run) for run in runs]
     texts = [(wording.DASH,) * 3 if part is None else part.texts for part in shares]
+    review = state.current_review()
     return pd.DataFrame(
         {
             " ": ["◆ shown" if run.id == open_id else "" for run in runs],
-            "Certification": [certify_words.run_title(run.config) for run in runs],
+            "Certification": [run_models.title_of(review, run, certify_words.run_title(run.config)) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
             f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from pages.components import closed, group_link, run_list, run_words, state, steps, wording
+from pages.components import closed, group_link, run_list, run_models, state, steps, wording
 from pages.components.kept import kept
 from pages.components.pair_browser import MAX_LOADED
 
@@ -98,7 +98,7 @@ def draw_counts(review: Review, group: Group) -> None:
         f"**{wording.count(hits)} of {wording.counted(n, 'stored pair')}** of {searches} {have} a person in this group."
     )
     for run, hits_here, n_here in counts:
-        title = f"{run_words.run_title(run.config)}, seed {run.config.seed}"
+        title = f"{run_models.title_of(review, run)}, seed {run.config.seed}"
         text = f"{title}: {wording.count(hits_here)} of {wording.counted(n_here, 'pair')}"
         if hits_here:
             group_link.link(steps.PAIRS, text, group.run.id, group.position, run=run.id)

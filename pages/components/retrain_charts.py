@@ -97,7 +97,12 @@ def _marks(lines: Sequence[Line], which: str) -> dict[str, Any]:
         "error_x": error_bars(figures, meaning.colour),
         "customdata": [[shortened(line.name, 80), figure.text] for _, figure, line in found],
         "hovertemplate": f"%{{customdata[0]}}, {name[2:].lower()}: %{{customdata[1]}}<extra></extra>",
-        "marker": {"symbol": symbol, "size": 13, "color": meaning.colour, "line": {"width": 2}},
+        "marker": {
+            "symbol": symbol,
+            "size": 13,
+            "color": meaning.colour,
+            "line": {"width": 2, "color": meaning.colour},
+        },
     }
 
 
@@ -232,7 +237,7 @@ def _front(points: Sequence[Point]) -> dict[str, Any]:
         "name": "not beaten in both (Pareto front)",
         "x": [100 * point.share.value for point in front],
         "y": [100 * point.accuracy.value for point in front],
-        "line": {"color": theme.SELECTION.colour, "width": 3, "dash": "dot", "shape": "vh"},
+        "line": {"color": theme.SELECTION.colour, "width": 3, "dash": "dot", "shape": "hv"},
         "hoverinfo": "skip",
     }
 

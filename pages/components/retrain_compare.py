@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
 ORIGINAL = "The original"
+_STYLE = """
+.eh-strategies th:first-child {white-space: normal; min-width: 9.5rem;}
+.eh-strategies th small {font-weight: 500; opacity: 1;}
+.eh-strategies td {white-space: nowrap;}
+"""
 _HEADS = (
     ("Accuracy", "On the held-out rows, and the change from the original in points."),
     ("All individuals", "Discriminatory share of individuals drawn uniformly from the domain."),
@@ -77,7 +82,7 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - t
         runs: one a strategy.
     """
     entries = entries_of(runs)
-    st.html(f"<style>{compare_table.STYLE}</style>")
+    st.html(f"<style>{compare_table.STYLE}{_STYLE}</style>")
     st.markdown(wording.markdown(lead_text(entries)))
     st.html(table_html(entries))
     st.caption(
@@ -147,8 +152,8 @@ def table_html(entries: Sequence[Entry]) -> str:
     )
     lines = "".join(_line_html(entry) for entry in entries)
     return (
-        '<div class="evenhand-scroll"><table class="evenhand-compared"><thead><tr><th scope="col">Strategy</th>'
-        f'<th scope="col">Result</th>{heads}</tr></thead><tbody>{_original_html(entries)}{lines}</tbody></table></div>'
+        '<div class="evenhand-scroll"><table class="evenhand-compared eh-strategies"><thead><tr><th scope="col">Strategy</th>'
+        f"{heads}</tr></thead><tbody>{_original_html(entries)}{lines}</tbody></table></div>"
     )
 
 
@@ -160,14 +165,14 @@ def _original_html(entries: Sequence[Entry]) -> str:
     certified = next((one.certified[0] for one in entries if one.certified is not None), wording.DASH)
     cells = [*(_figure_cell(entry.figure("before", key)) for key in ("accuracy", *SHARES)), _score_cell(worst)]
     mark = f'<span style="color:{theme.BEFORE.colour}">{theme.BEFORE.symbol}</span> {ORIGINAL}'
-    return f'<tr><th scope="row">{mark}</th>{_cell("before", "")}{"".join(cells)}{_cell(certified, "")}{_cell(wording.DASH, "")}</tr>'
+    return f'<tr><th scope="row">{mark}</th>{"".join(cells)}{_cell(certified)}{_cell(wording.DASH)}</tr>'
 
 
 def _line_html(entry: Entry) -> str:
     after = entry.results.get("worst_rule_set") or {}
     meaning = entry.said.meaning
-    name = wording.escaped(entry.name) + ("<small>baseline</small>" if entry.is_baseline else "")
-    result = f'<td style="color:{meaning.colour};font-weight:600;white-space:nowrap">{meaning.symbol} {wording.escaped(meaning.name)}</td>'
+    said = f'<span style="color:{meaning.colour}">{meaning.symbol} {wording.escaped(meaning.name)}</span>'
+    name = f"{wording.escaped(entry.name)}<small>{'baseline · ' if entry.is_baseline else ''}{said}</small>"
     certified = wording.DASH if entry.certified is None else entry.certified[1]
     rounds = (entry.results.get("training") or {}).get("rounds") or []
     n_within = sum(bool(one.get("is_within")) for one in rounds)
@@ -175,23 +180,23 @@ def _line_html(entry: Entry) -> str:
         _figure_cell(entry.figure("after", "accuracy"), _accuracy_change(entry)),
         *(_figure_cell(entry.figure("after", key)) for key in SHARES),
         _score_cell(after.get("after")),
-        _cell(certified, ""),
+        _cell(certified),
         _cell(wording.count(len(rounds)), f"{wording.count(n_within)} within"),
     ]
-    return f'<tr><th scope="row">{name}</th>{result}{"".join(cells)}</tr>'
+    return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
 def _accuracy_change(entry: Entry) -> str:
     change = (entry.results.get("changes") or {}).get("accuracy")
     if change:
-        return f"{change_text(change['value'], change['low'], change['high'])} points"
+        return change_text(change["value"], change["low"], change["high"])
     before, after = entry.figure("before", "accuracy"), entry.figure("after", "accuracy")
-    return "" if before is None or after is None else f"{points(after.value - before.value)} points"
+    return "" if before is None or after is None else points(after.value - before.value)
 
 
 def _figure_cell(figure: Figure | None, note: str = "") -> str:
     if figure is None:
-        return _cell(wording.DASH, "")
+        return _cell(wording.DASH)
     value, _, interval = figure.text.partition(" (")
     interval = interval.removesuffix(")")
     return _cell(value, f"{interval} %" if interval else "", note)
@@ -199,7 +204,7 @@ def _figure_cell(figure: Figure | None, note: str = "") -> str:
 
 def _score_cell(score: dict[str, Any] | None) -> str:
     if not score:
-        return _cell(wording.DASH, "")
+        return _cell(wording.DASH)
     value, low, high = (100 * float(score[key]) for key in ("score", "low", "high"))
     return _cell(f"{value:.1f}", f"{low:.1f}-{high:.1f}")
 

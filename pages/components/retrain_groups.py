@@ -118,6 +118,7 @@ def _draw_figures(run: RunRecord, figures: Mapping[str, Any]) -> None:
         summary_table(pairs),
         hide_index=True,
         key="retrain_group_figures",
+        height="content",
         column_config={"Groups by": st.column_config.TextColumn(width=130)},
     )
     st.caption(

@@ -40,11 +40,16 @@ class Measured:
 
     @property
     def both(self) -> tuple[RunRecord, RunRecord] | None:
-        """Both runs once they have ended well enough to be compared."""
+        """Both runs once they have ended well enough to be compared; one that broke off says nothing of its model."""
         before, after = self.runs
-        if before is None or after is None or before.is_active or after.is_active:
+        if before is None or after is None or self.is_at_work or self.broken:
             return None
         return before, after
+
+    @property
+    def broken(self) -> list[RunRecord]:
+        """The runs that broke off."""
+        return [run for run in self.runs if run is not None and run.state.value in ("failed", "crashed")]
 
     @property
     def is_at_work(self) -> bool:
@@ -96,13 +101,18 @@ def _run(run_id: str | None) -> RunRecord | None:
         return None
 
 
-def offer(run: RunRecord) -> None:
-    """A button that starts the runs that measure, where a retraining ended without them."""
-    st.info(
-        "Both models were not measured by another technique yet: neither searched anew, nor certified, nor looked at for groups.",
-        icon=":material/science:",
-    )
-    if not st.button("Measure both models", key="retrain_measure", icon=":material/play_arrow:"):
+def offer(run: RunRecord, results: Mapping[str, Any], measured: AllMeasured) -> None:
+    """A button that starts the runs that measure, where a retraining ended without them, or some broke off."""
+    if not results.get("measured"):
+        text = "Both models were not measured by another technique yet: neither searched anew, nor certified, nor looked at for groups."
+        st.info(text, icon=":material/science:")
+        _start_button(run, "Measure both models")
+    elif any(each.broken for each in measured.of_kind.values()) and not measured.is_at_work:
+        _start_button(run, "Measure again what broke off")
+
+
+def _start_button(run: RunRecord, label: str) -> None:
+    if not st.button(label, key="retrain_measure", icon=":material/play_arrow:"):
         return
     from fairness_engine.runs.launch import start_queued
     from fairness_engine.runs.remeasure import start_measuring
@@ -121,11 +131,11 @@ def say_missing(measured: Measured) -> None:
     if measured.is_at_work:
         st.info(wording.markdown(working_text(measured)), icon=":material/hourglass_top:")
         return
-    broken = [run for run in measured.runs if run is not None and run.state.value in ("failed", "crashed")]
     if measured.reason:
         st.caption(wording.markdown(measured.reason))
-    elif broken:
-        st.warning(wording.markdown(f"{_WHAT[measured.kind]} broke off: {run_words.ending(broken[0])}"))
+    elif measured.broken:
+        why = run_words.ending(measured.broken[0])
+        st.warning(wording.markdown(f"{_WHAT[measured.kind]} broke off: {why}"), icon=":material/error:")
     else:
         st.caption(_NEVER[measured.kind])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from pages.components import (
     retrain_pairs,
     retrain_rules,
     retrain_words,
+    run_models,
     run_words,
     state,
     theme,
@@ -39,6 +41,7 @@ STYLE = """
 .eh-verdict-card ul {margin: 0.4rem 0 0 0; padding-left: 1.2rem; opacity: 0.88}
 </style>
 """
+_UNIT, _MINUS = re.compile(r"(?<=\d) %"), re.compile(r"(?<![\w.])-(?=\d)")
 _LOOK_SECONDS = 2.0
 """How often the page looks whether the runs that measure are ready."""
 
@@ -72,8 +75,8 @@ def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *
     measured = retrain_measured.measured_of(results)
     if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
         st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
-    if has_model and not results.get("measured"):
-        retrain_measured.offer(run)
+    if has_model:
+        retrain_measured.offer(run, results, measured)
     retrain_pairs.draw(review, results, measured.of_kind["search"])
     retrain_maps.draw(measured.of_kind["certify"])
     retrain_rules.draw(run, results, measured.of_kind["rules"])
@@ -85,14 +88,8 @@ def _look(run_id: str, stand: tuple[object, ...]) -> None:
 
 
 def _standing(review: Review, run: RunRecord) -> None:
-    from pages.components.retrain_versions import model_note
-
-    title = wording.markdown(run_words.run_title(run.config))
-    note = model_note(review, run)
-    parts = [f"**{title}**", run_words.state_text(run), wording.when(run.created), f"seed {run.config.seed}"]
-    if note:
-        parts.append(f"_{wording.markdown(note)}_")
-    st.markdown(" · ".join(parts))
+    title = f"**{wording.markdown(run_words.run_title(run.config))}**{run_models.standing_html(review, run)}"
+    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
 
 
 def headline_html(said: Headline) -> str:
@@ -101,8 +98,13 @@ def headline_html(said: Headline) -> str:
     return (
         f'<div class="eh-verdict-card" style="border-color:{said.meaning.colour}">'
         f'<div class="eh-title"><span style="color:{said.meaning.colour}">{said.meaning.symbol}</span> {wording.escaped(said.title)}</div>'
-        f'<div class="eh-why">{wording.escaped(wording.spaced(said.why))}</div>{f"<ul>{advice}</ul>" if advice else ""}</div>'
+        f'<div class="eh-why">{_plain(said.why)}</div>{f"<ul>{advice}</ul>" if advice else ""}</div>'
     )
+
+
+def _plain(text: str) -> str:
+    """A text of the engine, escaped: numbers do not break from their unit, and have a real minus sign."""
+    return wording.escaped(_MINUS.sub("\N{MINUS SIGN}", _UNIT.sub("\N{NO-BREAK SPACE}%", wording.spaced(text))))
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -140,8 +142,9 @@ def numbers_note(results: Mapping[str, Any]) -> str:
     """What the figures are of, how many rows and draws."""
     before = results["before"]
     n_rows, n_draws = before["data"]["n"], before["uniform"]["n"]
+    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
     text = (
-        f"{retrain_words.HOW_MEASURED} {wording.counted(before['quality']['n'], 'held-out row')}, {wording.count(n_rows)} of them in the "
+        f"{how} {wording.counted(before['quality']['n'], 'held-out row')}, {wording.count(n_rows)} of them in the "
         f"scope; {wording.counted(n_draws, 'individual')} drawn uniformly from the domain."
     )
     paired = (results.get("changes") or {}).get("data")

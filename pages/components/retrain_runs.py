@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 KIND = "retrain"
 _TOGETHER = "Side by side"
+_PREFIX = "Retraining: "
+"""Of every name; beside one another it says nothing."""
 
 
 def retrainings(review: Review) -> list[RunRecord]:
@@ -48,7 +50,7 @@ def choose_of(group: Sequence[RunRecord]) -> RunRecord | None:
     chosen = st.segmented_control(
         "Show",
         [_TOGETHER, *names],
-        format_func=lambda which: names.get(which, which),
+        format_func=lambda which: names.get(which, which).removeprefix(_PREFIX),
         default=_TOGETHER,
         required=True,
         key=f"retrain_shown_{group[0].id}",

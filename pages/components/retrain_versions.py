@@ -1,4 +1,4 @@
-"""The models that retrainings of a review made, with their lineage; and of which model a run is."""
+"""The models that retrainings of a review made, with their lineage."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.mitigation.registry import STRATEGIES
-from fairness_engine.runs.adopting import lineage as lineage_of
 from fairness_engine.runs.records import VersionState
 from pages.components import retrain_keep, retrain_words, state, wording
 from pages.components.kept import kept
 from pages.components.retrain_numbers import Figure
 
 if TYPE_CHECKING:
-    from fairness_engine.runs.records import Review, RunRecord, Version
+    from fairness_engine.runs.records import Review, Version
 
 _STATES = {
     VersionState.NEW: "◌ not decided",
     VersionState.KEPT: "✓ kept",
     VersionState.DISCARDED: "✕ discarded",
 }
-_CURRENT = "◆ the review goes on with it"
+_CURRENT = "◆ in use"
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,11 @@ def draw(review: Review) -> None:
         key=f"versions_{review.id}_{hash(stand) & 0xFFFFFFFF:x}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={"Model": st.column_config.TextColumn(width=330)},
+        column_config={
+            "Model": st.column_config.TextColumn(width=270),
+            "State": st.column_config.TextColumn(help="In use: the model that this review goes on with."),
+            "Discriminatory": st.column_config.TextColumn(help="Share of the held-out people."),
+        },
     )
     rows = [row for row in event.selection.rows if row < len(models)]
     if not rows:
@@ -118,8 +121,8 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
     store, version = state.store(), model.version
     name = store.file(model.model_id).name
     prefix = f"{'    ' * (model.depth - 1)}└ " if model.depth else ""
-    line = {"Model": f"{prefix}{name}", "Made by": "uploaded", "Accuracy": wording.DASH}
-    line |= {"Discriminatory, held-out people": wording.DASH, "Result": "", "State": "", "Made": ""}
+    line = {"Model": f"{prefix}{name}", "State": "", "Made by": "uploaded", "Result": "", "Accuracy": wording.DASH}
+    line |= {"Discriminatory": wording.DASH, "Made": ""}
     if version is not None:
         run, results = store.run(version.run_id), store.results(version.run_id)
         after = results.get("after") or {}
@@ -128,7 +131,7 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
         line |= {
             "Made by": STRATEGIES[retrain_words.strategy_of(run)].title,
             "Accuracy": wording.DASH if accuracy is None else accuracy.text,
-            "Discriminatory, held-out people": wording.DASH if share is None else share.text,
+            "Discriminatory": wording.DASH if share is None else share.text,
             "Result": f"{said.meaning.symbol} {said.title}",
             "State": _STATES[version.state],
             "Made": wording.when(version.created),
@@ -138,20 +141,7 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
     return line
 
 
-# --- of which model a run is --------------------------------------------------------------------
-
-
-def model_note(review: Review | None, run: RunRecord) -> str:
-    """Of which model a run is, where it is not the review's: ``of the model before``; empty for the review's own, or for none."""
-    asked = run.config.model_id
-    if review is None or not asked or not review.model_id or asked == review.model_id:
-        return ""
-    store = state.store()
-    if asked in lineage_of(store, review.model_id):
-        return "of the model before"
-    if store.version_of_model(asked):
-        return "of a retrained model"
-    return "of another model"
+# --- on other pages ---------------------------------------------------------------------------
 
 
 def current_text(review: Review) -> str:

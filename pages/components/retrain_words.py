@@ -17,6 +17,7 @@ IMPROVED = theme.Meaning("improved", "↗", "#00805D", "#3CC79C")
 NO_IMPROVEMENT = theme.Meaning("no improvement", "→", "#5F666F", "#A7ADB5")
 WORSE = theme.Meaning("worse", "↘", "#B84A00", "#FF8A4C")
 UNKNOWN = theme.Meaning("not measured", "?", "#5F666F", "#A7ADB5")
+BROKEN = theme.Meaning("no result", "✕", "#B84A00", "#FF8A4C")
 _MEANINGS = {one.name: one for one in (IMPROVED, NO_IMPROVEMENT, WORSE, UNKNOWN)}
 _TITLES = {
     IMPROVED.name: "Improved",
@@ -28,6 +29,8 @@ HOW_MEASURED = (
     "Both models on the same held-out rows and the same fresh draws: rows that neither training, nor the choice among rounds, nor any "
     "search for cases has seen. Intervals are of 95 %."
 )
+
+HOW_MEASURED_ALONE = "On held-out rows and on fresh draws. Intervals are of 95 %."
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def _not_measured(run: RunRecord) -> Headline:
 def _without_model(run: RunRecord, results: Mapping[str, Any], told: Mapping[str, Any]) -> Headline:
     state = run.state.value
     if state in ("failed", "crashed"):
-        return Headline(UNKNOWN, "No result", f"{run_words.ending(run)} The original stays as it is.", _AFTER_FAILURE)
+        advice = _AFTER_FAILURE if state == "failed" else ()
+        return Headline(BROKEN, "No result", run_words.ending(run), advice)
     rounds = (results.get("training") or {}).get("rounds") or []
     why = str(told.get("why") or "")
     if state == "cancelled":
@@ -95,7 +99,7 @@ def _without_model(run: RunRecord, results: Mapping[str, Any], told: Mapping[str
         NO_IMPROVEMENT,
         "No improvement",
         why or _why_none(rounds, told),
-        _advice_without(rounds, n_vetoed=n_vetoed),
+        _advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed),
     )
 
 
@@ -114,7 +118,7 @@ def _why_none(rounds: list[Mapping[str, Any]], told: Mapping[str, Any]) -> str:
     return f"None of the {models} was better than the original on the rows that choose. The original stays as it is."
 
 
-def _advice_without(rounds: list[Mapping[str, Any]], *, n_vetoed: int) -> tuple[str, ...]:
+def _advice_without(rounds: list[Mapping[str, Any]], strategy: Strategy, *, n_vetoed: int) -> tuple[str, ...]:
     if not rounds:
         return (
             "Look for cases with a larger budget, another technique or another scope.",
@@ -123,7 +127,9 @@ def _advice_without(rounds: list[Mapping[str, Any]], *, n_vetoed: int) -> tuple[
     if n_vetoed or not any(one.get("is_within") for one in rounds):
         return (
             "Allow a larger tolerance, if the price is right.",
-            "Try another strategy: All variants takes smaller steps than most.",
+            "Try another strategy."
+            if strategy is Strategy.VARIANTS
+            else "Try All variants, which takes smaller steps than most.",
             "Where the recorded outcomes discriminate themselves, every mitigation costs accuracy on them.",
         )
     return ("Try another strategy, more cases, or more rounds.",)

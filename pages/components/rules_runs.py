@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import rules_choice, run_words, runs_of_kind, state, wording
+from pages.components import rules_choice, run_models, run_words, runs_of_kind, state, wording
 from pages.components.kept import kept, shared
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
     if len(runs) < 2:
         return
     st.subheader("Rule sets of this review", anchor=False)
-    stand = (open_id, *((run.id, run.state.value, run.n_found) for run in runs))
+    stand = (open_id, review.model_id, *((run.id, run.state.value, run.n_found) for run in runs))
     event = st.dataframe(
         kept("rules_runs", stand, lambda: list_table(runs, open_id)),
         hide_index=True,
@@ -79,10 +79,11 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
 
 def list_table(runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
     """One line a run."""
+    review = state.current_review()
     return pd.DataFrame(
         {
             " ": ["◆ shown" if run.id == open_id else "" for run in runs],
-            "Run": [run_words.run_title(run.config) for run in runs],
+            "Run": [run_models.title_of(review, run) for run in runs],
             "Attributes": [wording.listed(run.config.scope.protected) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import compare_choice, layout, run_words, state, steps, wording
+from pages.components import compare_choice, layout, run_models, run_words, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -88,10 +88,11 @@ def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
 
 def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
     """One line a run."""
+    review = state.current_review()
     return pd.DataFrame(
         {
             "": ["◆ shown" if run.id in shown else "" for run in runs],
-            "Run": [run_words.run_title(run.config) for run in runs],
+            "Run": [run_models.title_of(review, run) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             "Pairs found": [wording.count(run.n_found) if run.config.kind in WITH_PAIRS else "" for run in runs],
             "Rows evaluated": [run_words.effort(run) for run in runs],
@@ -108,7 +109,8 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
     asked = state.current_run_id()
     at = ids.index(asked) if asked in ids else 0
     if len(runs) == 1:
-        st.markdown(f"**{wording.markdown(run_words.run_title(runs[0].config))}** · seed {runs[0].config.seed}")
+        note = run_models.standing_html(state.current_review(), runs[0])
+        st.markdown(f"**{wording.markdown(run_words.run_title(runs[0].config))}**{note} · seed {runs[0].config.seed}")
         return runs[0]
     chosen = st.selectbox(
         "Run", range(len(runs)), at, format_func=lambda i: _search_label(runs[i]), key=f"search_{len(runs)}_{ids[at]}"
@@ -124,7 +126,8 @@ def choose_search(runs: list[RunRecord]) -> RunRecord:
 
 def _search_label(run: RunRecord) -> str:
     found = wording.counted(run.n_found, "pair")
-    return f"{run_words.run_title(run.config)}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
+    title = run_models.title_of(state.current_review(), run)
+    return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
 
 
 def _wait_for_pairs(run_id: str) -> None:

@@ -15,6 +15,7 @@ from pages.components import (
     charts,
     compare_choice,
     layout,
+    run_models,
     run_words,
     state,
     steps,
@@ -166,7 +167,8 @@ def notes_in(results: Mapping[str, Any]) -> list[str]:
 def _standing(record: RunRecord) -> None:
     """State, what it does or how it ended, and the share of the budget that is spent."""
     title = f"**{wording.markdown(run_words.run_title(record.config))}**"
-    st.markdown(f"{title} · {run_words.state_text(record)} · seed {record.config.seed}")
+    note = run_models.standing_html(state.current_review(), record)
+    st.markdown(f"{title}{note} · {run_words.state_text(record)} · seed {record.config.seed}")
     if record.is_active:
         left = what_is_left(record)
         st.progress(left.done, text=f"{wording.markdown(run_words.activity(record))} · {left.text}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.components import run_words, state, steps, wording
+from pages.components import run_models, run_words, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -36,7 +36,8 @@ def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: steps.Pla
         place, label: where else to go then.
     """
     title = f"**{wording.markdown(title)}**"
-    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    note = run_models.standing_html(state.current_review(), run)
+    st.markdown(f"{title}{note} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
     text = run_words.ending(run)
     if run.state.value in ("crashed", "failed"):
         st.error(wording.markdown(text), icon=":material/error:")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from fairness_engine.domain import Domain
 from fairness_engine.explanation.where import leaf_of
-from pages.components import pair_browser, run_words, state, steps, wording
+from pages.components import pair_browser, run_models, run_words, state, steps, wording
 from pages.components.kept import kept
 from pages.components.pair_filters import PairFilter
 
@@ -48,7 +48,7 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
             range(len(runs)),
             at,
             format_func=lambda i: (
-                f"{run_words.run_title(runs[i].config)}, seed {runs[i].config.seed}: "
+                f"{run_models.title_of(review, runs[i])}, seed {runs[i].config.seed}: "
                 f"{wording.counted(runs[i].n_found, 'pair')}"
             ),
             key=f"where_run_{review.id}_{len(runs)}",

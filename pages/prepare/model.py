@@ -3,7 +3,18 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, ProcessError
-from pages.components import layout, model_fit, model_view, state, steps, text_fit, text_review, without_model, wording
+from pages.components import (
+    layout,
+    model_fit,
+    model_view,
+    retrain_versions,
+    state,
+    steps,
+    text_fit,
+    text_review,
+    without_model,
+    wording,
+)
 from pages.components.outcome_source import is_without_model
 
 layout.heading("Model", "Drop a model file, and check that it receives what it was trained on.")
@@ -25,6 +36,10 @@ if review.model_id is None:
 
 file = state.store().file(review.model_id)
 st.markdown(f"**{wording.markdown(file.name)}**, {wording.size(file.n_bytes)}")
+made_from = retrain_versions.current_text(review)
+if made_from:
+    st.markdown(wording.markdown(made_from))
+    state.link_to(steps.RETRAIN, "See all versions")
 another = st.expander("Another model file, or none", key="another_model", on_change="rerun")
 with another:
     model_view.ask_file(review)

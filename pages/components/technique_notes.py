@@ -164,3 +164,22 @@ RULE_SETTINGS = {
     "terms": ("Terms", "The words that are swapped, by category; without any, a list of 48."),
 }
 """Name and meaning of every setting of rule sets."""
+
+RETRAINING = Note(
+    "Trains the model again on its rows and more: people for whom it discriminated, or samples of its worst group, with labels that do "
+    "not hang on a protected attribute. It keeps the model with the least discrimination whose accuracy falls no further than your "
+    "tolerance, and measures both models on people and draws that no training saw.",
+    "After a search, a certification or rule sets found something that should not be. Several strategies may run side by side; baselines "
+    "(reweighing, thresholds by group, exponentiated gradient, leaving attributes out) stand in the same table.",
+    "That the new model does not discriminate: the shares are estimates within intervals, for the attributes and values of the review. "
+    "Accuracy is agreement with the labels in your data, and labels can discriminate themselves. What one group gains may be another's loss.",
+)
+RETRAINING_SUMMARY = "Makes a model discriminate less within a tolerance on accuracy, and says whether it did: improved, no improvement, or worse."
+RETRAIN_WORDS = {
+    "Case": "A person, or a pair, that training is shown: found by a search, pinned, or picked among the pairs of a run.",
+    "Tolerance": "How many points of accuracy may be lost. A model beyond it is never kept.",
+    "Strategy": "What is added to the rows, with which labels, round after round.",
+    "Control": "The same kind of model trained on the same rows without any case: what training alone changes.",
+    "Version": "A model that came out of a retraining, with the model it came from. The original stays.",
+}
+"""What retraining speaks of, in the order in which a reader meets it."""

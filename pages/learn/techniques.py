@@ -3,10 +3,12 @@
 import streamlit as st
 
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.mitigation.registry import STRATEGIES
+from fairness_engine.mitigation.settings import BASELINES
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
-from pages.components import layout, proof_example, rules_example, state, steps, wording
+from pages.components import layout, proof_example, retrain_example, rules_example, state, steps, wording
 from pages.components.kept import kept, shared
 from pages.components.partition_map import partition_map
 from pages.components.technique_families import known_families
@@ -18,6 +20,9 @@ from pages.components.technique_notes import (
     FALLBACK,
     NOTES,
     PROOF_WORDS,
+    RETRAIN_WORDS,
+    RETRAINING,
+    RETRAINING_SUMMARY,
     RULE_SETTINGS,
     RULE_WORDS,
     TESTSGD,
@@ -49,6 +54,10 @@ def main() -> None:
     )
     with st.container(border=True, key="technique_testsgd"):
         draw_testsgd()
+    st.subheader("Retraining", anchor="retraining")
+    st.markdown("For what was found: the model is trained again, and both models are measured alike.")
+    with st.container(border=True, key="technique_retraining"):
+        draw_retraining()
     st.subheader("Words used here", anchor=False)
     st.markdown(
         table({"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())})
@@ -164,6 +173,43 @@ def draw_rules_example() -> None:
         f"The highest of {wording.counted(len(result.scored), 'rule set')} of at least {percent} % of the rows; a group and its "
         "complement are listed once. " + rules_example.what_it_shows(percent / 100)
     )
+
+
+def draw_retraining() -> None:
+    """What a retraining does and what it does not say, its strategies, and one that can be checked by hand."""
+    st.markdown("#### Retraining")
+    st.markdown(RETRAINING_SUMMARY)
+    draw_answers(RETRAINING)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RETRAIN_WORDS.items()))
+    st.fragment(layout.guarded(draw_retrain_example))()
+    with st.expander("Strategies"):
+        st.markdown(strategies_table(STRATEGIES))
+    state.link_to(steps.RETRAIN, "Retrain the model of the open review")
+
+
+def strategies_table(strategies) -> str:
+    """Strategies and baselines, what each does, and where it comes from."""
+    lines = [
+        (f"{info.title} (baseline)" if name in BASELINES else info.title, info.summary, info.reference)
+        for name, info in strategies.items()
+    ]
+    cells = [[wording.markdown(cell) for cell in line] for line in lines]
+    return table(dict(zip(("Strategy", "When to use it", "Source"), zip(*cells, strict=True), strict=True)))
+
+
+def draw_retrain_example() -> None:
+    """A retraining to try: twelve people, the label of the cases, and the tolerance."""
+    st.markdown(f"**An example to check by hand.** {retrain_example.STORY} {retrain_example.ANSWER}")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        label = st.segmented_control(
+            "Label of the cases", list(retrain_example.LABELS), default="Granted", required=True, key="example_label"
+        )
+        tolerance = st.slider("Tolerance, people of the twelve", 0, 2, 2, key="example_tolerance")
+    made = retrain_example.rounds(is_granted=retrain_example.LABELS[label])
+    with right:
+        st.markdown(table(retrain_example.rounds_table(made, tolerance)))
+    st.caption(retrain_example.what_it_shows(made, tolerance))
 
 
 main()

@@ -9,17 +9,20 @@ from streamlit.testing.v1 import AppTest
 
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.certification.words import describe_box
+from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.words import group_text
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import settings_of
-from pages.components import proof_example, rules_example
+from pages.components import proof_example, retrain_example, rules_example
 from pages.components.technique_families import known_families
 from pages.components.technique_notes import (
     CERTIFICATION,
     CERTIFY_SETTINGS,
     NOTES,
     PROOF_WORDS,
+    RETRAIN_WORDS,
+    RETRAINING,
     RULE_SETTINGS,
     RULE_WORDS,
     TESTSGD,
@@ -36,7 +39,13 @@ def test_every_technique_answers_what_when_and_what_not(open_app: OpenApp) -> No
             assert answer in text, name
         assert f"Source: {technique.reference}" in text
     headings = [heading.value for heading in app.subheader]
-    assert headings == [*(family.title for family in known_families()), "Proofs", "Groups", "Words used here"]
+    assert headings == [
+        *(family.title for family in known_families()),
+        "Proofs",
+        "Groups",
+        "Retraining",
+        "Words used here",
+    ]
 
 
 def test_every_setting_is_listed_with_its_default(open_app: OpenApp) -> None:
@@ -66,6 +75,14 @@ def test_rule_sets_say_what_they_compare_and_what_they_do_not(open_app: OpenApp)
     for answer in (TESTSGD.does, TESTSGD.use_when, TESTSGD.cannot_say, *RULE_WORDS.values(), THEMIS_LINE):
         assert answer in text
     assert set(RULE_SETTINGS) == set(RuleSettings().to_json()), "every setting is explained, and no other"
+
+
+def test_retraining_says_what_it_does_and_what_not_and_lists_every_strategy(open_app: OpenApp) -> None:
+    text = said.text_of(open_app("pages/learn/techniques.py"))
+    for answer in (RETRAINING.does, RETRAINING.use_when, RETRAINING.cannot_say, *RETRAIN_WORDS.values()):
+        assert answer in text
+    for info in STRATEGIES.values():
+        assert info.summary in text
 
 
 # --- the examples -------------------------------------------------------------------------------
@@ -164,3 +181,43 @@ def test_a_larger_support_hides_the_small_group(open_app: OpenApp) -> None:
     groups = highest_of(app)
     assert [group for group, _ in groups] == ["people aged 30 or over", "women", "people aged 39 or under"]
     assert groups[0][1] == "△ 15.0 points favoured", "half of the difference is left to see"
+
+
+# By hand: women 1-4 refused, 5-6 granted; men 1-2 refused, 3-6 granted. Each case adds its woman and its man twice.
+# Granted, case 4: women's limit 4 is wrong about woman 4 alone (limit 5: about two added ones). Cases 4 and 3: limit 3, wrong about 3 and 4.
+# Refused, case 3: men's limit 4 is wrong about man 3 alone. Cases 3 and 4: limit 5, wrong about men 3 and 4.
+BY_HAND = {
+    True: [((), (5, 3), 12, 4), ((4,), (4, 3), 11, 2), ((4, 3), (3, 3), 10, 0)],
+    False: [((), (5, 3), 12, 4), ((3,), (5, 4), 11, 2), ((3, 4), (5, 5), 10, 0)],
+}
+
+
+@pytest.mark.parametrize("is_granted", [True, False])
+def test_the_twelve_people_are_retrained_as_one_does_by_hand(is_granted: bool) -> None:
+    made = retrain_example.rounds(is_granted=is_granted)
+    assert [(one.incomes, one.limits, one.n_right, one.n_discriminatory) for one in made] == BY_HAND[is_granted]
+    for tolerance, one in enumerate(made):
+        assert retrain_example.chosen(made, tolerance) == one
+    assert "limits 5 and 3, no mistake" in retrain_example.ANSWER
+    assert "4 of the 12 people" in retrain_example.ANSWER
+
+
+def rounds_shown(app: AppTest) -> list[str]:
+    """What the example says of its rounds, one word or two each."""
+    shown = next(element.value for element in app.markdown if element.value.startswith("| Cases |"))
+    return [line.strip("| ").split(" | ")[-1].strip("*") for line in shown.splitlines()[2:]]
+
+
+def test_label_and_tolerance_of_the_example_decide_who_gains_or_loses(open_app: OpenApp) -> None:
+    app = open_app("pages/learn/techniques.py")
+    assert said.errors_of(app) == []
+    assert rounds_shown(app) == ["before", "\N{EN DASH}", "kept"]
+    assert "2 women gain credit, and nobody else's decision changes" in said.text_of(app)
+    app.slider(key="example_tolerance").set_value(1).run()
+    assert rounds_shown(app) == ["before", "kept", "beyond the tolerance"]
+    assert "1 woman gains credit" in said.text_of(app)
+    app.segmented_control(key="example_label").set_value("Refused").run()
+    assert "1 man loses credit" in said.text_of(app)
+    app.slider(key="example_tolerance").set_value(0).run()
+    assert rounds_shown(app) == ["before, kept", "beyond the tolerance", "beyond the tolerance"]
+    assert "No improvement" in said.text_of(app)

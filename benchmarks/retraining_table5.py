@@ -13,6 +13,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -29,6 +30,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.aequitas import census
+from benchmarks.table import markdown
 from fairness_engine import kernels
 from fairness_engine.budget import Budget
 from fairness_engine.dataset import Dataset
@@ -61,9 +63,12 @@ PAPER_AVERAGE, BAR_AVERAGE, TOLERANCE = 43.2, 60.0, 0.01
 STRATEGIES = (Strategy.AEQUITAS, Strategy.MAJORITY, Strategy.VARIANTS)
 PLAIN = "plain"
 N_CASES, N_DRAWS, MAX_ROUNDS = 20_000, 20_000, 7
+WAYS = {PLAIN: "Algorithm 5 as printed", "aequitas": "`aequitas`", "majority": "`majority`", "variants": "`variants`"}
 MAX_SECONDS, SEARCH = 1_200.0, Budget(20_000_000, 60.0, N_CASES)
-N_ROWS = {"SVM": 8_000}
+N_ROWS = {"SVM": 4_000}
 """Rows of the data, where time grows with their square; 30,162 otherwise."""
+N_TREES = 10
+"""The default of scikit-learn when the paper was written; it is 100 today."""
 SEEDS = (0, 1, 2)
 
 
@@ -102,13 +107,15 @@ def classifier(name: str) -> Any:
         "Fair SVM": lambda: make_pipeline(StandardScaler(), FairLinearSVC((8,))),
         "SVM": lambda: SVC(gamma=0.0025),
         "MLP": lambda: MLPClassifier((7, 5), solver="lbfgs", alpha=1e-5, random_state=1, max_iter=500),
-        "random forest": lambda: RandomForestClassifier(random_state=0),
+        "random forest": _forest,
         "decision tree": lambda: DecisionTreeClassifier(random_state=0),
-        "ensemble": lambda: VotingClassifier(
-            [("forest", RandomForestClassifier(random_state=0)), ("tree", DecisionTreeClassifier(random_state=0))]
-        ),
+        "ensemble": lambda: VotingClassifier([("forest", _forest()), ("tree", DecisionTreeClassifier(random_state=0))]),
     }
     return made[name]()
+
+
+def _forest() -> RandomForestClassifier:
+    return RandomForestClassifier(N_TREES, random_state=0)
 
 
 @cache
@@ -207,6 +214,95 @@ def measure(name: str, seeds: Iterable[int] = SEEDS) -> list[Outcome]:
     return found
 
 
+_HEADER = (
+    "classifier",
+    "strategy",
+    "discriminatory inputs before, % (95 %)",
+    "after, % (95 %)",
+    "improvement",
+    "rows added",
+    "of the test rows",
+    "accuracy on test rows",
+)
+_AVERAGE_HEADER = (
+    "strategy",
+    "average improvement",
+    "the paper's",
+    "largest loss of accuracy",
+    "mean change",
+    "bar held",
+)
+_NOTE = (
+    f"Census income in integer codes, sex protected, {N_DRAWS:,} uniform individuals; of three seeds the run of the median improvement. A "
+    "classifier is fitted on the training rows (65 %) alone; accuracy and the share of discriminatory rows are of the test rows (20 %), which "
+    f"no search, no training and no choice saw. The forests have {N_TREES} trees, as scikit-learn's had when the paper was written; the SVM "
+    f"has {N_ROWS['SVM']:,} rows in all. The paper names no accuracy and no label for what is added. *As printed*: single individuals, "
+    "labelled by the majority of their variants, no tolerance, the end at the first round that does not lower the estimate. The strategies add "
+    "an individual with both variants (so *rows added* counts both) and keep to one point of accuracy on validation and test rows."
+)
+
+
+def section(found: Iterable[Outcome] | None = None) -> str:
+    """The tables in Markdown.
+
+    Args:
+        found: what was measured; ``None`` measures all, which takes half an hour on two quiet cores.
+    """
+    outcomes = list(found) if found is not None else [one for name in PAPER for one in measure(name)]
+    names = [name for name in PAPER if any(one.name == name for one in outcomes)]
+    shown = {(name, way): _median(outcomes, name, way) for name in names for way in WAYS}
+    rows = []
+    for name in names:
+        rows.append(_paper_row(name))
+        rows += [_row(one) for way in WAYS if (one := shown[name, way]) is not None]
+    averages = [_average_row(way, [one for name in names if (one := shown[name, way]) is not None]) for way in WAYS]
+    return "\n\n".join([markdown(_HEADER, rows), _NOTE, markdown(_AVERAGE_HEADER, averages)])
+
+
+def _median(outcomes: list[Outcome], name: str, way: str) -> Outcome | None:
+    """The run of the median improvement, whole, so that its interval and its accuracy belong to it."""
+    runs = sorted((one for one in outcomes if (one.name, one.strategy) == (name, way)), key=lambda one: one.improvement)
+    return runs[(len(runs) - 1) // 2] if runs else None
+
+
+def _paper_row(name: str) -> tuple[str, ...]:
+    before, after, gain, added = PAPER[name]
+    return (f"**{name}**", "the paper", f"{before:g}", f"{after:g}", f"{gain:g} %", f"{added:g} %", "", "")
+
+
+def _row(one: Outcome) -> tuple[str, ...]:
+    return (
+        one.name,
+        WAYS[one.strategy],
+        _share(one.before),
+        _share(one.after),
+        f"{one.improvement:.1f} %",
+        f"{one.n_added:.1f} %",
+        f"{one.data[0]:.2f} to {one.data[1]:.2f} %",
+        f"{one.accuracy[0]:.1f} to {one.accuracy[1]:.1f} % ({one.accuracy[1] - one.accuracy[0]:+.1f})",
+    )
+
+
+def _share(share: tuple[float, float, float]) -> str:
+    return f"{share[0]:.2g} ({share[1]:.2g} to {share[2]:.2g})"
+
+
+def _average_row(way: str, runs: list[Outcome]) -> tuple[str, ...]:
+    changes = [one.accuracy[1] - one.accuracy[0] for one in runs]
+    gain = statistics.fmean(one.improvement for one in runs)
+    bar = f"yes, {BAR_AVERAGE:g} %" if gain >= BAR_AVERAGE and min(changes) >= -100 * TOLERANCE else "no"
+    return (
+        WAYS[way],
+        f"{gain:.1f} %",
+        f"{PAPER_AVERAGE:g} %",
+        f"{min(changes):+.2f} points",
+        f"{statistics.fmean(changes):+.2f} points",
+        bar,
+    )
+
+
 if __name__ == "__main__":
-    for one in sys.argv[1:] or list(PAPER):
-        measure(one)
+    chosen = [one for one in sys.argv[1:] if one in PAPER]
+    numbers = [int(one) for one in sys.argv[1:] if one.isdigit()]
+    for one in chosen or PAPER:
+        measure(one, numbers or SEEDS)

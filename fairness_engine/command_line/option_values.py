@@ -87,6 +87,14 @@ def setting_of(text: str) -> tuple[str, str]:
     return _assignment(text, "maft.n_starts=100")
 
 
+def place(text: str) -> tuple[str, int]:
+    """A place in the list of a run, ``ID:RANK``, from 1 on."""
+    run_id, sign, rank = text.partition(":")
+    if not sign or not run_id:
+        raise argparse.ArgumentTypeError(f"must be like 3f2a:1, got '{text}'")
+    return run_id, count(rank)
+
+
 def limit(text: str) -> tuple[str, tuple[float, float]]:
     """A range of an attribute, ``NAME=LOW:HIGH``."""
     name, value = _assignment(text, "age=20:60")

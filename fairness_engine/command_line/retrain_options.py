@@ -38,6 +38,12 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
         help="learn from the pairs of these runs; default: a search of the strategy's own",
     )
     group.add_argument(
+        "--rule-set",
+        type=option_values.place,
+        metavar="ID:RANK",
+        help="the rule set of a run that the strategy rules corrects; default: the worst",
+    )
+    group.add_argument(
         "--technique", default="", metavar="NAME", help="of the search for cases; default: the strategy's"
     )
     _add_choice(group, "labels", Labels, "who labels added people")
@@ -80,17 +86,21 @@ def _add_choice(
     group.add_argument(f"--{name}", default=chosen, choices=[str(one) for one in kind if one], help=f"{meaning}{said}")
 
 
-def read_settings(options: argparse.Namespace, run_ids: tuple[str, ...]) -> RetrainSettings:
+def read_settings(
+    options: argparse.Namespace, run_ids: tuple[str, ...] = (), rule_set: tuple[str, int] | None = None
+) -> RetrainSettings:
     """The settings that the options describe.
 
     Args:
         run_ids: whole ids of the runs that ``--cases`` names.
+        rule_set: whole id and position of what ``--rule-set`` names.
 
     Raises:
         SettingError: a setting that there is none of, that has an option of its own, or out of its range.
     """
     values: dict[str, Any] = {name: getattr(options, name) for name in _OWN}
     values["cases"] = [[run_id, []] for run_id in run_ids]
+    values["rule_set"] = None if rule_set is None else list(rule_set)
     if options.rounds is not None:
         values["max_rounds"] = options.rounds
     kinds = {one.name: type(getattr(_DEFAULT, one.name)) for one in fields(RetrainSettings)}

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.model_out import check_out_model, write_model
 from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status
-from fairness_engine.command_line.request import Assessed, assess
+from fairness_engine.command_line.request import assess
 from fairness_engine.command_line.retrain_json import retrain_fields
 from fairness_engine.command_line.retrain_options import read_settings
 from fairness_engine.command_line.retrain_text import retrain_text
 from fairness_engine.command_line.searches import follow, make_config, run_one
 from fairness_engine.command_line.stored_runs import find_run
 from fairness_engine.errors import EvenhandError, ModelError
-from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.pair_fates import pair_fates
@@ -37,11 +35,11 @@ def retrain(options: argparse.Namespace) -> Outcome:
         InputError: an option out of its range, no label, a model that cannot be trained, or a file that cannot be written.
         RunError: data and model cannot be used; runs of cases that are not here.
     """
-    settings = read_settings(options, ())
+    settings = read_settings(options)
     if settings.technique:
         technique_named(settings.technique)
     assessed = assess(options)
-    settings = replace(settings, cases=_cases(options, assessed))
+    settings = read_settings(options, *_named(options, assessed.store))
     if assessed.model is None:
         raise ModelError("A model is needed: name it with --model.")
     if options.out_model is not None:
@@ -60,14 +58,17 @@ def retrain(options: argparse.Namespace) -> Outcome:
     return Outcome(result, retrain_text(result), status)
 
 
-def _cases(options: argparse.Namespace, assessed: Assessed) -> Any:
-    """The runs that ``--cases`` names, by their whole ids.
+def _named(options: argparse.Namespace, store: RunStore) -> tuple[tuple[str, ...], tuple[str, int] | None]:
+    """The runs that ``--cases`` and ``--rule-set`` name, by their whole ids.
 
     Raises:
         RunError: there is none, or several.
     """
-    run_ids = tuple(find_run(assessed.store, text).id for text in options.cases)
-    return RetrainSettings.from_json({"cases": [[run_id, []] for run_id in run_ids]}).cases
+    run_ids = tuple(find_run(store, text).id for text in options.cases)
+    if options.rule_set is None:
+        return run_ids, None
+    text, rank = options.rule_set
+    return run_ids, (find_run(store, text).id, rank - 1)
 
 
 def _shown(run: RunRecord, *, has_bar: bool) -> str:

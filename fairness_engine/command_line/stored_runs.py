@@ -14,9 +14,11 @@ from fairness_engine.command_line.rules_text import rules_check_text
 from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
 from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.runs.adopting import lineage
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.launch import mark_crashed, start_queued
+from fairness_engine.runs.model_check import ModelCheck, check_model
 from fairness_engine.runs.proof_check import ProofCheck, check_proofs
 from fairness_engine.runs.rules_check import RulesCheck, check_rules
 from fairness_engine.runs.run_shelf import RULES_FILE
@@ -35,12 +37,14 @@ RUNS_KEYS = (
     "mismatches",
     "proofs",
     "rules",
+    "model",
+    "version",
 )
 _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
-_CURVES = ("share_curve", "trace", "discovery", "sentences")
+_CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
 """Results of hundreds of lines: in the JSON, not in the text."""
 
 
@@ -56,6 +60,7 @@ def runs(options: argparse.Namespace) -> Outcome:
     if options.action == "verify":
         return _verify(store, run)
     result = _line(run) | {"message": run.message, "config": run.config.to_json(), "results": store.results(run.id)}
+    result |= {"version": _version_json(store, run)}
     shown = result | {"results": {name: value for name, value in store.results(run.id).items() if name not in _CURVES}}
     return Outcome(result, "\n".join(f"{name}: {value}" for name, value in shown.items() if name != "config"))
 
@@ -92,6 +97,20 @@ def _list(store: RunStore) -> Outcome:
     return Outcome({"runs": lines}, "\n".join(text) or "There are no runs in this workspace.")
 
 
+def _version_json(store: RunStore, run: RunRecord) -> dict[str, Any] | None:
+    """The model that a retraining made, where its file is, and the models that it comes from; ``None`` where there is none."""
+    version = store.version(run.id)
+    if version is None:
+        return None
+    file, parents = store.file(version.model_id), lineage(store, version.model_id)
+    return {
+        "state": version.state.value,
+        "model": file.name,
+        "file": str(file.path),
+        "lineage": [store.file(parent).name for parent in parents],
+    }
+
+
 def _cancel(store: RunStore, run: RunRecord) -> Outcome:
     """Ask, and wait a moment for the worker to hear it."""
     store.request_cancel(run.id)
@@ -117,10 +136,12 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
             ]
         proofs = _check_proofs(store, run, evaluator)
         rules = _check_rules(store, run, evaluator)
+        model = _check_model(store, run, evaluator)
     finally:
         evaluator.close()
     result = _line(run) | {"n_pairs": n_pairs, "n_confirmed": n_pairs - n_mismatches, "n_mismatches": n_mismatches}
     lines = [rules_check_text(run, rules)] if run.config.kind is RunKind.RULES else []
+    lines += _model_lines(model) if run.config.kind is RunKind.RETRAIN else []
     if not lines:
         lines = [f"{n_pairs - n_mismatches:,} of {n_pairs:,} pairs confirmed."]
     if proofs is not None:
@@ -129,9 +150,9 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
             f"{proofs.n_contradictions:,} contradictions."
         )
     lines += [f"pair {wrong['pair']}: {wrong['reason']}" for wrong in mismatches[:10]]
-    has_failed = n_mismatches or any(found is not None and found.n_contradictions for found in (proofs, rules))
+    has_failed = n_mismatches or any(found is not None and found.n_contradictions for found in (proofs, rules, model))
     status = ExitStatus.GATE_FAILED if has_failed else ExitStatus.DONE
-    told = {name: found and found.to_json() for name, found in (("proofs", proofs), ("rules", rules))}
+    told = {name: found and found.to_json() for name, found in (("proofs", proofs), ("rules", rules), ("model", model))}
     return Outcome({**result, "mismatches": mismatches, **told}, "\n".join(lines), status)
 
 
@@ -145,6 +166,22 @@ def _check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator) -> Rules
     """What became of a run's rule sets; ``None`` for other runs, and those that ended before they had scored any."""
     is_there = run.config.kind is RunKind.RULES and (store.run_folder(run.id) / RULES_FILE).is_file()
     return check_rules(store, run, evaluator) if is_there else None
+
+
+def _check_model(store: RunStore, run: RunRecord, evaluator: Evaluator) -> ModelCheck | None:
+    """What became of a retrained model's figures; ``None`` for other runs, and those without a model that was measured."""
+    is_there = run.config.kind is RunKind.RETRAIN and store.version(run.id) is not None
+    return check_model(store, run, evaluator) if is_there and "after" in store.results(run.id) else None
+
+
+def _model_lines(model: ModelCheck | None) -> list[str]:
+    if model is None:
+        return ["This retraining has no model that was measured: nothing to verify."]
+    return [
+        f"{one.name} of the new model: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
+        f"{'draws' if one.name == 'uniform' else 'test rows'}; {'holds' if one.holds else 'does not hold'}."
+        for one in model.figures
+    ]
 
 
 def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int, str]:

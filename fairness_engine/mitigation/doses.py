@@ -19,6 +19,8 @@ _LEAST_GAIN = 0.9
 _LEAST_STEP = 0.05
 """Bisection ends when the strongest dose that held and the weakest that did not are this close, as a share of the latter."""
 _BLOCK_PEOPLE = 1 << 12
+_MOST_MOVED = 3
+"""Columns of a person near the data that are drawn anew, at most."""
 
 
 def climb(
@@ -103,6 +105,17 @@ def judged(model: Model, domain: Domain, rows: FloatArray, labels: IntArray | No
 def _tie_break(scores: FloatArray) -> FloatArray:
     """Less than one vote for the class of the largest mean score ``(n_people, n_classes)``."""
     found: FloatArray = 0.5 * (scores == scores.max(axis=1, keepdims=True))
+    return found
+
+
+def near_people(domain: Domain, rows: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """People near those of the data: rows, each with one to three columns drawn anew ``(n, n_columns)``."""
+    found = rows[rng.integers(len(rows), size=n)].copy()
+    if len(domain.movable):
+        drawn = domain.sample(n, rng, rows)
+        rank = rng.random((n, len(domain.movable))).argsort(axis=1)
+        line, place = np.nonzero(rank < rng.integers(1, _MOST_MOVED + 1, size=(n, 1)))
+        found[line, domain.movable[place]] = drawn[line, domain.movable[place]]
     return found
 
 

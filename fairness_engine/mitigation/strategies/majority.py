@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.mitigation.doses import People, climb, cut_at, judged, with_some_variants
+from fairness_engine.mitigation.doses import People, climb, cut_at, judged, near_people, with_some_variants
 from fairness_engine.mitigation.strategy import Context, Proposal, Rounds, people_of
 from fairness_engine.mitigation.trainer import Examples
 from fairness_engine.models.model import Model
@@ -13,6 +13,7 @@ DOSES = (1.0,)
 """Share of the individuals found, the cheapest first; ADF and EIDIG add 5 to 30 % of them, at random."""
 _LEAST_GAIN = 0.9
 _MOST_VARIANTS = 8
+_FEW_ROWS = 10_000
 
 
 def rounds(context: Context) -> Rounds:
@@ -21,11 +22,10 @@ def rounds(context: Context) -> Rounds:
     Reference: ADF and EIDIG, section on retraining. Departures: every variant of an individual is added, not the one that was found;
     the dose is found by bisection; and the search goes on against the new model, for what it was taught is the old one's gaps.
     """
-    training = context.training
     found = _cases(context, context.model)
     if not len(found):
         return
-    n_rounds = 0
+    training, n_rounds = _anchored(context), 0
 
     def propose(dose: float) -> Proposal:
         nonlocal n_rounds
@@ -57,6 +57,20 @@ def _cases(context: Context, model: Model) -> People:
     return judged(context.model, context.domain, people, context.labeller.label(people))
 
 
+def _anchored(context: Context) -> Examples:
+    """The training rows; for a network that few rows would teach by heart also people near them, who are decided alike already, as they are."""
+    training = context.training
+    inside = training.rows[context.is_inside]
+    if len(training) >= _FEW_ROWS or not context.trainer.has_weights or not len(inside):
+        return training
+    people = near_people(context.domain, inside, _FEW_ROWS - len(training), context.rng)
+    near = judged(context.model, context.domain, people)
+    near = near.part(near.costs == 0)
+    n_each = min(context.domain.n_variants, _MOST_VARIANTS)
+    kept = with_some_variants(context.domain, near, np.inf, context.rng, n_each=n_each, keeps_rows=False)
+    return training.and_more(kept)
+
+
 def _joined(some: People, more: People) -> People:
     return People(
         np.concatenate([some.rows, more.rows]),
@@ -70,4 +84,6 @@ def _proposal(context: Context, training: Examples, people: People, title: str) 
     n_each = min(context.domain.n_variants, _MOST_VARIANTS)
     added = with_some_variants(context.domain, people, np.inf, context.rng, n_each=n_each, keeps_rows=False)
     title = f"{title}, labelled by {context.labeller.title}"
-    return Proposal(title, training.and_more(added), n_added=len(added), facts={"n_people": len(people)})
+    examples = training.and_more(added)
+    n_added = len(examples) - len(context.training)
+    return Proposal(title, examples, n_added=n_added, facts={"n_people": len(people)})

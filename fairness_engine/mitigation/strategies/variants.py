@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fairness_engine.mitigation.doses import People, climb, cut_at, judged, with_some_variants
+import numpy as np
+
+from fairness_engine.mitigation.doses import People, climb, cut_at, judged, near_people, with_some_variants
 from fairness_engine.mitigation.strategy import Context, Proposal, Rounds
 from fairness_engine.mitigation.trainer import Examples
 
 DOSES = (1.0, 3.0)
 """Up to 1: the share of those who are not decided alike that is to be, the cheapest first. Above: drawn people beside the rows of the
 data, as multiples of those."""
-_LEAST_PEOPLE = 4_000
-"""Few rows tell nothing of a large domain: at least so many people are drawn for a dose of 1."""
+_NEAR = 1 / 3
+"""Share of the people who are drawn near the data's rows instead of uniformly: what a network decides there is its accuracy."""
+_LEAST_PEOPLE, _LEAST_PEOPLE_FITTED = 10_000, 2_000
+"""Few rows tell little of a large domain, and a network soon knows them by heart: at least so many people are drawn for a dose of 1, for
+a network and for an estimator."""
 _MOST_VARIANTS, _MOST_VARIANTS_FITTED = 8, 4
 """Variants of a person at most: of a network, and of an estimator, whose time to fit may grow with the square of the rows."""
 
@@ -20,7 +25,8 @@ _MOST_VARIANTS, _MOST_VARIANTS_FITTED = 8, 4
 def rounds(context: Context) -> Rounds:
     """Rows of the data keep their label and take every protected value: what the outcome owes to a protected attribute is gone.
 
-    That leaves the parts of the domain where there is no data; people drawn there are labelled by the model's own majority. Where the
+    That leaves the parts of the domain where there is no data; people drawn there, and near the data, are labelled by the model's own
+    majority, which also keeps a network from knowing few rows by heart. Where the
     outcomes themselves discriminate, every person decided alike costs accuracy: then those are, as many as the tolerance allows, whom
     the model all but decides alike already.
     """
@@ -46,14 +52,24 @@ class _Doses:
         validation = context.validation
         is_held = domain.contains(validation.rows)
         self.held = judged(model, domain, validation.rows[is_held], validation.labels[is_held])
-        n = int(DOSES[-1] * max(len(self.rows), _LEAST_PEOPLE)) + max(len(self.held), _LEAST_PEOPLE // 4)
-        people = domain.sample(n, context.rng, training.rows)
+        n = self._n_held + self._n_people(DOSES[-1])
+        near = near_people(domain, self.rows.rows, int(_NEAR * n) if len(self.rows) else 0, context.rng)
+        people = np.concatenate([domain.sample(n - len(near), context.rng, training.rows), near])
+        people = context.rng.permutation(people)
         self.drawn = judged(model, domain, people, context.labeller.label(people))
+
+    @property
+    def _n_held(self) -> int:
+        """Drawn people who are not trained on: they tell when to end."""
+        return max(len(self.held), self._n_people(1.0) // 8)
+
+    def _n_people(self, dose: float) -> int:
+        least = _LEAST_PEOPLE if self.context.trainer.has_weights else _LEAST_PEOPLE_FITTED
+        return int(max(1.0, dose) * max(len(self.rows), least))
 
     def propose(self, dose: float) -> Proposal:
         """All variants of those that the dose reaches, and people of the domain."""
-        context, n_held = self.context, max(len(self.held), _LEAST_PEOPLE // 4)
-        n_people = int(max(1.0, dose) * max(len(self.rows), _LEAST_PEOPLE))
+        context, n_held, n_people = self.context, self._n_held, self._n_people(dose)
         cut = cut_at(self.rows.costs, dose)
         train = self._examples(self.rows, self.drawn.part(slice(n_held, n_held + n_people)), cut)
         stopping = self._examples(self.held, self.drawn.part(slice(n_held)), cut)

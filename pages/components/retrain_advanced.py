@@ -88,6 +88,20 @@ def _share_fields() -> dict[str, Any]:
     return {
         "test_share": _percent(places[0], "Test rows, %", "test_share", (5.0, 50.0), 5.0),
         "validation_share": _percent(places[1], "Rows that choose, %", "validation_share", (5.0, 50.0), 5.0),
+        "measure_seconds": float(
+            places[2].number_input(
+                "Seconds of a certification after",
+                0.0,
+                3_600.0,
+                RetrainSettings.measure_seconds,
+                step=10.0,
+                format="%g",
+                key="retrain_measure_seconds",
+                help="Both models are certified for so long and searched, and their groups compared for three times as long. At 0 "
+                "none of this follows.",
+                persist_state="session",
+            )
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from fairness_engine.mitigation.registry import STRATEGIES
-from fairness_engine.mitigation.settings import BASELINES, Strategy
+from fairness_engine.mitigation.settings import BASELINES, RuleSetOfRun, Strategy
 from pages.components import questions, retrain_advanced, retrain_cases, retrain_plan, state, steps, wording
 from pages.components.retrain_plan import EFFORTS, Effort, Wanted
 
@@ -153,7 +153,7 @@ def _group_field(review: Review) -> dict[str, Any]:
         key=retrain_cases.GROUP,
         persist_state="session",
     )
-    return {"rule_set": (run_id, position)} if chosen == retrain_cases.PICKED else {}
+    return {"rule_set": RuleSetOfRun(run_id, position)} if chosen == retrain_cases.PICKED else {}
 
 
 def _tolerance_field() -> float:

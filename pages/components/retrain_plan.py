@@ -207,11 +207,27 @@ def summary(can: Trainable, wanted: Wanted, n_at_once: int) -> str:
         f"{wording.counted(can.n_validation, 'other row')} choose the best model, one that is within the tolerance of "
         f"{points(wanted.tolerance)} and discriminates less.",
         f"{wording.counted(can.n_test, 'test row')} measure before and after: nothing is trained on them, and no search starts there.",
-        "Then both models are searched, certified and compared by groups in the same way, by another technique.",
+        *_after(wanted),
         "Your model stays as it is: the new one is a second file, and nothing changes until you keep it.",
         time_text(wanted, n_at_once),
     ]
     return " ".join(sentences)
+
+
+def _after(wanted: Wanted) -> list[str]:
+    """What follows once a model is kept."""
+    seconds = float(wanted.settings.get("measure_seconds", RetrainSettings.measure_seconds))
+    if not seconds:
+        return []
+    at_most = wording.duration(2 * (seconds * (1 + _RULES_TIMES) + _SECONDS_AROUND))
+    return [
+        "Then both models are searched by another technique, certified, and compared by groups, with equal settings for both: "
+        f"about {at_most} more, while you read the result."
+    ]
+
+
+_RULES_TIMES = 3
+"""Rule sets that follow take this many times the seconds of a certification."""
 
 
 def _what(can: Trainable, wanted: Wanted) -> str:

@@ -262,7 +262,7 @@ def test_rounds_are_shown_as_they_come_and_a_stop_is_passed_on(open_app: OpenApp
     run_id = run_at_work(store, review, TRAINING, budget=Budget(None, 60.0))
     app = open_app(RETRAIN, run=run_id)
     assert said.errors_of(app) == []
-    assert [bar.proto.text for bar in app.get("progress")] == [
+    assert [bar.proto.text.replace("\\", "") for bar in app.get("progress")] == [
         "Round 6: training on 24\u202f257 rows · at most 48 s for rounds"
     ]
     lines = app.dataframe[0].value
@@ -295,7 +295,7 @@ def test_several_strategies_are_followed_together_and_chosen_afterwards(open_app
     assert said.errors_of(app) == []
     table = app.dataframe[0].value
     assert table["Strategy"].tolist() == ["All variants", "AEQUITAS"]
-    assert table["Best: discriminatory"].tolist() == ["10.0 %", "10.0 %"]
+    assert table["Best: discriminatory"].tolist() == ["10 %", "10 %"]
     assert "Retrainings of this review" in said.text_of(app)
     for run_id in ids:
         store.finish(run_id, RunState.FINISHED)

@@ -1,0 +1,85 @@
+"""A retraining in a real browser: pinned pairs become cases, it is started, watched and stopped; what was best is kept."""
+
+from __future__ import annotations
+
+import pytest
+from driver import AppPage, AppServer, OpenPage
+
+import run_cases
+from fairness_engine.runs.records import Review
+from fairness_engine.runs.store import RunState, RunStore
+from pages.components.retrain_cases import strategy_key
+from pages.components.retrain_plan import TRAINED
+
+pytestmark = pytest.mark.browser
+PATIENCE_MS = 300_000
+"""A busy machine takes long for the first question to a model and for the first round."""
+
+
+@pytest.fixture(scope="module")
+def review(app_server: AppServer) -> Review:
+    """A review with a search of a forest, whose first three pairs are pinned."""
+    store = RunStore(app_server.workspace)
+    review = run_cases.review_of(store, model="census_income_forest")
+    run = run_cases.run_of(store, review)
+    for position in range(3):
+        store.set_pin(review.id, run.id, position, "an example")
+    return review
+
+
+def wait_for_the_form(app: AppPage) -> None:
+    app.expect_text("What will happen", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+
+
+def test_pins_are_taken_to_a_retraining_that_is_watched_and_stopped(
+    app: AppPage, review: Review, app_server: AppServer
+) -> None:
+    app.goto("pairs", review=review.id)
+    app.set_checked("Pinned only (3)")
+    app.click_button("Retrain with the pins", settle=False)
+    wait_for_the_form(app)
+    app.expect_text("Pinned pairs (3)")
+    app.expect_text("3 cases alone will hardly move a model")
+    app.screenshot("retrain-from-pins")
+    app.set_checked("All variants")
+    slider = app.page.get_by_role("slider").first
+    slider.focus()
+    for _ in range(28):  # 8 points: the outcomes of the sample discriminate themselves
+        slider.press("ArrowRight")
+    app.expect_text("at most 80 more", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.click_button("Retrain by 2 strategies side by side", settle=False)
+    app.expect_text("of 2 strategies have ended", PATIENCE_MS)
+    app.expect_text("Further left discriminates less", PATIENCE_MS)
+    app.screenshot("retrain-live", full_page=False)
+    store = RunStore(app_server.workspace)
+    runs = [run for run in store.runs(review.id) if run.config.kind == "retrain"]
+    assert sorted(run.config.settings["strategy"] for run in runs) == ["majority", "variants"]
+    app.click_button("Stop and keep the best so far", settle=False)
+    app.expect_text("Side by side", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+    app.screenshot("retrain-stopped")
+    ended = {store.run(run.id).state for run in runs}
+    assert ended <= {RunState.CANCELLED, RunState.FINISHED}
+    assert store.review(review.id).model_id == review.model_id, "the original stays until somebody keeps another"
+    assert all(store.results(run.id)["before"] for run in runs)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("dark", 1024)])
+def test_the_form_in_a_narrow_dark_window(
+    app_server: AppServer, open_page: OpenPage, review: Review, theme: str, width: int
+) -> None:
+    """Another visitor sees the retrainings, and the form opens beside them."""
+    app = open_page(app_server, theme=theme, width=width)
+    app.goto("retrain", review=review.id, settle=False)
+    app.page.get_by_text("Retrain again", exact=True).click(timeout=PATIENCE_MS)
+    wait_for_the_form(app)
+    for strategy in TRAINED:
+        assert app.by_key(strategy_key(strategy)).is_visible()
+    app.set_checked("Majority labels")
+    app.choose("Cases: discriminatory individuals to learn from", "All pairs of a run")
+    app.expect_text("Choose one of the runs with pairs")
+    app.expect_no_exception()
+    app.screenshot("retrain-form-dark-1024")

@@ -18,7 +18,10 @@ _PAPERS_SHARE = 0.4
 """Of the rounds: those that add what the paper adds. The others add samples near the boundary of decision."""
 _FIRST_SHARE = 0.35
 """Of the most samples: where the search for the strongest dose near the boundary begins."""
-_REACH = 1.0
+_REACH, _FURTHER = 1.0, 1.5
+"""Of the score: the part that would vanish were all samples near the boundary decided as labelled; and by how much more it may be next."""
+_NEARLY_NOTHING = 0.1
+"""What may be left of a score that is worth no further round."""
 _CLOSE_ENOUGH = 1.15
 """Doses that differ by less are not told apart: the chance of a training is larger."""
 _NOTHING_LEFT = 0.02
@@ -56,7 +59,7 @@ def rounds(context: Context) -> Rounds:
             break
         label = "favourable" if gap < 0 else "other"
         title = f"{len(added):,} samples of {group.words} that the model gives the {label} outcome, added with it"
-        standing = yield _proposal(title, training, added, None)
+        standing = yield _proposal(title, training, added, None, is_papers=True)
         n_done += 1
         if not standing.is_within or groups.gap(standing.model) * gap <= 0 or len(added) < n:
             break
@@ -76,19 +79,20 @@ def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rou
     groups, training, held = context.groups, context.training, context.validation
     gap, words = groups.gap(context.model), groups.target.words
     gains, loses = (words, "everyone else") if gap < 0 else ("everyone else", words)
-    low, high, n = 0, 0, max(LEAST, round(_FIRST_SHARE * most))
+    low, high, n, reach = 0, 0, max(LEAST, round(_FIRST_SHARE * most)), _REACH
     for _ in range(n_rounds):
-        added = sampler.boundary(training.rows, n, _REACH)
+        added = sampler.boundary(training.rows, n, reach)
         if not len(added):
             return
-        like = sampler.boundary(held.rows, max(2, round(n * len(held) / len(training))), _REACH)
+        like = sampler.boundary(held.rows, max(2, round(n * len(held) / len(training))), reach)
         title = f"{len(added):,} samples near the boundary added: {gains} with the favourable outcome, {loses} without"
-        standing: Standing = yield _proposal(title, training, added, held.and_more(like))
-        if standing.is_within and groups.gap(standing.model) * gap > 0:
-            low = n
-        else:
-            high = n
-        if n == (most if low == n else LEAST) or (low and high and high <= _CLOSE_ENOUGH * low):
+        standing: Standing = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
+        holds = standing.is_within and groups.gap(standing.model) * gap > 0
+        if holds and n == most and standing.objective > _NEARLY_NOTHING:
+            reach *= _FURTHER  # there may be no more of them, so they reach further
+            continue
+        low, high = (n, high) if holds else (low, n)
+        if n == (most if holds else LEAST) or (low and high and high <= _CLOSE_ENOUGH * low):
             return
         n = _next(low, high, most)
 
@@ -100,6 +104,8 @@ def _next(low: int, high: int, most: int) -> int:
     return max(LEAST, round(float(np.sqrt(low * high))) if low else high // 2)
 
 
-def _proposal(title: str, training: Examples, added: Examples, stopping: Examples | None) -> Proposal:
-    facts = {"n_samples": float(len(added))}
+def _proposal(
+    title: str, training: Examples, added: Examples, stopping: Examples | None, *, is_papers: bool
+) -> Proposal:
+    facts = {"n_samples": float(len(added)), "is_papers": float(is_papers)}
     return Proposal(title, training.and_more(added), n_added=len(added), facts=facts, stopping=stopping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairness_engine.mitigation.changes import Changes
@@ -11,6 +11,7 @@ from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.rounds_log import RoundsLog
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
+from fairness_engine.mitigation.strategy import Standing
 from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
 from fairness_engine.models.model import Model
@@ -148,8 +149,8 @@ def nothing_to_mitigate(subject: Subject) -> str:
         return ""
     names = ", ".join(subject.domain.scope.protected)
     return (
-        f"The model takes none of the protected attributes ({names}), so none of its decisions depends on them directly and there is nothing "
-        "to mitigate here; what it decides by other columns may still go along with them, which Groups shows."
+        f"The model decides without the protected attributes ({names}): none of its decisions depends on them directly, so there is nothing "
+        "to mitigate here. What it decides by other columns may still go along with them, which Groups shows."
     )
 
 
@@ -171,11 +172,18 @@ def aim_note(settings: RetrainSettings, changed: Changes) -> str:
     return f"Group figures, which this baseline aims at: the selection rates of groups differ {', '.join(moved)} at most on the test rows."
 
 
-def unseen_note(model: Model, subject: Subject) -> str:
-    """That the new model takes no protected attribute; empty where it does."""
-    if not model.taken(subject.dataset.schema.names).isdisjoint(subject.domain.scope.protected):
+def none_found(standing: Standing, n_draws: int) -> str:
+    """Why there is nothing that a mitigation could lower; empty where there is."""
+    if standing.uniform or standing.data:
         return ""
-    return "The new model takes none of the protected attributes: that no decision depends on one directly holds for everybody, not only for those drawn."
+    return f"None of {n_draws:,} individuals drawn, and none of the rows, is discriminatory: none found that a retraining could mend."
+
+
+def unseen_note(model: Model, subject: Subject) -> str:
+    """That the new model decides without protected attributes; empty where it does not."""
+    if not replace(subject, model=model).ignores_protected:
+        return ""
+    return "The new model decides without the protected attributes: that holds for everybody, not only for those drawn."
 
 
 def vetoed_note(n_vetoed: int, tolerance: float) -> str:

@@ -9,7 +9,7 @@ from fairness_engine.mitigation.strategy import Proposal, Standing
 from fairness_engine.mitigation.trainer import Epoch
 
 MAX_EPOCHS = 1_200
-"""Points of the curve that are kept; beyond, every second one is left out."""
+"""Points of the curve that are kept; beyond, every second one is left out, evenly, and the latest one is always there."""
 
 EpochPoint = list[float | int | None]
 
@@ -26,6 +26,8 @@ class RoundsLog:
         self.rows: list[dict[str, Any]] = []
         self.n_within = 0
         self._epochs: list[EpochPoint] = []
+        self._last: EpochPoint = []
+        self._n_epochs, self._stride = 0, 1
 
     @property
     def next_number(self) -> int:
@@ -40,10 +42,12 @@ class RoundsLog:
     def note_epoch(self, epoch: Epoch) -> None:
         """Keep a point of the curve of the round that is being trained; a loss that ran away is none."""
         values = (epoch.loss, epoch.validation_loss, epoch.validation_accuracy)
-        self._epochs.append([self.next_number, epoch.epoch, *map(_plain, values)])
+        self._last = [self.next_number, epoch.epoch, *map(_plain, values)]
+        if self._n_epochs % self._stride == 0:
+            self._epochs.append(self._last)
+        self._n_epochs += 1
         if len(self._epochs) > MAX_EPOCHS:
-            last = self._epochs[-1]
-            self._epochs = [*self._epochs[:-1:2], last]
+            self._epochs, self._stride = self._epochs[::2], 2 * self._stride
 
     def note(
         self,
@@ -82,11 +86,12 @@ class RoundsLog:
 
     def n_vetoed(self, objective: float) -> int:
         """Rounds that would have been chosen before one with this objective, but for the test rows."""
-        return sum(row["is_vetoed"] and row["objective"] < objective for row in self.rows)
+        return sum(row["is_vetoed"] and row["objective"] <= objective for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """The result ``training``."""
-        return {"rounds": [dict(row) for row in self.rows], "epochs": list(self._epochs)}
+        latest = [self._last] if self._last and self._last is not self._epochs[-1] else []
+        return {"rounds": [dict(row) for row in self.rows], "epochs": [*self._epochs, *latest]}
 
 
 def _plain(value: float | None) -> float | None:

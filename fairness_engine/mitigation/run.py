@@ -25,6 +25,7 @@ from fairness_engine.mitigation.outcome import (
     Kept,
     Story,
     aim_note,
+    none_found,
     nothing_to_mitigate,
     opinion_of,
     summary,
@@ -106,6 +107,7 @@ class _Retraining:
         try:
             before = self._test.examine(self._subject.model)
             yield ResultReady("before", before.measured.to_json())
+            yield desk.training()
             yield from self._train_all(before)
         except SearchStopped as stop:
             reason = StopReason.CANCELLED if desk.is_cancelled() else stop.reason
@@ -118,25 +120,35 @@ class _Retraining:
         yield Stopped(reason, desk.evaluations, desk.seconds, len(desk.log.proposed), desk.log.n_within)
 
     def _train_all(self, before: Examined) -> Iterator[Event]:
-        is_of_individuals = not self._settings.is_baseline and self._settings.strategy is not Strategy.RULES
-        self._story.nothing = nothing_to_mitigate(self._subject) if is_of_individuals else ""
-        if self._story.nothing:
+        """All rounds, and the control; nothing where nothing could be mitigated."""
+        desk, story, settings = self._desk, self._story, self._settings
+        yield ResultReady("worst_rule_set", self._groups.result())
+        is_of_individuals = not settings.is_baseline and settings.strategy is not Strategy.RULES
+        story.nothing = nothing_to_mitigate(self._subject) if is_of_individuals else ""
+        if story.nothing:
             return
         judge = self._shop.judge()
-        self._least_accuracy = before.measured.quality.accuracy.value - self._settings.tolerance
-        if self._settings.reference is Reference.CONTROL:
-            yield from self._train_control(judge)
-            assert self._control is not None, "just made"
-            judge.reference = self._desk.log.rows[-1]["accuracy"]
-            self._least_accuracy = self._control.measured.quality.accuracy.value - self._settings.tolerance
-            self._story.notes.append(control_text(self._control, self._settings.tolerance))
-        self._story.reference = judge.reference
-        self._desk.refer_to(judge.judge(self._subject.model), judge.reference, self._settings.tolerance)
-        yield self._desk.training()
-        yield ResultReady("worst_rule_set", self._groups.result())
+        standing = judge.judge(self._subject.model)
+        story.nothing = none_found(standing, self._shop.n_draws) if is_of_individuals else ""
+        if story.nothing:
+            return
+        self._least_accuracy = before.measured.quality.accuracy.value - settings.tolerance
+        if settings.reference is Reference.CONTROL:
+            yield from self._count_from_control(judge)
+        story.reference = judge.reference
+        desk.refer_to(standing, judge.reference, settings.tolerance)
+        yield desk.training()
         yield from self._rounds(judge)
-        if self._control is None and self._desk.quickest < min(CONTROL_SECONDS, self._desk.seconds_left):
+        if self._control is None and desk.quickest < min(CONTROL_SECONDS, desk.seconds_left):
             yield from self._train_control(judge)
+
+    def _count_from_control(self, judge: Judge) -> Iterator[Event]:
+        """Train the control, and let the tolerance count from it, on the rows that choose and on the test rows."""
+        yield from self._train_control(judge)
+        assert self._control is not None, "just made"
+        judge.reference = self._desk.log.rows[-1]["accuracy"]
+        self._least_accuracy = self._control.measured.quality.accuracy.value - self._settings.tolerance
+        self._story.notes.append(control_text(self._control, self._settings.tolerance))
 
     def _rounds(self, judge: Judge) -> Iterator[Event]:
         rounds = rounds_of(self._shop.context())

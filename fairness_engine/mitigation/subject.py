@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairness_engine.certification.subject import is_certified_by_construction
 from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Domain
 from fairness_engine.events import Pairs
 from fairness_engine.mitigation.rule_group import RuleGroup
 from fairness_engine.mitigation.trainer import Trainer
+from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.model import Model
 
 
@@ -50,5 +52,14 @@ class Subject:
 
     @property
     def ignores_protected(self) -> bool:
-        """No protected attribute of the scope is among the model's inputs: no decision can depend on one directly."""
-        return self.model.taken(self.dataset.schema.names).isdisjoint(self.domain.scope.protected)
+        """No decision can depend on a protected attribute of the scope directly: none is an input, or none has an effect."""
+        return is_certified_by_construction(self.model, self.domain) or self._has_no_weight
+
+    @property
+    def _has_no_weight(self) -> bool:
+        """The model is a dense network of the columns as they are, whose first layer has no weight on any protected one."""
+        network = self.model.predictor
+        if not isinstance(network, DenseNetwork) or self.model.encoder.block_rows is not None:
+            return False
+        weights = network.layers[0].weights
+        return len(weights) == self.domain.n_columns and not weights[self.domain.protected].any()

@@ -1,0 +1,295 @@
+"""The driver: the tolerance on validation and on test rows, the control, cancels and budgets, chance, scopes, and what is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
+from fairness_engine.dataset import Dataset
+from fairness_engine.domain import Scope
+from fairness_engine.errors import DataError
+from fairness_engine.events import Event, ModelPart, StopReason
+from fairness_engine.mitigation.keras_archive import reopened
+from fairness_engine.mitigation.parts import split_rows
+from fairness_engine.mitigation.run import Subject, run_retraining
+from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.mitigation.trainer import Binding
+from fairness_engine.oracle import Oracle
+from fairness_engine.schema import Column, Kind, Schema
+from retraining_cases import Retrained, retrain, sample_subject, subject_of
+
+TREE = "census_income_tree.skops"
+QUICK = {"n_draws": 2_000, "max_rounds": 3, "strategy": "variants"}
+
+
+def _settings(**changes: object) -> RetrainSettings:
+    return RetrainSettings.from_json({**QUICK, **changes})
+
+
+@pytest.fixture(scope="module")
+def tree() -> Subject:
+    return sample_subject(TREE, "sex")
+
+
+@pytest.fixture(scope="module")
+def controlled(tree: Subject) -> Retrained:
+    return retrain(tree, _settings(tolerance=0.06, reference="control"))
+
+
+# --- what is said, and that it is true ----------------------------------------------------------
+
+
+def test_results_come_in_order_and_agree(controlled: Retrained) -> None:
+    assert controlled.results == [
+        "before",
+        "training",
+        "worst_rule_set",
+        "control",
+        "after",
+        "changes",
+        "retrained",
+        "card",
+    ]
+    said, rounds = controlled.result("retrained"), controlled.rounds
+    assert said["has_model"]
+    assert said["verdict"] == "improved"
+    assert [row["is_best"] for row in rounds].index(True) + 1 == said["round"]
+    assert controlled.parts[-1].version == said["round"]
+    assert said["n_rounds"] == controlled.stopped.n_tried == len(rounds) - 1
+    assert controlled.stopped.reason is StopReason.EXHAUSTED
+
+
+def test_the_file_decides_as_was_measured(controlled: Retrained, tree: Subject) -> None:
+    data, after = tree.dataset, controlled.result("after")
+    model = reopened(controlled.file, ".skops", Binding(data.schema, data.classes, tree.model.favourable, None))
+    test = split_rows(data, 0.2, 0.15).test
+    assert data.labels is not None
+    right = model.decide(model.scores(data.rows[test])) == data.labels[test]
+    assert right.mean() == pytest.approx(after["quality"]["accuracy"]["value"])
+    inside = data.rows[test][tree.domain.contains(data.rows[test])]
+    hits = Oracle(model, tree.domain, _unlimited(), lambda: False).test(inside)
+    assert (int(hits.sum()), len(hits)) == (after["data"]["n_hits"], after["data"]["n"])
+
+
+def test_the_tolerance_is_kept_on_both_kinds_of_rows(controlled: Retrained) -> None:
+    control, best = (next(row for row in controlled.rounds if row[mark]) for mark in ("is_control", "is_best"))
+    assert best["accuracy"] >= control["accuracy"] - 0.06
+    was, now = (controlled.result(name)["quality"]["accuracy"]["value"] for name in ("control", "after"))
+    assert now >= was - 0.06
+
+
+def test_the_tolerance_counts_from_the_model_unless_the_control_is_asked_for(tree: Subject) -> None:
+    """The sample model knows three quarters of the rows: the control is two points below it, and so is what it allows."""
+    settings = _settings(tolerance=0.05, strategy="without")
+    strict, fair = retrain(tree, settings), retrain(tree, replace(settings, reference="control"))
+    assert not strict.result("retrained")["has_model"]
+    assert "more than the tolerance of 5" in strict.result("retrained")["why"]
+    assert fair.result("retrained")["has_model"]
+    assert any("counts from the control" in note for note in fair.result("retrained")["notes"])
+
+
+def test_an_inflated_accuracy_before_is_said(controlled: Retrained) -> None:
+    said = controlled.result("retrained")
+    assert said["is_inflated"]
+    assert any("looks inflated" in note for note in said["notes"])
+    gap = [controlled.result(name)["quality"]["accuracy"]["value"] for name in ("before", "control")]
+    assert gap[0] > gap[1] + 0.01
+
+
+def test_a_model_that_knows_no_test_row_is_not_called_inflated(tree: Subject, tmp_path: Path) -> None:
+    data = tree.dataset
+    train = split_rows(data, 0.2, 0.15).train
+    assert data.labels is not None
+    honest = DecisionTreeClassifier(max_leaf_nodes=80, min_samples_leaf=5, random_state=1)
+    path = tmp_path / "honest.skops"
+    skops.io.dump(honest.fit(data.rows[train], data.labels[train]), path)
+    found = retrain(subject_of(path, data, Scope(("sex",))), _settings(tolerance=0.06, strategy="without"))
+    assert found.result("retrained")["has_control"]
+    assert not found.result("retrained")["is_inflated"]
+
+
+def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> None:
+    text = controlled.result("card")["text"]
+    assert tree.dataset.source_hash in text
+    for said in (
+        "**Result: improved.**",
+        "counted from the control",
+        "## Limits",
+        "| accuracy |",
+        "Seed: 3",
+        "3,249 to train on",
+    ):
+        assert said in text
+    assert "debias" not in text.lower()
+
+
+# --- the test rows may refuse -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def flattered(tree: Subject) -> Subject:
+    """The outcome of every test row is what the model decides: on these rows, and on no others, nothing may change it."""
+    data, labels = tree.dataset, np.array(tree.dataset.labels)
+    for _ in range(3):  # the parts keep outcomes in proportion, so that they move a little when labels do
+        test = split_rows(replace(data, labels=labels), 0.2, 0.15).test
+        labels[test] = tree.model.decide(tree.model.scores(data.rows[test]))
+    return replace(tree, dataset=replace(data, labels=labels))
+
+
+def test_a_model_that_breaks_the_tolerance_on_the_test_rows_is_refused(flattered: Subject) -> None:
+    found = retrain(flattered, _settings(tolerance=0.09, strategy="without"))
+    said, row = found.result("retrained"), found.rounds[0]
+    assert row["is_within"]
+    assert row["is_vetoed"]
+    assert not row["is_best"]
+    assert not found.parts
+    assert "after" not in found.results
+    assert (said["has_model"], said["round"], said["n_vetoed"], said["verdict"]) == (False, 0, 1, "no improvement")
+    assert "on the test rows" in said["why"]
+
+
+def test_after_a_refusal_the_next_best_that_holds_is_kept(flattered: Subject) -> None:
+    found = retrain(flattered, _settings(tolerance=0.08))
+    said, refused, kept = found.result("retrained"), found.rounds[0], found.rounds[1]
+    assert (refused["is_vetoed"], kept["is_best"]) == (True, True)
+    assert (said["has_model"], said["round"], said["n_vetoed"]) == (True, 2, 1)
+    assert {part.version for part in found.parts} == {2}
+    was, now = (found.result(name)["quality"]["accuracy"]["value"] for name in ("before", "after"))
+    assert now >= was - 0.08
+    assert any("The test rows refused a model" in note for note in said["notes"])
+
+
+# --- chance, time, cancel -----------------------------------------------------------------------
+
+
+def test_the_seed_is_the_only_chance(tree: Subject) -> None:
+    settings = _settings(tolerance=0.2, max_rounds=1)
+    first, again, other = (retrain(tree, settings, seed) for seed in (5, 5, 6))
+    for name in ("before", "training", "after", "changes", "retrained", "worst_rule_set"):
+        assert first.result(name) == again.result(name), name
+    assert _decisions(tree, first) == _decisions(tree, again) != _decisions(tree, other)
+    assert other.result("before")["uniform"] != first.result("before")["uniform"]
+    assert other.result("before")["quality"] == first.result("before")["quality"]  # the split is the data's
+
+
+def test_without_time_the_original_stays(tree: Subject) -> None:
+    found = retrain(tree, _settings(), max_seconds=0)
+    assert found.stopped.reason is StopReason.SECONDS
+    assert not found.result("training")["rounds"]
+    assert not found.result("retrained")["has_model"]
+
+
+def test_a_cancel_keeps_the_last_good_version(tree: Subject) -> None:
+    events: list[Event] = []
+
+    def has_model() -> bool:
+        return any(isinstance(event, ModelPart) for event in events)
+
+    for event in run_retraining(tree, _settings(tolerance=0.2, max_rounds=8), 3, is_cancelled=has_model):
+        events.append(event)
+    found = Retrained(events)
+    assert found.stopped.reason is StopReason.CANCELLED
+    assert len(found.rounds) == 1
+    said = found.result("retrained")
+    assert (said["has_model"], said["round"]) == (True, 1)
+    assert said["verdict"] in ("improved", "not measured")
+    assert found.result("before")
+    assert found.file
+
+
+def test_a_cancel_at_once_leaves_nothing_half_done(tree: Subject) -> None:
+    found = retrain(tree, _settings(), is_cancelled=lambda: True)
+    assert found.stopped.reason is StopReason.CANCELLED
+    assert found.results == []
+    assert found.parts == []
+
+
+def _decisions(tree: Subject, found: Retrained) -> list[float]:
+    """Scores of rows by the file; its bytes hold names that archives make up."""
+    data = tree.dataset
+    model = reopened(found.file, ".skops", Binding(data.schema, data.classes, tree.model.favourable, None))
+    scores: list[float] = model.scores(data.rows).ravel().tolist()
+    return scores
+
+
+# --- scopes and models --------------------------------------------------------------------------
+
+
+def test_a_model_without_protected_inputs_has_nothing_to_mitigate() -> None:
+    found = retrain(sample_subject("marketing_ignores_protected.skops", "sex"), _settings())
+    said = found.result("retrained")
+    assert (said["has_model"], said["n_rounds"], said["verdict"]) == (False, 0, "no improvement")
+    assert "decides without the protected attributes (sex)" in said["why"]
+    assert found.result("before")["uniform"]["n_hits"] == 0
+    assert "control" not in found.results
+
+
+def test_a_model_without_a_discriminatory_individual_has_nothing_to_mend() -> None:
+    """Sex has no path in the credit sample; the planted model knows that, though sex is among its inputs."""
+    subject = sample_subject("credit_planted.onnx", "sex", settings=RetrainSettings(surrogate="tree"))
+    found = retrain(subject, _settings(surrogate="tree"))
+    assert found.result("retrained")["n_rounds"] == 0
+    assert (
+        "nothing to mitigate" in (why := found.result("retrained")["why"]) or "None of 2,000 individuals drawn" in why
+    )
+
+
+def test_a_scope_with_limits_fixed_columns_and_a_score_gap() -> None:
+    limits = {"limits": {"age": (30.0, 40.0)}, "fixed": ("hours_per_week",), "score_gap": 0.2}
+    subject = sample_subject(TREE, "sex", **limits)
+    found = retrain(subject, _settings(tolerance=0.06, reference="control"))
+    before, rows = found.result("before"), subject.dataset.rows
+    test = split_rows(subject.dataset, 0.2, 0.15).test
+    age = rows[test, subject.dataset.schema.index("age")]
+    assert before["data"]["n"] == ((age >= 30) & (age <= 40)).sum()
+    assert before["quality"]["n"] == len(test)  # accuracy counts everybody
+    assert found.result("retrained")["n_train"] == len(split_rows(subject.dataset, 0.2, 0.15).train)
+    assert found.result("after")["uniform"]["share"] < before["uniform"]["share"]
+
+
+def _three_outcomes(folder: Path) -> Subject:
+    """People of two groups, one of which is moved down by a step; three outcomes; a tree that learned it."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 2, 600), rng.integers(0, 30, 600), rng.integers(0, 10, 600)]).astype(float)
+    labels = np.clip((rows[:, 1] - 4 * rows[:, 0] + rng.integers(-1, 2, 600)) // 10, 0, 2).astype(np.int64)
+    schema = Schema(
+        (
+            Column("group", Kind.CATEGORICAL, codes=(0, 1), labels=("a", "b")),
+            Column("points", Kind.INTEGER, minimum=0, maximum=29),
+            Column("other", Kind.INTEGER, minimum=0, maximum=9),
+            Column("grade", Kind.CATEGORICAL, codes=(0, 1, 2), labels=("low", "middle", "high")),
+        ),
+        label="grade",
+        favourable=2,
+        protected=("group",),
+    )
+    data = Dataset(schema, rows, labels, ("low", "middle", "high"), np.arange(600), 0, (), "0" * 64, 2)
+    path = folder / "three.skops"
+    skops.io.dump(DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(rows, labels), path)
+    return subject_of(path, data, Scope(("group",)))
+
+
+def test_several_outcomes(tmp_path: Path) -> None:
+    found = retrain(_three_outcomes(tmp_path), _settings(tolerance=0.2))
+    assert found.result("before")["quality"]["auc"] is None
+    assert found.result("before")["uniform"]["share"] > 0.2
+    assert found.result("retrained")["verdict"] == "improved"
+    groups = found.result("changes")["groups"]
+    assert [group["labels"] for group in groups] == [["a"], ["b"]]
+    assert all(group["n_after"] - group["n_before"] == group["n_better"] - group["n_worse"] for group in groups)
+
+
+def test_data_without_outcomes_is_refused_before_anything_is_measured(tree: Subject) -> None:
+    with pytest.raises(DataError, match="has no label"):
+        retrain(replace(tree, dataset=replace(tree.dataset, labels=None)), _settings())
+
+
+def _unlimited():
+    from fairness_engine.mitigation.measure import UNLIMITED
+
+    return UNLIMITED

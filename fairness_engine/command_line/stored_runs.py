@@ -44,6 +44,7 @@ _CANCEL_SECONDS = 5.0
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
+_FIGURES = {"accuracy": "Accuracy", "data": "Discriminatory test rows", "uniform": "Discriminatory individuals"}
 _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
 """Results of hundreds of lines: in the JSON, not in the text."""
 
@@ -178,7 +179,7 @@ def _model_lines(model: ModelCheck | None) -> list[str]:
     if model is None:
         return ["This retraining has no model that was measured: nothing to verify."]
     return [
-        f"{one.name} of the new model: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
+        f"{_FIGURES[one.name]} of the new model: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
         f"{'draws' if one.name == 'uniform' else 'test rows'}; {'holds' if one.holds else 'does not hold'}."
         for one in model.figures
     ]

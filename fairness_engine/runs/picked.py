@@ -8,7 +8,7 @@ import numpy as np
 
 from fairness_engine.errors import RunError
 from fairness_engine.events import Pairs
-from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.mitigation.settings import CasesOfRun, RetrainSettings
 from fairness_engine.rules.attributes import TERM
 from fairness_engine.rules.membership import unknown_attributes
 from fairness_engine.runs.config import RunConfig
@@ -16,39 +16,58 @@ from fairness_engine.runs.protocol import pack_pairs
 from fairness_engine.runs.store import RunStore
 
 MAX_PICKED = 50_000
+_MAX_CELLS = 5_000_000
+"""With many columns fewer pairs are taken: they travel in one line."""
 
 
 def picked_cases(store: RunStore, config: RunConfig) -> dict[str, Any] | None:
     """The pairs that a retraining's settings name, packed; ``None`` where they name none.
 
     Raises:
-        RunError: a run that is not here, or of other data, or another model.
+        RunError: a run that is not here, of other data, another model or another scope, or without pairs.
     """
     wanted = RetrainSettings.from_json(config.settings).cases
     if not wanted:
         return None
-    batches = []
-    for one in wanted:
-        of_run = store.run(one.run_id).config
-        if (of_run.data_id, of_run.model_id, of_run.schema.names) != (
-            config.data_id,
-            config.model_id,
-            config.schema.names,
-        ):
-            raise RunError(
-                "The cases must be pairs of the same data and model, got a run of others. Search this model first."
-            )
-        pairs = store.pairs(one.run_id)
-        if one.indices and max(one.indices) >= len(pairs):
-            raise RunError(
-                f"The run has {len(pairs):,} pairs, but pair {max(one.indices) + 1:,} was picked. Pick again."
-            )
-        batches.append(pairs[np.array(one.indices, dtype=np.int64)] if one.indices else pairs)
+    batches = [_picked(store, config, one) for one in wanted]
     pairs = Pairs.concatenate(batches, len(config.schema.inputs))
-    if len(pairs) > MAX_PICKED:
-        chosen = np.random.default_rng(config.seed).choice(len(pairs), MAX_PICKED, replace=False)
+    if not len(pairs):
+        raise RunError(
+            "The cases must be pairs that a run found, got runs without any. Pick others, or let a search find them."
+        )
+    most = min(MAX_PICKED, _MAX_CELLS // max(1, len(config.schema.inputs)))
+    if len(pairs) > most:
+        chosen = np.random.default_rng(config.seed).choice(len(pairs), most, replace=False)
         pairs = pairs[np.sort(chosen)]
     return pack_pairs(pairs)
+
+
+def _picked(store: RunStore, config: RunConfig, one: CasesOfRun) -> Pairs:
+    """The pairs of one run.
+
+    Raises:
+        RunError: it is of other data, another model or another scope, or has not so many.
+    """
+    of_run = store.run(one.run_id).config
+    same = (of_run.data_id, of_run.model_id, of_run.schema.names) == (
+        config.data_id,
+        config.model_id,
+        config.schema.names,
+    )
+    if not same:
+        raise RunError(
+            "The cases must be pairs of the same data and model, got a run of others. Search this model first."
+        )
+    if not set(of_run.scope.protected) <= set(config.scope.protected):
+        raise RunError(
+            f"The cases must differ in protected attributes of this scope ({', '.join(config.scope.protected)}), got a run on "
+            f"{', '.join(of_run.scope.protected)}. Search in this scope first."
+        )
+    pairs = store.pairs(one.run_id)
+    wrong = [index for index in one.indices if not 0 <= index < len(pairs)]
+    if wrong:
+        raise RunError(f"The run has {len(pairs):,} pairs, but pair {wrong[0] + 1:,} was picked. Pick again.")
+    return pairs[np.array(one.indices, dtype=np.int64)] if one.indices else pairs
 
 
 def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None:

@@ -70,6 +70,11 @@ def misbehave() -> None:
 
         misbehave_in_rules(MODE.removeprefix("rules: "), say)
         return
+    if MODE.startswith("retrain: "):
+        from lying_retraining import misbehave_in_retraining
+
+        misbehave_in_retraining(MODE.removeprefix("retrain: "), say)
+        return
     if MODE == "no event":
         say("hello there")
     elif MODE == "a list":

@@ -90,7 +90,8 @@ def offer_listed(review: Review, run: RunRecord, positions: IntArray, *, only_pi
     """
     if not len(positions) or not _is_open(review) or not can_give(run, review):
         return
-    st.session_state[_LISTED] = (run.id, positions)
+    if not only_pinned:
+        st.session_state[_LISTED] = (run.id, positions)
     label = "Retrain with the pins" if only_pinned else "Retrain with these"
     note = "Opens the Retrain page with the pairs of this list as cases; nothing starts yet."
     if st.button(label, key="retrain_with_listed", icon=":material/model_training:", help=note):

@@ -1,0 +1,83 @@
+"""Real retrainings for tests of pages, with the runs that measure both models: made once and copied into each test's workspace."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import run_cases
+from fairness_engine.budget import Budget
+from fairness_engine.domain import Scope
+from fairness_engine.runs import launch
+from fairness_engine.runs.config import RunConfig, RunKind
+from fairness_engine.runs.records import Review, RunRecord
+from fairness_engine.runs.store import RunStore
+
+MODEL = "census_income_tree"
+TOLERANCE = 0.1
+"""The labels of the sample discriminate themselves, so a mitigation costs accuracy on them."""
+_MEASURE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """Two strategies side by side on a tree that discriminates by sex.
+
+    Args:
+        review: of the tree.
+        variants: improves it; both models were searched, certified and scored anew.
+        threshold: a baseline, which makes no file.
+    """
+
+    review: Review
+    variants: RunRecord
+    threshold: RunRecord
+
+
+def config_of(review: Review, strategy: str, **changes: object) -> RunConfig:
+    """A retraining, small enough for a test."""
+    settings = {
+        "strategy": strategy,
+        "tolerance": TOLERANCE,
+        "n_draws": 2_000,
+        "max_rounds": 3,
+        "measure_seconds": _MEASURE_SECONDS,
+        **changes,
+    }
+    return run_cases.config_of(
+        review, "", kind=RunKind.RETRAIN, settings=settings, budget=Budget(None, 60.0), seed=3, comparison="both"
+    )
+
+
+def run_of(store: RunStore, review: Review, strategy: str, **changes: object) -> RunRecord:
+    """A retraining that has ended, and the runs that follow it."""
+    run_id = store.create_run(config_of(review, strategy, **changes), review.id)
+    launch.run_in_foreground(store, run_id, lambda _: None)
+    measured = store.results(run_id).get("measured") or {}
+    for side in ("before", "after"):
+        for follower in measured.get(side, {}).values():
+            if follower is not None and store.run(follower).is_active:
+                launch.run_in_foreground(store, follower, lambda _: None)
+    return store.run(run_id)
+
+
+@cache
+def _template() -> tuple[Path, Retrained]:
+    folder = Path(tempfile.mkdtemp(prefix="evenhand-retrained-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = RunStore(folder / "workspace")
+    review = run_cases.review_of(store, model=MODEL, scope=Scope(("sex",)))
+    retrained = Retrained(review, run_of(store, review, "variants"), run_of(store, review, "threshold"))
+    store.close()
+    return folder / "workspace", retrained
+
+
+def retrained_runs(workspace: Path) -> Retrained:
+    """Fill an empty workspace with retrainings that ended."""
+    template, retrained = _template()
+    shutil.copytree(template, workspace, dirs_exist_ok=True)
+    return retrained

@@ -233,7 +233,7 @@ _AVERAGE_HEADER = (
     "bar held",
 )
 _NOTE = (
-    f"Census income in integer codes, sex protected, {N_DRAWS:,} uniform individuals; of three seeds the run of the median improvement. A "
+    f"Census income in integer codes, sex protected, {N_DRAWS:,} uniform individuals (fewer for the slow SVM); of its seeds the run of the median improvement. A "
     "classifier is fitted on the training rows (65 %) alone; accuracy and the share of discriminatory rows are of the test rows (20 %), which "
     f"no search, no training and no choice saw. The forests have {N_TREES} trees, as scikit-learn's had when the paper was written; the SVM "
     f"has {N_ROWS['SVM']:,} rows in all. The paper names no accuracy and no label for what is added. *As printed*: single individuals, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,16 @@ from fairness_engine.command_line.certification import CERTIFY_KEYS
 from fairness_engine.command_line.comparisons import COMPARE_KEYS
 from fairness_engine.command_line.inspection import INSPECT_KEYS
 from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
+from fairness_engine.command_line.retrain_json import RETRAIN_KEYS, SIDE_KEYS
+from fairness_engine.command_line.retrain_options import read_settings
 from fairness_engine.command_line.rules_json import RULES_KEYS
 from fairness_engine.command_line.searches import COUNT_KEYS, ESTIMATE_KEYS, SEARCH_KEYS
 from fairness_engine.command_line.stored_runs import RUNS_KEYS
+from fairness_engine.mitigation.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
 from fairness_engine.search.registry import TECHNIQUES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
-SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate`, `count`, `certify` and `rules`"
+SHARED_SECTION = "## Options of `inspect`, `search`, `compare`, `estimate`, `count`, `certify`, `rules` and `retrain`"
 
 
 def section(title: str) -> str:
@@ -45,7 +49,9 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from (option for option in action.option_strings if option.startswith("--"))
 
 
-@pytest.mark.parametrize("command", ["inspect", "search", "compare", "estimate", "count", "certify", "rules"])
+@pytest.mark.parametrize(
+    "command", ["inspect", "search", "compare", "estimate", "count", "certify", "rules", "retrain"]
+)
 def test_every_option_is_in_the_tables_and_nothing_else(command: str) -> None:
     documented = table_options(SHARED_SECTION) | table_options(f"## Options of `{command}`")
     assert documented == set(options_of(commands()[command]))
@@ -69,6 +75,8 @@ def test_every_name_of_the_json_is_documented() -> None:
         *COUNT_KEYS,
         *CERTIFY_KEYS,
         *RULES_KEYS,
+        *RETRAIN_KEYS,
+        *SIDE_KEYS,
         *RUNS_KEYS,
     )
     for name in (*COMMON_KEYS, *own):
@@ -80,3 +88,17 @@ def test_every_technique_and_every_status_is_documented() -> None:
         assert f"`{name}`" in section("## Options of `search`")
     for status in ExitStatus:
         assert re.search(rf"^\| {status.value} \|", PAGE, flags=re.MULTILINE)
+
+
+def test_every_setting_of_a_retraining_has_an_option_or_is_named() -> None:
+    """A setting that nobody can give, or a default that the options change, would not be noticed otherwise."""
+    text = section("## Options of `retrain`")
+    options = make_parser().parse_args(["retrain", "--data", "d", "--model", "m"])
+    assert read_settings(options) == RetrainSettings()
+    own = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"}
+    for one in fields(RetrainSettings):
+        option = own.get(one.name, f"--{one.name.replace('_', '-')}")
+        assert f"`{option} " in text or f"`{one.name}`" in text, one.name
+    for kind in (Strategy, Labels, Reference, Surrogate):
+        for choice in kind:
+            assert not choice or f"`{choice}`" in text, choice

@@ -9,6 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import Event, ModelPart, ResultReady, Stopped
@@ -18,7 +22,7 @@ from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.mitigation.trainers import make_trainer
 from fairness_engine.models.open import open_model
 from fairness_engine.samples import find_sample
-from fairness_engine.schema import Schema
+from fairness_engine.schema import Column, Kind, Schema
 
 
 @cache
@@ -98,3 +102,25 @@ def retrain(
 ) -> Retrained:
     """Run it to its end."""
     return Retrained(list(run_retraining(subject, settings, seed, max_seconds, is_cancelled)))
+
+
+def three_outcomes(folder: Path) -> Subject:
+    """People of two groups, one of which is moved down by a step; three outcomes; a tree that learned it."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 2, 600), rng.integers(0, 30, 600), rng.integers(0, 10, 600)]).astype(float)
+    labels = np.clip((rows[:, 1] - 4 * rows[:, 0] + rng.integers(-1, 2, 600)) // 10, 0, 2).astype(np.int64)
+    schema = Schema(
+        (
+            Column("group", Kind.CATEGORICAL, codes=(0, 1), labels=("a", "b")),
+            Column("points", Kind.INTEGER, minimum=0, maximum=29),
+            Column("other", Kind.INTEGER, minimum=0, maximum=9),
+            Column("grade", Kind.CATEGORICAL, codes=(0, 1, 2), labels=("low", "middle", "high")),
+        ),
+        label="grade",
+        favourable=2,
+        protected=("group",),
+    )
+    data = Dataset(schema, rows, labels, ("low", "middle", "high"), np.arange(600), 0, (), "0" * 64, 2)
+    path = folder / "three.skops"
+    skops.io.dump(DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(rows, labels), path)
+    return subject_of(path, data, Scope(("group",)))

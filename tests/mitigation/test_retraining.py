@@ -10,7 +10,6 @@ import pytest
 import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError
 from fairness_engine.events import Event, ModelPart, StopReason
@@ -20,8 +19,7 @@ from fairness_engine.mitigation.run import Subject, run_retraining
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.oracle import Oracle
-from fairness_engine.schema import Column, Kind, Schema
-from retraining_cases import Retrained, retrain, sample_subject, subject_of
+from retraining_cases import Retrained, retrain, sample_subject, subject_of, three_outcomes
 
 TREE = "census_income_tree.skops"
 QUICK = {"n_draws": 2_000, "max_rounds": 3, "strategy": "variants"}
@@ -252,30 +250,8 @@ def test_a_scope_with_limits_fixed_columns_and_a_score_gap() -> None:
     assert found.result("after")["uniform"]["share"] < before["uniform"]["share"]
 
 
-def _three_outcomes(folder: Path) -> Subject:
-    """People of two groups, one of which is moved down by a step; three outcomes; a tree that learned it."""
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.integers(0, 2, 600), rng.integers(0, 30, 600), rng.integers(0, 10, 600)]).astype(float)
-    labels = np.clip((rows[:, 1] - 4 * rows[:, 0] + rng.integers(-1, 2, 600)) // 10, 0, 2).astype(np.int64)
-    schema = Schema(
-        (
-            Column("group", Kind.CATEGORICAL, codes=(0, 1), labels=("a", "b")),
-            Column("points", Kind.INTEGER, minimum=0, maximum=29),
-            Column("other", Kind.INTEGER, minimum=0, maximum=9),
-            Column("grade", Kind.CATEGORICAL, codes=(0, 1, 2), labels=("low", "middle", "high")),
-        ),
-        label="grade",
-        favourable=2,
-        protected=("group",),
-    )
-    data = Dataset(schema, rows, labels, ("low", "middle", "high"), np.arange(600), 0, (), "0" * 64, 2)
-    path = folder / "three.skops"
-    skops.io.dump(DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(rows, labels), path)
-    return subject_of(path, data, Scope(("group",)))
-
-
 def test_several_outcomes(tmp_path: Path) -> None:
-    found = retrain(_three_outcomes(tmp_path), _settings(tolerance=0.2))
+    found = retrain(three_outcomes(tmp_path), _settings(tolerance=0.2))
     assert found.result("before")["quality"]["auc"] is None
     assert found.result("before")["uniform"]["share"] > 0.2
     assert found.result("retrained")["verdict"] == "improved"

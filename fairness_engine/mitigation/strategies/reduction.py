@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -85,7 +86,9 @@ def _vote(
     )
     positions = np.arange(len(targets))[:, None]
     try:
-        gradient.fit(positions, targets, sensitive_features=number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the library's own use of pandas
+            gradient.fit(positions, targets, sensitive_features=number)
     except (ValueError, TypeError, MemoryError) as error:
         reason = (str(error).splitlines() or [""])[0][:160]
         raise ModelError(

@@ -1,0 +1,75 @@
+"""The result of a retraining in a real browser: read, its files saved, the new model kept, old runs marked; several side by side."""
+
+from __future__ import annotations
+
+import pytest
+from driver import AppPage, AppServer, OpenPage
+
+import retrained_runs
+from fairness_engine.runs.records import VersionState
+from fairness_engine.runs.store import RunStore
+from retrained_runs import Retrained
+
+pytestmark = pytest.mark.browser
+PATIENCE_MS = 120_000
+"""Both models are asked about each other's pairs, each in a process that starts for it."""
+
+
+@pytest.fixture(scope="module")
+def retrained(app_server: AppServer) -> Retrained:
+    """Two strategies that ended, in the server's workspace."""
+    return retrained_runs.retrained_runs(app_server.workspace)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 1024)])
+def test_strategies_side_by_side(
+    app_server: AppServer, open_page: OpenPage, retrained: Retrained, theme: str, width: int
+) -> None:
+    app = open_page(app_server, theme=theme, width=width)
+    app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
+    app.expect_text("1 of 2 strategies improved the model")
+    app.expect_text("Accuracy against discrimination")
+    app.expect_no_exception()
+    lines = app.download("Save the comparison as CSV").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["The original", "All variants", "Thresholds by group"]
+    app.screenshot(f"retrain-compare-{theme}")
+
+
+def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenPage, retrained: Retrained) -> None:
+    app = open_page(app_server, width=1440)
+    app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
+    app.click_text("All variants")
+    for text in ("Improved", "Who got better, and who worse", "Pairs: fixed, new, still there", "Keep or discard"):
+        app.expect_text(text, PATIENCE_MS)
+    app.expect_text("found in the new model; the model before decided these people alike", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+    app.screenshot("retrain-result")
+    store = RunStore(app_server.workspace)
+    version = store.version(retrained.variants.id)
+    assert version is not None
+    assert app.download("New model").read_bytes() == store.file(version.model_id).path.read_bytes()
+    assert app.download("Model before").read_bytes() == store.file(version.parent_id).path.read_bytes()
+    assert app.download("Model card (Markdown)").read_text(encoding="utf-8").startswith("# Model card")
+    keep(app)
+    assert store.review(retrained.review.id).model_id == version.model_id
+    assert store.versions(retrained.review.id)[0].state is VersionState.KEPT
+    app.goto("certification", review=retrained.review.id, run=followed(store, retrained, "before"))
+    app.expect_text("of the model before")
+    app.goto("model", review=retrained.review.id)
+    app.expect_text("by retraining (All variants)")
+    app.expect_no_exception()
+
+
+def keep(app: AppPage) -> None:
+    """Press the button, and wait until the new model was opened on the data."""
+    app.click_button("Keep the new model", settle=False)
+    app.expect_text("This review goes on with the new model.", PATIENCE_MS)
+    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_no_exception()
+
+
+def followed(store: RunStore, retrained: Retrained, side: str) -> str:
+    """The certification that followed the retraining, of one of the models."""
+    run_id: str = store.results(retrained.variants.id)["measured"][side]["certify"]
+    return run_id

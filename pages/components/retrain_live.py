@@ -17,6 +17,8 @@ from pages.components.run_figures import what_is_left
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord
 
+_IN_ROUNDS = ("round", "search")
+"""How phases begin that the limit of seconds is about; measuring comes before and after."""
 _NOT_YET = "The first round appears once the model as it is was measured and a new one was trained."
 
 
@@ -56,7 +58,7 @@ def _doing(run: RunRecord) -> str:
     """What a run does, and how long at most."""
     text = wording.spaced(run_words.activity(run))
     limit = run.config.budget.max_seconds
-    if not limit or run.state.value == "queued":
+    if not limit or not run.phase.startswith(_IN_ROUNDS):
         return text
     left = limit - run.seconds
     if left <= 0:

@@ -219,6 +219,7 @@ def _best_trace(run: Rounds, of: str, *, is_first: bool) -> dict[str, Any]:
         "x": [100 * one[of]],
         "y": [100 * one["accuracy"]],
         "marker": {"symbol": "diamond-open", "size": 22, "color": theme.SELECTION.colour, "line": {"width": 3}},
+        "cliponaxis": False,
         "hoverinfo": "skip",
     }
 

@@ -157,7 +157,9 @@ def test_data_that_cannot_train_is_told_before_anything_starts(open_app: OpenApp
 
 
 @pytest.mark.usefixtures("asked")
-def test_the_pairs_that_are_listed_become_cases(open_app: OpenApp, workspace: Path, started: list[str]) -> None:
+def test_the_pairs_that_are_listed_or_pinned_become_cases(
+    open_app: OpenApp, workspace: Path, started: list[str]
+) -> None:
     finished, store = run_cases.finished_runs(workspace), RunStore(workspace)
     review, run = finished.review, finished.searches[-1]
     store.set_pin(review.id, run.id, 3, "")
@@ -177,16 +179,8 @@ def test_the_pairs_that_are_listed_become_cases(open_app: OpenApp, workspace: Pa
     (made,) = retrainings(store, review)
     assert made.config.settings["strategy"] == "majority"
     assert RetrainSettings.from_json(made.config.settings).cases == (CasesOfRun(run.id, tuple(map(int, positions))),)
-    assert not app.session_state["retrain_asked"] if "retrain_asked" in app.session_state else True
-
-
-@pytest.mark.usefixtures("asked")
-def test_pins_become_cases(open_app: OpenApp, workspace: Path, started: list[str]) -> None:
-    finished, store = run_cases.finished_runs(workspace), RunStore(workspace)
-    review, run = finished.review, finished.searches[-1]
-    for position in (3, 1):
-        store.set_pin(review.id, run.id, position, "")
-    app = open_app(PAIRS, review=review.id, run=run.id)
+    assert "retrain_asked" not in app.session_state
+    app = open_app(PAIRS, review=review.id, run=run.id)  # another visitor; the model's process is the same
     app.toggle(key="only_pinned").set_value(True).run()
     app.button(key="retrain_with_listed").click().run()
     app = at_retrain(app)
@@ -194,8 +188,7 @@ def test_pins_become_cases(open_app: OpenApp, workspace: Path, started: list[str
     assert "2 cases alone will hardly move a model" in said.text_of(app)
     assert "Cases: 2 pinned pairs." in said.text_of(app)
     app.button(key="retrain_start").click().run()
-    (made,) = retrainings(store, review)
-    assert started
+    made, _ = retrainings(store, review)
     assert RetrainSettings.from_json(made.config.settings).cases == (CasesOfRun(run.id, (1, 3)),)
 
 
@@ -302,7 +295,7 @@ def test_several_strategies_are_followed_together_and_chosen_afterwards(open_app
     app = open_app(RETRAIN, run=ids[1])
     assert said.errors_of(app) == []
     shown = app.segmented_control(key=f"retrain_shown_{ids[0]}")
-    assert shown.options == ["Side by side", "Retraining: All variants", "Retraining: AEQUITAS"]
+    assert shown.options == ["Side by side", "All variants", "AEQUITAS"]
     shown.set_value(ids[1]).run()
     assert said.errors_of(app) == []
 

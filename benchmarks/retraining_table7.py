@@ -300,13 +300,13 @@ def _line(outcome: Outcome) -> dict[str, Any]:
 
 
 _NOTE = (
-    "Scores in points; medians by the score on all rows of {n} seeds, with the lowest and the highest. *All rows*: every neighbour of every row, as "
+    "Scores in points; medians by the score on all rows of {n} seed(s), with the lowest and the highest. *All rows*: every neighbour of every row, as "
     "the paper scores; *test rows*: every neighbour of rows that no search and no training of ours saw, with the 95 % interval over people. Accuracy "
     "is that on the test rows, most of which the networks knew from their own training; *control* is the same network trained on without a "
     "sample. The tolerance is {tolerance:g} points on the validation rows; of the models within it the one with the lowest score is kept. *Thresholds alone*: what "
     "halving the score costs in points of accuracy when each side gets its own threshold on the network's scores, the best that a change of "
     "decisions by these scores can do. *By the paper's samples alone*: the least that is left on the rows that choose when only samples that the "
-    "network already decides in the opposite way are added (50 rows to 10 %, four doses). The paper does not say on which rows it is right so often, "
+    "network already decides in the opposite way are added (50 rows to 10 %, three doses). The paper does not say on which rows it is right so often, "
     "and its data are not all the same ones (see rules.md). Crime is left out: ten continuous attributes make too many variants."
 )
 _NEXT = (

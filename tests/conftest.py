@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,7 @@ _LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
 def pytest_configure(config: pytest.Config) -> None:
     """Several processes would each compile the same loops for minutes: it is done once, before they start."""
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        with ThreadPoolExecutor() as parts:
-            list(parts.map(lambda part: prepare_compiled(WORKSPACE, None, part), Loops))
+        prepare_compiled(WORKSPACE, None, *Loops)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -43,6 +43,8 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
     "where": ("settings",),
 }
 """What a question must say, by its name."""
+_WARM_UP_NICENESS = 5
+"""Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
 _FIRST_PHASES = {"certify": "certifying", "rules": "finding groups", "retrain": "reading the model"}
 
 
@@ -229,6 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
     options = parser.parse_args(arguments)
     if options.warm:
+        os.nice(_WARM_UP_NICENESS)
         _warm_up(options.warm)
         return 0
     send = _take_stdout()

@@ -57,9 +57,10 @@ def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
     A failure is left to the run, which would compile for itself.
     """
     folder, ready = compiled_folder(workspace), ready_loops(workspace)
-    for part in parts:
-        if part not in ready:
-            _compile(folder, part, log)
+    missing = [part for part in parts if part not in ready]
+    if missing:
+        with ThreadPoolExecutor(len(missing)) as programs:
+            list(programs.map(lambda part: _compile(folder, part, log), missing))
 
 
 def ready_loops(workspace: Path) -> frozenset[Loops]:

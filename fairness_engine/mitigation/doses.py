@@ -73,6 +73,20 @@ class People:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @classmethod
+    def unjudged(cls, rows: FloatArray, labels: IntArray) -> People:
+        """Persons who are all to be decided alike, whatever it costs: the model is not asked."""
+        return cls(rows, labels, np.empty((len(rows), 0), dtype=np.int64), np.zeros(len(rows)))
+
+    def and_more(self, more: People) -> People:
+        """These and others, judged as these are."""
+        return People(
+            np.concatenate([self.rows, more.rows]),
+            np.concatenate([self.labels, more.labels]),
+            np.concatenate([self.own, more.own]),
+            np.concatenate([self.costs, more.costs]),
+        )
+
     def part(self, which: NDArray[np.bool_] | IntArray | slice) -> People:
         """Some of them."""
         return People(self.rows[which], self.labels[which], self.own[which], self.costs[which])
@@ -152,6 +166,6 @@ def with_some_variants(
         moved[stays] = rows[stays]
         if n_each < n_all:  # a row of the data is always there as it is
             moved[::n_each] = people.rows
-    else:
+    elif stays.any():
         labels = np.where(stays, np.take_along_axis(people.own, index, axis=1).ravel(), labels)
     return Examples(moved, labels)

@@ -42,7 +42,7 @@ def rounds(context: Context) -> Rounds:
         more = _cases(context, standing.model)
         if not len(more):
             return
-        n_before, found = len(found), _joined(found, more)
+        n_before, found = len(found), found.and_more(more)
         title = f"{len(more):,} more added to the {n_before:,}, found against the model of the round before"
         n_rounds += 1
         standing = yield _proposal(context, training, found, title)
@@ -69,15 +69,6 @@ def _anchored(context: Context) -> Examples:
     n_each = min(context.domain.n_variants, _MOST_VARIANTS)
     kept = with_some_variants(context.domain, near, np.inf, context.rng, n_each=n_each, keeps_rows=False)
     return training.and_more(kept)
-
-
-def _joined(some: People, more: People) -> People:
-    return People(
-        np.concatenate([some.rows, more.rows]),
-        np.concatenate([some.labels, more.labels]),
-        np.concatenate([some.own, more.own]),
-        np.concatenate([some.costs, more.costs]),
-    )
 
 
 def _proposal(context: Context, training: Examples, people: People, title: str) -> Proposal:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from fairness_engine.mitigation.doses import People, climb, cut_at, judged, near_people, with_some_variants
@@ -33,30 +31,22 @@ def rounds(context: Context) -> Rounds:
     yield from climb(_Doses(context).propose, DOSES, context.settings.max_rounds)
 
 
-@dataclass
 class _Doses:
-    """What each dose is made of: the rows and the drawn people are the same for all."""
+    """What each dose is made of: the rows and the drawn people are the same for all. The model is asked for what a dose needs only."""
 
-    context: Context
-    rows: People = field(init=False)
-    held: People = field(init=False)
-    drawn: People = field(init=False)
-
-    def __post_init__(self) -> None:
-        context = self.context
-        model, domain, training = context.model, context.domain, context.training
-        inside = context.is_inside
-        context.say("looking for people whose variants are decided unlike")
-        self.rows = judged(model, domain, training.rows[inside], training.labels[inside])
-        self.outside = Examples(training.rows[~inside], training.labels[~inside])
-        validation = context.validation
+    def __init__(self, context: Context) -> None:
+        self.context, domain, training = context, context.domain, context.training
+        inside, validation = context.is_inside, context.validation
         is_held = domain.contains(validation.rows)
-        self.held = judged(model, domain, validation.rows[is_held], validation.labels[is_held])
+        self.rows = People.unjudged(training.rows[inside], training.labels[inside])
+        self.held = People.unjudged(validation.rows[is_held], validation.labels[is_held])
+        self.outside = Examples(training.rows[~inside], training.labels[~inside])
         n = self._n_held + self._n_people(DOSES[-1])
         near = near_people(domain, self.rows.rows, int(_NEAR * n) if len(self.rows) else 0, context.rng)
         people = np.concatenate([domain.sample(n - len(near), context.rng, training.rows), near])
-        people = context.rng.permutation(people)
-        self.drawn = judged(model, domain, people, context.labeller.label(people))
+        self.people = context.rng.permutation(people)
+        self.drawn = People.unjudged(self.people[:0], np.empty(0, dtype=np.int64))
+        self.is_judged = False
 
     @property
     def _n_held(self) -> int:
@@ -67,8 +57,25 @@ class _Doses:
         least = _LEAST_PEOPLE if self.context.trainer.has_weights else _LEAST_PEOPLE_FITTED
         return int(max(1.0, dose) * max(len(self.rows), least))
 
+    def _prepare(self, dose: float) -> None:
+        """Label the people of a dose, and find what it would cost to decide whom alike where it does not reach all of them."""
+        context, n = self.context, self._n_held + self._n_people(dose)
+        if n > len(self.drawn):
+            context.say(f"labelling {n - len(self.drawn):,} people")
+            more = self.people[len(self.drawn) : n]
+            self.drawn = self.drawn.and_more(People.unjudged(more, context.labeller.label(more)))
+        if dose < 1 and not self.is_judged:
+            context.say("looking for people whose variants are decided unlike")
+            self.drawn = self.drawn.part(slice(n))
+            self.rows, self.held, self.drawn = (
+                judged(context.model, context.domain, people.rows, people.labels)
+                for people in (self.rows, self.held, self.drawn)
+            )
+            self.is_judged = True
+
     def propose(self, dose: float) -> Proposal:
         """All variants of those that the dose reaches, and people of the domain."""
+        self._prepare(dose)
         context, n_held, n_people = self.context, self._n_held, self._n_people(dose)
         cut = cut_at(self.rows.costs, dose)
         train = self._examples(self.rows, self.drawn.part(slice(n_held, n_held + n_people)), cut)

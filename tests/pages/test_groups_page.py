@@ -407,3 +407,16 @@ def test_plan_starts_rule_sets_too(open_app: OpenApp, store: RunStore, started: 
     (run,) = store.runs(review.id)
     assert started
     assert run.config.kind == "rules"
+
+
+def test_a_rule_set_is_taken_to_a_retraining(open_app: OpenApp, grouped: Grouped) -> None:
+    app = open_app(GROUPS, run=grouped.exact.id, rule="1")
+    app.button(key="retrain_for_group").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Retrain"
+    assert app.checkbox(key="retrain_use_rules").value
+    assert not app.checkbox(key="retrain_use_variants").value
+    assert app.radio(key="retrain_group").options[0].replace("\\", "").startswith("Rule set 1: ")
+    assert app.radio(key="retrain_group").value == "picked"
+    assert app.session_state["retrain_rule_set"][:2] == (grouped.exact.id, 0)
+    state.evaluator().close()

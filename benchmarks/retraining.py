@@ -18,6 +18,11 @@ from benchmarks.table import keep_sections
 TITLE = "Retraining, before and after, beside the papers' figures"
 PARTS = {"table5": "retraining_table5", "networks": "retraining_networks", "table7": "retraining_table7"}
 """Modules of benchmarks; the function ``section`` of each makes its part."""
+_HEADINGS = {
+    "table5": "AEQUITAS's six classifiers, beside Table 5",
+    "networks": "Networks, beside the authors' own retrained ones",
+}
+"""Of parts that come without one."""
 
 
 def main() -> None:
@@ -34,6 +39,8 @@ def main() -> None:
         raise SystemExit(f"There is no part '{unknown[0]}'; there are: {', '.join(PARTS)}.")
     for name in chosen:
         section: str = importlib.import_module(f"benchmarks.{PARTS[name]}").section()
+        if not section.startswith("## "):
+            section = f"## {_HEADINGS[name]}\n\n{section}"
         print(section, "\n", flush=True)
         keep_sections("retraining", TITLE, [section])
 

@@ -163,8 +163,8 @@ def group_score(inside: FloatArray, outside: FloatArray) -> GroupScore:
     sides = [_effective(shares) for shares in (inside, outside)]
     n_in, hits_in, n_out, hits_out = (np.array([value]) for side in sides for value in side)
     low, high = joint_intervals(Counts(n_in, hits_in, n_out, hits_out), 1, CONFIDENCE)
-    means = [float(side.mean()) if len(side) else 0.0 for side in (inside, outside)]
-    return GroupScore(*means, float(low[0]), float(high[0]), len(inside), len(outside))
+    share_in, share_out = (float(side.mean()) if len(side) else 0.0 for side in (inside, outside))
+    return GroupScore(share_in, share_out, float(low[0]), float(high[0]), len(inside), len(outside))
 
 
 def _effective(shares: FloatArray) -> tuple[float, float]:

@@ -223,6 +223,7 @@ _HEADER = (
     "rows added",
     "of the test rows",
     "accuracy on test rows",
+    "seeds",
 )
 _AVERAGE_HEADER = (
     "strategy",
@@ -254,7 +255,9 @@ def section(found: Iterable[Outcome] | None = None) -> str:
     rows = []
     for name in names:
         rows.append(_paper_row(name))
-        rows += [_row(one) for way in WAYS if (one := shown[name, way]) is not None]
+        for way in WAYS:
+            if (one := shown[name, way]) is not None:
+                rows.append(_row(one, sum((run.name, run.strategy) == (name, way) for run in outcomes)))
     averages = [_average_row(way, [one for name in names if (one := shown[name, way]) is not None]) for way in WAYS]
     return "\n\n".join([markdown(_HEADER, rows), _NOTE, markdown(_AVERAGE_HEADER, averages)])
 
@@ -267,10 +270,10 @@ def _median(outcomes: list[Outcome], name: str, way: str) -> Outcome | None:
 
 def _paper_row(name: str) -> tuple[str, ...]:
     before, after, gain, added = PAPER[name]
-    return (f"**{name}**", "the paper", f"{before:g}", f"{after:g}", f"{gain:g} %", f"{added:g} %", "", "")
+    return (f"**{name}**", "the paper", f"{before:g}", f"{after:g}", f"{gain:g} %", f"{added:g} %", "", "", "")
 
 
-def _row(one: Outcome) -> tuple[str, ...]:
+def _row(one: Outcome, n_seeds: int) -> tuple[str, ...]:
     return (
         one.name,
         WAYS[one.strategy],
@@ -280,6 +283,7 @@ def _row(one: Outcome) -> tuple[str, ...]:
         f"{one.n_added:.1f} %",
         f"{one.data[0]:.2f} to {one.data[1]:.2f} %",
         f"{one.accuracy[0]:.1f} to {one.accuracy[1]:.1f} % ({one.accuracy[1] - one.accuracy[0]:+.1f})",
+        str(n_seeds),
     )
 
 
@@ -290,9 +294,11 @@ def _share(share: tuple[float, float, float]) -> str:
 def _average_row(way: str, runs: list[Outcome]) -> tuple[str, ...]:
     changes = [one.accuracy[1] - one.accuracy[0] for one in runs]
     gain = statistics.fmean(one.improvement for one in runs)
-    bar = f"yes, {BAR_AVERAGE:g} %" if gain >= BAR_AVERAGE and min(changes) >= -100 * TOLERANCE else "no"
+    is_held = gain >= BAR_AVERAGE and min(changes) >= -100 * TOLERANCE
+    bar = f"{'yes' if is_held else 'no'}, {BAR_AVERAGE:g} %" if len(runs) == len(PAPER) else "not all measured"
     return (
         WAYS[way],
+        str(len(runs)),
         f"{gain:.1f} %",
         f"{PAPER_AVERAGE:g} %",
         f"{min(changes):+.2f} points",

@@ -81,7 +81,7 @@ def _done(
     yield f"Original: {_named(source.model_name, source.model_hash)}; it is kept unchanged."
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
-    yield f"Trained: {subject.trainer.kind}; {_kept(retrained)}"
+    yield f"Made: {retrained['kind']}; {_kept(retrained)}"
     protected = ", ".join(map(_plain, subject.domain.scope.protected))
     yield f"Protected: {protected} ({subject.domain.n_variants:,} variants a person)."
     yield (

@@ -17,6 +17,9 @@ from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compar
 from fairness_engine.models.model import Model
 
 
+_AS_IT_IS = "the model as it is, with a threshold for each group"
+
+
 @dataclass(frozen=True)
 class Kept:
     """The model that a retraining ends with.
@@ -124,7 +127,7 @@ def summary(
     kept = story.kept
     return {
         "strategy": settings.strategy.value,
-        "kind": subject.trainer.kind,
+        "kind": _AS_IT_IS if settings.strategy is Strategy.THRESHOLD else subject.trainer.kind,
         "n_rounds": len(story.log.proposed),
         "n_train": len(parts.train),
         "n_validation": len(parts.validation),

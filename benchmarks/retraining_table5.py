@@ -227,6 +227,7 @@ _HEADER = (
 )
 _AVERAGE_HEADER = (
     "strategy",
+    "classifiers",
     "average improvement",
     "the paper's",
     "largest loss of accuracy",

@@ -16,7 +16,6 @@ from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
 from fairness_engine.models.model import Model
 
-
 _AS_IT_IS = "the model as it is, with a threshold for each group"
 
 

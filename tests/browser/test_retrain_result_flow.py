@@ -48,9 +48,10 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
     store = RunStore(app_server.workspace)
     version = store.version(retrained.variants.id)
     assert version is not None
-    assert app.download("New model").read_bytes() == store.file(version.model_id).path.read_bytes()
-    assert app.download("Model before").read_bytes() == store.file(version.parent_id).path.read_bytes()
-    assert app.download("Model card (Markdown)").read_text(encoding="utf-8").startswith("# Model card")
+    files = app.by_key("retrain_files")
+    assert app.download("New model", within=files).read_bytes() == store.file(version.model_id).path.read_bytes()
+    assert app.download("Model before", within=files).read_bytes() == store.file(version.parent_id).path.read_bytes()
+    assert app.download("Model card (Markdown)", within=files).read_text(encoding="utf-8").startswith("# Model card")
     keep(app)
     assert store.review(retrained.review.id).model_id == version.model_id
     assert store.versions(retrained.review.id)[0].state is VersionState.KEPT

@@ -265,9 +265,9 @@ def _point_trace(point: Point, place: int) -> dict[str, Any]:
 
 
 def _colours() -> tuple[str, ...]:
-    """Of strategies: none of those that mean before or the front."""
+    """Of strategies: none of those that mean before, after or the front."""
     series = theme.series()
-    return (theme.ink(), series[0], series[2], series[4], series[5])
+    return (theme.ink(), series[0], series[4], series[5])
 
 
 def with_front(points: Sequence[Point]) -> list[Point]:

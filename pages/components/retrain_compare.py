@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 ORIGINAL = "The original"
 _STYLE = """
-.eh-strategies th:first-child {white-space: normal; min-width: 9.5rem;}
+.eh-strategies th, .eh-strategies td {padding-left: 0.26rem !important; padding-right: 0.26rem !important;}
+.eh-strategies th:first-child {white-space: normal; min-width: 8.2rem;}
 .eh-strategies th small {font-weight: 500; opacity: 1;}
 .eh-strategies td {white-space: nowrap;}
 """
@@ -174,7 +175,8 @@ def _line_html(entry: Entry) -> str:
     said = f'<span style="color:{meaning.colour}">{meaning.symbol} {wording.escaped(meaning.name)}</span>'
     name = f"{wording.escaped(entry.name)}<small>{'baseline · ' if entry.is_baseline else ''}{said}</small>"
     certified = wording.DASH if entry.certified is None else entry.certified[1]
-    rounds = (entry.results.get("training") or {}).get("rounds") or []
+    told = (entry.results.get("training") or {}).get("rounds") or []
+    rounds = [one for one in told if not one.get("is_control")]
     n_within = sum(bool(one.get("is_within")) for one in rounds)
     cells = [
         _figure_cell(entry.figure("after", "accuracy"), _accuracy_change(entry)),
@@ -197,7 +199,7 @@ def _accuracy_change(entry: Entry) -> str:
 def _figure_cell(figure: Figure | None, note: str = "") -> str:
     if figure is None:
         return _cell(wording.DASH)
-    value, _, interval = figure.text.partition(" (")
+    value, _, interval = figure.text.replace("below ", "< ").partition(" (")
     interval = interval.removesuffix(")")
     return _cell(value, f"{interval} %" if interval else "", note)
 

@@ -23,7 +23,8 @@ from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
 
-SEARCH_EVALUATIONS = 200_000
+EVALUATIONS_A_SECOND = 10_000
+"""Of a search, for each second that a certification gets: fewer people are asked about where less is asked for altogether."""
 _TIMES = 3
 """A search and the rule sets may take so many times the seconds of a certification; both mostly end by themselves."""
 _UNLIMITED = 2**62
@@ -97,7 +98,11 @@ def _configs(run: RunRecord, settings: RetrainSettings, technique: str, seed: in
     longer = _TIMES * seconds
     return {
         "search": RunConfig(
-            RunKind.SEARCH, *same, technique=technique, budget=Budget(SEARCH_EVALUATIONS, longer), **own
+            RunKind.SEARCH,
+            *same,
+            technique=technique,
+            budget=Budget(round(EVALUATIONS_A_SECOND * seconds), longer),
+            **own,
         ),
         "certify": RunConfig(RunKind.CERTIFY, *same, budget=Budget(None, seconds), **own),
         "rules": RunConfig(RunKind.RULES, *same, budget=Budget(_UNLIMITED, longer), **own),

@@ -73,8 +73,8 @@ class Effort:
 
 EFFORTS = (
     Effort("Quick", 60.0, {"max_rounds": 4, "max_epochs": 15, "n_cases": 2_000, "n_draws": 5_000}),
-    Effort("Standard", 300.0, {"max_rounds": 8, "max_epochs": 40, "n_cases": 5_000, "n_draws": 20_000}),
-    Effort("Thorough", 1_800.0, {"max_rounds": 20, "max_epochs": 100, "n_cases": 20_000, "n_draws": 50_000}),
+    Effort("Standard", 300.0, {"max_rounds": 8, "max_epochs": 20, "n_cases": 5_000, "n_draws": 20_000}),
+    Effort("Thorough", 1_800.0, {"max_rounds": 20, "max_epochs": 50, "n_cases": 20_000, "n_draws": 50_000}),
 )
 _SECONDS_AROUND = 30.0
 """What a retraining takes beside its rounds: a process, the model's library, the data, and measuring before and after."""

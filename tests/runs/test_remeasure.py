@@ -55,7 +55,7 @@ def test_both_models_are_asked_the_same(store: RunStore) -> None:
         assert before.config.seed == measured["seed"] != retraining.seed
         assert before.config.budget.max_seconds == (5 if name == "certify" else 15)
     search = store.run(measured["after"]["search"]).config
-    assert (search.technique, search.budget.max_evaluations) == ("aequitas", 200_000)
+    assert (search.technique, search.budget.max_evaluations) == ("aequitas", 50_000)
 
 
 def test_strategies_side_by_side_share_what_is_asked_of_the_original(store: RunStore) -> None:

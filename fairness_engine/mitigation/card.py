@@ -52,9 +52,9 @@ def model_card(
     """
     info = STRATEGIES[settings.strategy]
     blocks = [
-        f"# Model card: {_plain(subject.source.model_name) or 'a model'}, retrained",
-        f"**Result: {retrained['verdict']}.** {retrained['why']}",
-        *(f"> {note}" for note in retrained["notes"]),
+        f"# Model card: {_code(subject.source.model_name) if subject.source.model_name else 'a model'}, retrained",
+        f"**Result: {retrained['verdict']}.** {_quiet(retrained['why'])}",
+        *(f"> {_quiet(note)}" for note in retrained["notes"]),
         "## What was done",
         "\n".join(f"* {line}" for line in _done(subject, settings, retrained, info.title, info.reference)),
         "## Before and after",
@@ -82,7 +82,7 @@ def _done(
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
     yield f"Made: {retrained['kind']}; {_kept(retrained)}"
-    protected = ", ".join(map(_plain, subject.domain.scope.protected))
+    protected = ", ".join(map(_code, subject.domain.scope.protected))
     yield f"Protected: {protected} ({subject.domain.n_variants:,} variants a person)."
     yield (
         f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
@@ -135,13 +135,18 @@ _FIGURES: dict[str, Callable[[Measured], str]] = {
 
 
 def _named(name: str, digest: str) -> str:
-    known = [f"`{_plain(name)}`"] if name else []
+    known = [_code(name)] if name else []
     return ", ".join([*known, *([f"SHA-256 `{digest}`"] if digest else [])]) or "not named"
 
 
-def _plain(text: str) -> str:
-    """A name that says nothing to Markdown."""
-    return "".join(letter if letter.isprintable() and letter not in "`*_[]<>|\\#" else "·" for letter in text)[:120]
+def _code(name: str) -> str:
+    """A name as it is, which says nothing to Markdown: only a backtick or a line break could end it."""
+    return f"`{''.join(letter if letter.isprintable() and letter != '`' else '·' for letter in name)[:120]}`"
+
+
+def _quiet(text: str) -> str:
+    """A sentence in which names of the data begin neither a tag nor a link nor an emphasis."""
+    return "".join(f"\\{letter}" if letter in "\\`*[<" else letter for letter in text)
 
 
 def _versions() -> str:

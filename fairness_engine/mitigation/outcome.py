@@ -44,7 +44,6 @@ class Story:
         log: rounds and epochs.
         kept: the model that the retraining ends with.
         reference: accuracy on the validation rows that the tolerance counts from; ``None`` before the judge was ready.
-        n_cases_found: whether there was anything to train on; ``None`` where nothing was searched.
         notes: sentences that a reader of the figures needs.
         nothing: why there was nothing to mitigate; empty where there was.
     """
@@ -95,6 +94,9 @@ def _reason(
         if len(rounds) == 1:
             return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
         return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance} points: the best lost {best}."
+    unwritten = [row["no_file"] for row in within if row["no_file"]]
+    if unwritten:
+        return f"{_models(len(unwritten)).capitalize()} would have been kept, but cannot become a file. {unwritten[-1]}"
     vetoed = [row for row in within if row["is_vetoed"]]
     if vetoed:
         return f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of {tolerance} points on the test rows."
@@ -186,6 +188,18 @@ def unseen_note(model: Model, subject: Subject) -> str:
     if not replace(subject, model=model).ignores_protected:
         return ""
     return "The new model decides without the protected attributes: that holds for everybody, not only for those drawn."
+
+
+def unwritten_notes(log: RoundsLog) -> list[str]:
+    """That models could not become files, one sentence a reason."""
+    found: dict[str, list[str]] = {}
+    for number, row in enumerate(log.rows, 1):
+        if row["no_file"]:
+            found.setdefault(row["no_file"], []).append(str(number))
+    return [
+        f"Better on the rows that choose, but not kept (round {', '.join(numbers)}): {reason}"
+        for reason, numbers in found.items()
+    ]
 
 
 def vetoed_note(n_vetoed: int, tolerance: float) -> str:

@@ -57,8 +57,12 @@ class RoundsLog:
         is_best: bool = False,
         is_vetoed: bool = False,
         is_control: bool = False,
+        no_file: str = "",
     ) -> int:
         """Keep a round; a new best one takes the mark from the one before.
+
+        Args:
+            no_file: why its model cannot become a file, where it would have been the best; such a one is not kept.
 
         Returns:
             its number.
@@ -80,6 +84,7 @@ class RoundsLog:
                 "is_best": is_best,
                 "is_vetoed": is_vetoed,
                 "is_control": is_control,
+                "no_file": no_file,
             }
         )
         return len(self.rows)

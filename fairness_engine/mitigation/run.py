@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fairness_engine.errors import SearchStopped
+from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.events import Event, ResultReady, Stopped, StopReason
 from fairness_engine.mitigation.card import model_card
 from fairness_engine.mitigation.changes import changes
@@ -30,6 +30,7 @@ from fairness_engine.mitigation.outcome import (
     opinion_of,
     summary,
     unseen_note,
+    unwritten_notes,
     vetoed_note,
     without_model,
 )
@@ -168,9 +169,10 @@ class _Retraining:
         worst = math.inf if self._settings.is_baseline else 1.0
         is_better = standing.is_within and standing.objective < (self._best.standing.objective if self._best else worst)
         holds = is_better and self._test.accuracy(model) >= self._least_accuracy - _EXACT
-        number = desk.log.note(proposal, standing, is_best=holds, is_vetoed=is_better and not holds)
-        if holds:
-            content = trained.content()
+        content, no_file = _file_of(trained) if holds else (b"", "")
+        is_best, is_vetoed = holds and not no_file, is_better and not holds
+        number = desk.log.note(proposal, standing, is_best=is_best, is_vetoed=is_vetoed, no_file=no_file)
+        if is_best:
             self._best = _Best(trained, model, standing)
             self._story.kept = Kept(number, standing.objective, bool(content), getattr(trained, "no_file", ""))
             if content:
@@ -229,12 +231,21 @@ class _Retraining:
                 text = gain_text(self._control, after)
                 story.notes += [text] if text else []
         kept = story.kept
-        note = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance) if kept is not None else ""
-        story.notes += [text for text in (note, kept.no_file if kept is not None else "") if text]
+        if kept is not None:
+            vetoed = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance)
+            story.notes += [text for text in (vetoed, *unwritten_notes(story.log), kept.no_file) if text]
         content = summary(self._subject, self._settings, self._parts, story, opinion, facts)
         yield ResultReady("retrained", content)
         figures = [None if one is None else one.measured for one in (before, self._control, after)]
         yield ResultReady("card", {"text": model_card(self._subject, self._settings, content, *figures)})
+
+
+def _file_of(trained: Trained) -> tuple[bytes, str]:
+    """The bytes of a model's file, or why there are none: a model that cannot be written ends no run."""
+    try:
+        return trained.content(), ""
+    except ModelError as error:
+        return b"", str(error)
 
 
 __all__ = ["Source", "Subject", "run_retraining"]

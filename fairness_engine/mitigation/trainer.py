@@ -110,7 +110,11 @@ class Trained(Protocol):
         ...
 
     def content(self) -> bytes:
-        """The bytes of its file, without any code in it."""
+        """The bytes of its file, without any code in it; empty where no model format holds it.
+
+        Raises:
+            ModelError: it cannot become a file: too large, of types that model files may not hold, or opened again it decides otherwise.
+        """
         ...
 
 

@@ -131,7 +131,8 @@ def _is_round(row: Any) -> bool:
     claims = [row.get("is_within"), row.get("is_best"), row.get("is_vetoed", False), row.get("is_control", False)]
     facts = row.get("facts", {})
     return (
-        all(_is_in_one(row.get(name)) for name in ("accuracy", "uniform", "data"))
+        _is_text(row.get("no_file", ""))
+        and all(_is_in_one(row.get(name)) for name in ("accuracy", "uniform", "data"))
         and _is_number(row.get("objective"))
         and all(isinstance(claim, bool) for claim in claims)
         and isinstance(facts, Mapping)

@@ -82,6 +82,8 @@ def standing_text(rounds: Rounds, position: int) -> str:
         return f"{theme.SELECTION.symbol} best so far"
     if one.get("is_vetoed"):
         return "✕ too inaccurate on the test rows"
+    if one.get("no_file"):
+        return "✕ cannot become a file"
     if not one.get("is_within"):
         return "✕ beyond the tolerance"
     return "✓ within the tolerance"

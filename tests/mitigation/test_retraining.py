@@ -8,17 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError
 from fairness_engine.events import Event, ModelPart, StopReason
+from fairness_engine.mitigation import estimator_file
+from fairness_engine.mitigation.card import model_card
 from fairness_engine.mitigation.keras_archive import reopened
 from fairness_engine.mitigation.parts import split_rows
-from fairness_engine.mitigation.run import Subject, run_retraining
+from fairness_engine.mitigation.run import Source, Subject, run_retraining
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.oracle import Oracle
+from fairness_engine.runs.retrain_checks import is_retrained, is_training
 from retraining_cases import Retrained, retrain, sample_subject, subject_of, three_outcomes
 
 TREE = "census_income_tree.skops"
@@ -126,6 +130,16 @@ def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> N
     assert "debias" not in text.lower()
 
 
+def test_names_on_the_card_are_as_they_are(controlled: Retrained, tree: Subject) -> None:
+    said = {**controlled.result("retrained"), "why": "Worse for <b>men</b>.", "notes": ["See [this](elsewhere)."]}
+    source = Source("my_model_2*`x`\n.skops", "0" * 64, "")
+    text = model_card(replace(tree, source=source), _settings(), said, None, None, None)
+    assert text.startswith("# Model card: `my_model_2*·x··.skops`, retrained")
+    assert "Worse for \\<b>men\\</b>." in text
+    assert "> See \\[this](elsewhere)." in text
+    assert "Protected: `sex` (2 variants a person)." in text
+
+
 # --- the test rows may refuse -------------------------------------------------------------------
 
 
@@ -160,6 +174,43 @@ def test_after_a_refusal_the_next_best_that_holds_is_kept(flattered: Subject) ->
     was, now = (found.result(name)["quality"]["accuracy"]["value"] for name in ("before", "after"))
     assert now >= was - 0.08
     assert any("The test rows refused a model" in note for note in said["notes"])
+
+
+# --- a model that cannot become a file ----------------------------------------------------------
+
+
+def test_a_round_whose_model_is_too_large_loses_nothing_of_the_rounds_before(
+    tree: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three times as many people make a larger forest: it is better, and more than a file may have."""
+    data, path = tree.dataset, tmp_path / "forest.skops"
+    forest = RandomForestClassifier(5, min_samples_leaf=2, random_state=0)
+    skops.io.dump(forest.fit(data.rows[:1500], data.labels[:1500]), path)
+    monkeypatch.setattr(estimator_file, "MAX_MODEL_BYTES", 200_000)
+    settings = _settings(tolerance=0.3, n_draws=1_000, max_rounds=2)
+    found = retrain(subject_of(path, data, Scope(("sex",))), settings)
+    kept, refused = found.rounds[:2]
+    assert refused["objective"] < kept["objective"] < 1
+    assert (kept["is_best"], refused["is_best"], refused["is_vetoed"]) == (True, False, False)
+    assert refused["no_file"].startswith("A model file may have at most 0 MB")
+    said = found.result("retrained")
+    assert (said["has_model"], said["round"], said["verdict"]) == (True, 1, "improved")
+    assert {part.version for part in found.parts} == {1}
+    assert any("not kept (round 2): A model file may have" in note for note in said["notes"])
+    assert is_training(found.result("training"))
+    assert is_retrained(said)
+
+
+def test_a_model_that_can_never_become_a_file_is_said(tree: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimator_file, "MAX_MODEL_BYTES", 1_000)
+    found = retrain(tree, _settings(tolerance=0.2, max_rounds=1))
+    said = found.result("retrained")
+    assert (said["has_model"], said["round"], said["verdict"]) == (False, 0, "no improvement")
+    assert "cannot become a file. A model file may have at most" in said["why"]
+    assert "Limit its size" in said["why"]
+    assert said["n_vetoed"] == 0
+    assert not found.parts
+    assert found.stopped.reason is StopReason.EXHAUSTED
 
 
 # --- chance, time, cancel -----------------------------------------------------------------------

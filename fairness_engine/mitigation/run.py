@@ -1,15 +1,15 @@
 """The driver of a retraining: split, measure, let a strategy propose models, keep the best within the tolerance, measure again.
 
 Three kinds of rows, each with its own task: a model is trained on the training rows; the validation rows choose among models and say
-whether one stays within the tolerance; the test rows measure, and may refuse a model that broke the tolerance there, which no
-strategy is told. What is measured at the end is measured by draws that chose nothing.
+whether one stays within the tolerance; the test rows measure, and may refuse a model that broke the tolerance there: a strategy is told
+that it broke it, no more, and how often that happened is said with the result. What is measured at the end is measured by draws that chose nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
 
 from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.events import Event, ResultReady, Stopped, StopReason
@@ -160,11 +160,13 @@ class _Retraining:
             except StopIteration:
                 return
             trained = self._shop.made(proposal)
-            standing = judge.judge(trained.model)
-            yield from self._take(proposal, trained, standing)
+            standing = yield from self._take(proposal, trained, judge.judge(trained.model))
 
-    def _take(self, proposal: Proposal, trained: Trained, standing: Standing) -> Iterator[Event]:
-        """Note a round. A model that is better than all before and holds on the test rows is sent at once: a cancel does not lose it."""
+    def _take(self, proposal: Proposal, trained: Trained, standing: Standing) -> Generator[Event, None, Standing]:
+        """Note a round, and return what the strategy is told of it: a refused model broke the tolerance, wherever it did.
+
+        A model that is better than all before and holds on the test rows is sent at once: a cancel does not lose it.
+        """
         desk, model = self._desk, standing.model
         worst = math.inf if self._settings.is_baseline else 1.0
         is_better = standing.is_within and standing.objective < (self._best.standing.objective if self._best else worst)
@@ -179,6 +181,7 @@ class _Retraining:
                 yield from model_parts(content, getattr(trained, "suffix", self._subject.trainer.suffix), number)
         yield desk.training()
         yield desk.progress()
+        return replace(standing, is_within=False) if is_vetoed else standing
 
     def _train_control(self, judge: Judge) -> Iterator[Event]:
         """The same kind of model, on the training rows as they are."""

@@ -52,7 +52,7 @@ def retrain(options: argparse.Namespace) -> Outcome:
     status = end_status(run)
     pairs = None
     if status is ExitStatus.DONE and (measured := store.results(run.id).get("measured")):
-        status = _measure(store, measured, options)
+        status = wait_for_measuring(store, run.id, measured, options)
         pairs = _pairs(store, measured) if status is ExitStatus.DONE else None
     result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
     return Outcome(result, retrain_text(result), status)
@@ -89,14 +89,17 @@ def _write(options: argparse.Namespace, store: RunStore, run: RunRecord) -> str 
     return None if path is None else str(path)
 
 
-def _measure(store: RunStore, measured: Mapping[str, Any], options: argparse.Namespace) -> ExitStatus:
-    """Wait for the runs that measure both models; an interrupt cancels them all."""
+def wait_for_measuring(
+    store: RunStore, retraining_id: str, measured: Mapping[str, Any], options: argparse.Namespace
+) -> ExitStatus:
+    """Wait for the runs that measure both models; an interrupt cancels those that were made for it, and leaves those that were there before."""
     run_ids = [run_id for side in ("before", "after") for run_id in measured[side].values() if run_id]
-    for position, run_id in enumerate(run_ids):
-        run = follow(store, run_id, options)
-        if run.state is RunState.CANCELLED:
-            for other in run_ids[position + 1 :]:
-                store.request_cancel(other)
+    own = [run_id for run_id in run_ids if store.run(run_id).config.comparison == retraining_id]
+    for run_id in run_ids:
+        run = follow(store, run_id, options, is_own=run_id in own)
+        if run.state is RunState.CANCELLED or not run.state.is_final:
+            for waiting in own:
+                store.request_cancel(waiting)  # nothing happens to those that have ended
             return ExitStatus.CANCELLED
         if run.message:
             say(f"{run.config.kind}: {run.message}")

@@ -166,11 +166,13 @@ def run_one(
     return run
 
 
-def follow(store: RunStore, run_id: str, options: argparse.Namespace, describe: Describe | None = None) -> RunRecord:
-    """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it."""
+def follow(
+    store: RunStore, run_id: str, options: argparse.Namespace, describe: Describe | None = None, *, is_own: bool = True
+) -> RunRecord:
+    """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it, if it is this command's own."""
     with _interrupts() as interrupts:
         display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
-        return run_in_foreground(store, run_id, display, lambda: bool(interrupts))
+        return run_in_foreground(store, run_id, display, lambda: bool(interrupts), is_own=is_own)
 
 
 def _notes(results: Mapping[str, Any]) -> list[str]:

@@ -126,15 +126,18 @@ def run_in_foreground(
     run_id: str,
     on_change: Callable[[RunRecord], None],
     is_cancelled: Callable[[], bool] = lambda: False,
+    *,
+    is_own: bool = True,
 ) -> RunRecord:
     """Start a run at once, whatever else works, and wait for its end.
 
     Args:
         on_change: gets the run whenever its counts, phase or state changed, at most ten times a second.
         is_cancelled: asked ten times a second; the run is cancelled once it is true.
+        is_own: nobody else waits for this run; otherwise it is not cancelled, but left to go on.
 
     Returns:
-        The run in its final state.
+        The run in its final state, or as it was left.
 
     Raises:
         RunError: there is no such run.
@@ -150,6 +153,8 @@ def run_in_foreground(
             on_change(run)
         before = run
         if is_cancelled() and not has_asked:
+            if not is_own:
+                return run
             store.request_cancel(run_id)
             has_asked = True
         if not run.state.is_final:

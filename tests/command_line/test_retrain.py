@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_commands import DATA, MODEL, ROOT, SCHEMA, Commands
 
+import run_cases
 from fairness_engine.__main__ import main
 from fairness_engine.command_line.gate import read_gate
-from fairness_engine.command_line.outcome import COMMON_KEYS
+from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
 from fairness_engine.command_line.retrain_json import RETRAIN_KEYS, SIDE_KEYS
 from fairness_engine.command_line.retrain_text import retrain_text
+from fairness_engine.command_line.retraining import wait_for_measuring
 from fairness_engine.errors import SettingError
+from fairness_engine.runs.alive import birth, host_name
 from fairness_engine.runs.records import RunState
 from fairness_engine.runs.store import RunStore
 from fairness_engine.samples import find_sample
@@ -158,3 +167,29 @@ def test_a_model_without_a_training_offers_surrogates_by_name(command: Commands)
     assert command("retrain", *CENSUS, "--model", str(onnx), *QUICK) == 2
     for name in ("'network'", "'forest'", "'tree'", "'linear'", "'mlp'"):
         assert name in command.err
+
+
+def test_an_interrupt_of_what_follows_leaves_runs_that_were_there_before(tmp_path: Path) -> None:
+    """A run on the original that another retraining waits for is at work; this process claims to work on it."""
+    store = RunStore(tmp_path / "workspace")
+    config = run_cases.config_of(run_cases.review_of(store), "random")
+    others = store.create_run(replace(config, comparison="another"))
+    assert store.claim(others, host_name(), os.getpid(), str(birth(os.getpid())))
+    also_others, own = (store.create_run(replace(config, comparison=text)) for text in ("another", "this"))
+    measured = {"before": {"search": others, "rules": also_others}, "after": {"search": own, "rules": None}}
+    default = signal.getsignal(signal.SIGINT)
+
+    def interrupt() -> None:
+        while signal.getsignal(signal.SIGINT) is default:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    status = wait_for_measuring(store, "this", measured, argparse.Namespace(quiet=True))
+    interrupting.join()
+    assert status is ExitStatus.CANCELLED
+    assert store.run(others).state is RunState.RUNNING
+    assert not store.run(others).is_cancel_requested
+    assert store.run(also_others).state is RunState.QUEUED
+    assert store.run(own).state is RunState.CANCELLED

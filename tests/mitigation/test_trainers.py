@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.errors import ModelError
 from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.mitigation.surrogates import make_surrogate
 from fairness_engine.mitigation.trainer import Binding, Examples, Job, Trainer
 from fairness_engine.mitigation.trainers import make_trainer
 from fairness_engine.models.open import open_model
 from fairness_engine.samples import find_sample
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.schema import Column, Kind, ModelInput, Schema
 from sample_models.layers import network_of_mlp, write_onnx
 
 SCHEMA = Schema(
@@ -167,3 +169,48 @@ def test_a_surrogate_takes_rows_of_categories_as_codes() -> None:
     trained = trainer.train(Job(Examples(rows, labels), Examples(rows, labels), 0)).model
     assert (trained.decide(trained.scores(rows)) == labels).mean() > 0.85
     assert trained.classes == chosen.classes
+
+
+TOWNS = Schema(
+    (
+        Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m")),
+        Column("town", Kind.CATEGORICAL, codes=("a", "b", "c", "d"), labels=("a", "b", "c", "d")),
+        Column("age", Kind.INTEGER, minimum=0, maximum=50),
+    ),
+    protected=("sex",),
+)
+
+
+def surrogate_of_towns(files: dict[str, Path], surrogate: str, model_input: ModelInput) -> Trainer:
+    model = open_model(files[".onnx"], SCHEMA, classes=CLASSES)
+    binding = Binding(replace(TOWNS, model_input=model_input), CLASSES, 1, None)
+    return make_surrogate(model, binding, RetrainSettings.from_json({"surrogate": surrogate}))
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "model_input", "n_inputs"),
+    [
+        ("linear", ModelInput.AUTO, 7),
+        ("mlp", ModelInput.AUTO, 7),
+        ("tree", ModelInput.AUTO, 3),
+        ("tree", ModelInput.ONE_HOT, 7),
+        ("tree", ModelInput.CODES, 3),
+    ],
+)
+def test_codes_are_no_amounts_to_a_surrogate(
+    files: dict[str, Path], surrogate: str, model_input: ModelInput, n_inputs: int
+) -> None:
+    """Towns b and d decide, a and c do not: a line through the codes cannot say that (it gets 75 % right)."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 2, 400), rng.integers(0, 4, 400), rng.integers(0, 51, 400)]).astype(float)
+    labels = (30 * np.isin(rows[:, 1], (1, 3)) + rows[:, 2] > 40).astype(int)
+    trainer = surrogate_of_towns(files, surrogate, model_input)
+    trained = trainer.train(Job(Examples(rows, labels), Examples(rows, labels), 0))
+    assert trained.model.encoder.encode(rows[:1]).shape == (1, n_inputs)
+    assert (trained.model.decide(trained.model.scores(rows)) == labels).mean() > 0.9
+    assert trained.content()
+
+
+def test_a_surrogate_takes_no_texts(files: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="takes labels, and those of 'sex' are text"):
+        surrogate_of_towns(files, "tree", ModelInput.LABELS)

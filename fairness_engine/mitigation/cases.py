@@ -33,7 +33,8 @@ class Cases:
 
     Attributes:
         used: every pair handed out for the original model.
-        facts: counts for the result: how many there were, and how many were left out.
+        facts: for the result: how many cases against the original there were, how many of test people were left out, and the technique of
+            the last search.
         evaluations: rows passed to models by searches.
     """
 
@@ -54,23 +55,18 @@ class Cases:
         self.evaluations = 0
 
     def find(self, model: Model) -> Pairs:
-        """Cases against a model: the picked ones when it is the original and a person picked some, else those of a search."""
-        is_original = model is self._subject.model
-        if is_original and self._subject.picked is not None:
-            pairs = self._without_test_people(self._subject.picked)
-        else:
-            pairs = self._search(model)
+        """Cases against a model, without people who are among the test rows: the picked ones when it is the original and a person picked
+        some, else those of a search.
+        """
+        is_original, picked = model is self._subject.model, self._subject.picked
+        found = picked if is_original and picked is not None else self._search(model)
+        test_rows = self._subject.dataset.rows[self._parts.test]
+        is_of_test = same_people(found.first, test_rows, self._subject.domain.free)
+        pairs = found[~is_of_test]
         if is_original:
             self.used = pairs
-            self.facts["n_cases"] = len(pairs)
+            self.facts |= {"n_cases": len(pairs), "n_of_test_people": int(is_of_test.sum())}
         return pairs
-
-    def _without_test_people(self, pairs: Pairs) -> Pairs:
-        """Pairs but those of people who are among the test rows."""
-        rows = self._subject.dataset.rows[self._parts.test]
-        is_test = same_people(pairs.first, rows, self._subject.domain.free)
-        self.facts["n_of_test_people"] = int(is_test.sum())
-        return pairs[~is_test]
 
     def _search(self, model: Model) -> Pairs:
         from fairness_engine import kernels
@@ -96,4 +92,4 @@ class Cases:
             elif isinstance(event, Progress):
                 spent = event.evaluations
         self.evaluations += spent
-        return self._without_test_people(Pairs.concatenate(found, self._subject.domain.n_columns))
+        return Pairs.concatenate(found, self._subject.domain.n_columns)

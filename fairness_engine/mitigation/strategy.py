@@ -122,7 +122,8 @@ class Standing:
         accuracy: on the validation rows.
         uniform, data: shares of discriminatory individuals, of the domain and of the data's rows (all but the test rows).
         objective: what is to be small: 1 is as before, 0 nothing left.
-        is_within: accuracy fell by no more than the tolerance.
+        is_within: accuracy fell by no more than the tolerance: on the validation rows, and, as a strategy is told it, on the test rows, where
+            these were asked.
     """
 
     model: Model

@@ -45,27 +45,27 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
     Strategy.AEQUITAS: StrategyInfo(
         "AEQUITAS",
         "Adds growing portions of discriminatory individuals while the estimate falls.",
-        "paper 000, Algorithm 5",
+        "Udeshi et al. 2018, Algorithm 5",
         "aequitas",
         "aequitas",
     ),
     Strategy.MAJORITY: StrategyInfo(
         "Majority labels",
         "Adds a share of the individuals found, each labelled by a majority, as ADF and EIDIG do.",
-        "paper 002's peers ADF and EIDIG",
+        "Zhang et al. 2020 (ADF); Zhang et al. 2021 (EIDIG)",
         "majority",
         "directed",
     ),
     Strategy.RULES: StrategyInfo(
         "Worst group",
         "Adds samples of the worst rule set with the opposite label, until its score is low.",
-        "paper 001, section 5, Table 7",
+        "Zhang et al. 2023 (TestSGD), Table 7",
         "rules",
     ),
     Strategy.REWEIGH: StrategyInfo(
         "Reweighing",
         "Weighs rows so that outcome and group are independent. A baseline for group figures.",
-        "Kamiran and Calders (2012)",
+        "Kamiran and Calders 2012",
         "reweigh",
     ),
     Strategy.THRESHOLD: StrategyInfo(
@@ -83,7 +83,7 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
     Strategy.WITHOUT: StrategyInfo(
         "Without the protected attributes",
         "Trains without them, so that no decision can depend on them directly. A baseline; proxies may remain.",
-        "the usual first idea",
+        "baseline",
         "without",
     ),
 }

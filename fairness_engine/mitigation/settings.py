@@ -111,7 +111,8 @@ class RetrainSettings:
         patience: epochs without a better loss on the validation rows after which training ends.
         learning_rate: of a network.
         batch_rows: rows of one step of a network.
-        test_share, validation_share: shares of the rows that are held out; no search starts from them, and no model is trained on them.
+        test_share, validation_share: shares of the rows that are held out, together at most nine tenths; no search starts from them, and
+            no model is trained on them.
         reference: see ``Reference``.
         surrogate: see ``Surrogate``.
         n_draws: individuals drawn for each estimate.
@@ -163,6 +164,12 @@ class RetrainSettings:
             is_number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
             if not is_number or not least <= share <= most:
                 raise SettingError(f"The setting '{name}' must be a number from {least:g} to {most:g}, got {share}.")
+        held_out = self.test_share + self.validation_share
+        if held_out > _MOST_HELD_OUT:
+            raise SettingError(
+                f"The settings 'test_share' and 'validation_share' must leave a tenth of the rows to train on, got {held_out:g} together. "
+                "Hold fewer rows out."
+            )
         if not isinstance(self.technique, str):
             raise SettingError(f"The setting 'technique' must be a name, got {self.technique!r}.")
 
@@ -226,6 +233,7 @@ _WHOLE = {
     "batch_rows": (8, 65_536),
     "n_draws": (500, 1_000_000),
 }
+_MOST_HELD_OUT = 0.9 + 1e-9
 _SHARES = {
     "tolerance": (0.0, 1.0),
     "learning_rate": (1e-6, 1.0),

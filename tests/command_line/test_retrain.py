@@ -147,6 +147,7 @@ def test_a_gate_stops_at_what_decides_it() -> None:
         ([*TREE, "--technique", "magic"], "must be one of random"),
         ([*TREE, "--set", "tolerance=0.1"], "'tolerance' is --tolerance"),
         ([*TREE, "--set", "n_draws=many"], "'n_draws' must be a number"),
+        ([*TREE, "--set", "test_share=0.5", "--set", "validation_share=0.45"], "must leave a tenth of the rows"),
         ([*TREE, "--set", "depth=3"], "no setting 'depth'"),
         ([*TREE, "--cases", "ffff"], "no run 'ffff'"),
         ([*TREE, "--rule-set", "ffff"], "must be like 3f2a:1"),

@@ -12,7 +12,7 @@ from fairness_engine.mitigation.measure import Examined
 from fairness_engine.mitigation.paired import PairedChange, paired_change
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import percent, points
+from fairness_engine.mitigation.verdict import in_points, percent, points
 
 MAX_SECONDS = 15.0
 """A control that nobody asked for is trained where the quickest round took no longer."""
@@ -78,4 +78,4 @@ def gain_text(control: Examined, after: Examined) -> str:
 def control_text(control: Examined, tolerance: float) -> str:
     """What the tolerance counted from, when that is the control."""
     accuracy = percent(control.measured.quality.accuracy.value)
-    return f"The tolerance of {points(tolerance).lstrip('+')} points counts from the control, which decides {accuracy} of the test rows as their outcome was."
+    return f"The tolerance of {in_points(tolerance)} counts from the control, which decides {accuracy} of the test rows as their outcome was."

@@ -13,7 +13,7 @@ from fairness_engine.mitigation.rounds_log import RoundsLog
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
 from fairness_engine.mitigation.strategy import Standing
 from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
+from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, in_points, percent, points
 from fairness_engine.models.model import Model
 
 _AS_IT_IS = "the model as it is, with a threshold for each group"
@@ -87,19 +87,19 @@ def _reason(
     if story.nothing or not rounds:
         return story.nothing or _nothing_tried(settings, is_stopped, n_cases)
     within = [row for row in rounds if row["is_within"]]
-    tolerance = points(settings.tolerance).lstrip("+")
+    tolerance = in_points(settings.tolerance)
     if not within:
         lost = (story.reference or 0.0) - max(row["accuracy"] for row in rounds)
-        best = f"{points(lost).lstrip('+')} points on the rows that choose"
+        best = f"{in_points(lost)} on the rows that choose"
         if len(rounds) == 1:
             return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
-        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance} points: the best lost {best}."
+        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance}: the best lost {best}."
     unwritten = [row["no_file"] for row in within if row["no_file"]]
     if unwritten:
         return f"{_models(len(unwritten)).capitalize()} would have been kept, but cannot become a file. {unwritten[-1]}"
     vetoed = [row for row in within if row["is_vetoed"]]
     if vetoed:
-        return f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of {tolerance} points on the test rows."
+        return f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of {tolerance} on the test rows."
     return f"None of the {_models(len(within))} within the tolerance had fewer discriminatory individuals on the rows that choose."
 
 

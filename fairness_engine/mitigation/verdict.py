@@ -145,6 +145,12 @@ def percent(share: float) -> str:
     return f"{value:.1f} %" if abs(value) >= 10 else f"{float(f'{value:.2g}'):g} %"
 
 
+def in_points(share: float) -> str:
+    """How much a share is in points, without a sign: "1 point", "0.5 points"."""
+    text = points(share).lstrip("+")
+    return f"{text} point" if text == "1" else f"{text} points"
+
+
 def points(change: float) -> str:
     """A change of a share in points, with its sign."""
     value = round(100 * change, 2)

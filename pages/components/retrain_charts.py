@@ -126,6 +126,13 @@ def _legend_on_top(layout: dict[str, Any]) -> None:
     layout["separators"] = ".\u202f"
 
 
+def _legend_below(layout: dict[str, Any]) -> None:
+    """Names of several models, which take more than one line where the window is narrow."""
+    layout["legend"] |= {"y": 0, "yref": "container"}
+    layout["margin"] |= {"t": 48, "b": 116}
+    layout["xaxis"]["title"]["standoff"] = 8
+
+
 # --- who is decided differently -----------------------------------------------------------------
 
 BETTER, WORSE = theme.FAVOURED, theme.HARMED
@@ -217,6 +224,7 @@ def pareto_chart(points: Sequence[Point], of: str) -> Chart:
     )
     layout |= {"hovermode": "closest", "showlegend": True}
     _legend_on_top(layout)
+    _legend_below(layout)
     layout["xaxis"] |= {"range": _axis([point.share for point in points])}
     layout["yaxis"] |= {"range": _axis([point.accuracy for point in points])}
     traces = [_front(points), *(_point_trace(point, place) for place, point in enumerate(points))]

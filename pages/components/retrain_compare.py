@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
 ORIGINAL = "The original"
+_LOOK_SECONDS = 2.0
+"""How often the page looks whether the certifications are ready."""
 _STYLE = """
 .eh-strategies th, .eh-strategies td {padding-left: 0.26rem !important; padding-right: 0.26rem !important;}
 .eh-strategies th:first-child {white-space: normal; min-width: 8.2rem;}
@@ -38,12 +40,24 @@ _STYLE = """
 .eh-strategies td {white-space: nowrap;}
 """
 _HEADS = (
-    ("Accuracy", "On the held-out rows, and the change from the original in points."),
-    ("All individuals", "Discriminatory share of individuals drawn uniformly from the domain."),
-    ("Held-out people", "Discriminatory share of the people of the data that nothing was learned from."),
-    ("Worst rule set", "Score of the worst rule set of the original, in points: the difference of favourable shares."),
-    ("Certified", "Share of all individuals proved to be decided alike, by a certification of equal settings."),
-    ("Rounds", "Models that were trained, and how many stayed within the tolerance."),
+    ("Accuracy", "held-out rows", "Decisions that equal the recorded outcome, on the held-out rows."),
+    ("All individuals", "discriminatory", "Discriminatory share of individuals drawn uniformly from the domain."),
+    (
+        "Held-out people",
+        "discriminatory",
+        "Discriminatory share of the people of the data that nothing was learned from.",
+    ),
+    (
+        "Worst rule set",
+        "score, points",
+        "Score of the worst rule set of the original: the difference of favourable shares.",
+    ),
+    (
+        "Certified",
+        "share",
+        "Share of all individuals proved to be decided alike, by a certification of equal settings.",
+    ),
+    ("Rounds", "within", "Of the models that were trained, those that stayed within the tolerance on accuracy."),
 )
 
 
@@ -56,6 +70,7 @@ class Entry:
         run, results: the retraining.
         said: its verdict.
         certified: the certified share before and after, as they are written; ``None`` where there is none (yet).
+        is_certifying: a certification of it still waits or works.
     """
 
     name: str
@@ -63,6 +78,7 @@ class Entry:
     results: dict[str, Any]
     said: Headline
     certified: tuple[str, str] | None
+    is_certifying: bool = False
 
     @property
     def is_baseline(self) -> bool:
@@ -87,10 +103,14 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - t
     st.markdown(wording.markdown(lead_text(entries)))
     st.html(table_html(entries))
     st.caption(
-        "Every strategy had the same rows, seed and tolerance, and is measured on the same held-out rows and draws. Baselines are there "
+        "Below each figure its 95 % interval, and below that the change from the original, with the interval of the same people asked "
+        "twice: it can tell a change that single intervals, which overlap, cannot. Every strategy had the same rows, seed and tolerance, and is measured on the same held-out rows and draws. Baselines are there "
         "for comparison: they aim at groups, not at pairs of people. Choose a strategy above to see all of it, and to keep its model."
     )
     _draw_chart(entries)
+    if any(entry.is_certifying for entry in entries):
+        at_work = frozenset(entry.run.id for entry in entries if entry.is_certifying)
+        st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)([entry.run.id for entry in entries], at_work)
     st.download_button(
         "Save the comparison as CSV",
         lambda: comparison_csv(entries),
@@ -105,6 +125,18 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - t
             st.markdown(wording.markdown(f"{entry.said.meaning.symbol} {entry.name}: {entry.said.why}"))
 
 
+def _look(run_ids: Sequence[str], at_work: frozenset[str]) -> None:
+    """Draw the page again once a certification has ended."""
+    store = state.store()
+    still = [
+        run_id
+        for run_id in run_ids
+        if retrain_measured.measured_of(store.results(run_id)).of_kind["certify"].is_at_work
+    ]
+    if at_work != frozenset(still):
+        st.rerun()
+
+
 def entries_of(runs: Sequence[RunRecord]) -> list[Entry]:
     """What the comparison shows of each run."""
     titles = retrain_runs.titles_of(runs)
@@ -115,7 +147,14 @@ def _entry(run: RunRecord, name: str) -> Entry:
     store = state.store()
     results, version = store.results(run.id), store.version(run.id)
     measured = retrain_measured.measured_of(results)
-    return Entry(name, run, results, retrain_words.headline(run, results, version), _certified(measured))
+    return Entry(
+        name,
+        run,
+        results,
+        retrain_words.headline(run, results, version),
+        _certified(measured),
+        measured.of_kind["certify"].is_at_work,
+    )
 
 
 def _certified(measured: retrain_measured.AllMeasured) -> tuple[str, str] | None:
@@ -135,7 +174,7 @@ def lead_text(entries: Sequence[Entry]) -> str:
     best = min(better, key=_share_of)
     share = best.figure("after", "data")
     text = "" if share is None else f": {share.text} of the held-out people are discriminated against with it"
-    return f"{len(better)} of {n} improved the model within the tolerance. The lowest discriminatory share has {best.name}{text}."
+    return f"{len(better)} of {n} improved the model within the tolerance. {best.name} has the lowest discriminatory share{text}."
 
 
 def _share_of(entry: Entry) -> float:
@@ -149,7 +188,8 @@ def _share_of(entry: Entry) -> float:
 def table_html(entries: Sequence[Entry]) -> str:
     """One line a strategy, the original on top; everything escaped."""
     heads = "".join(
-        f'<th scope="col"><abbr title="{wording.escaped(meaning)}">{name}</abbr></th>' for name, meaning in _HEADS
+        f'<th scope="col"><abbr title="{wording.escaped(meaning)}">{name}</abbr><small>{unit}</small></th>'
+        for name, unit, meaning in _HEADS
     )
     lines = "".join(_line_html(entry) for entry in entries)
     return (
@@ -179,20 +219,20 @@ def _line_html(entry: Entry) -> str:
     rounds = [one for one in told if not one.get("is_control")]
     n_within = sum(bool(one.get("is_within")) for one in rounds)
     cells = [
-        _figure_cell(entry.figure("after", "accuracy"), _accuracy_change(entry)),
-        *(_figure_cell(entry.figure("after", key)) for key in SHARES),
+        *(_figure_cell(entry.figure("after", key), _change_of(entry, key)) for key in ("accuracy", *SHARES)),
         _score_cell(after.get("after")),
-        _cell(certified),
-        _cell(wording.count(len(rounds)), f"{wording.count(n_within)} within"),
+        _cell(certified, "under way" if entry.is_certifying else ""),
+        _cell(f"{wording.count(n_within)} of {wording.count(len(rounds))}"),
     ]
     return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
-def _accuracy_change(entry: Entry) -> str:
-    change = (entry.results.get("changes") or {}).get("accuracy")
+def _change_of(entry: Entry, key: str) -> str:
+    """What became of a figure, in points; paired where that was measured."""
+    change = (entry.results.get("changes") or {}).get(key)
     if change:
         return change_text(change["value"], change["low"], change["high"])
-    before, after = entry.figure("before", "accuracy"), entry.figure("after", "accuracy")
+    before, after = entry.figure("before", key), entry.figure("after", key)
     return "" if before is None or after is None else points(after.value - before.value)
 
 
@@ -201,7 +241,13 @@ def _figure_cell(figure: Figure | None, note: str = "") -> str:
         return _cell(wording.DASH)
     value, _, interval = figure.text.replace("below ", "< ").partition(" (")
     interval = interval.removesuffix(")")
-    return _cell(value, f"{interval} %" if interval else "", note)
+    change, _, its_interval = note.partition(" (")
+    return _cell(
+        value,
+        f"{interval} %" if interval else "",
+        f"{change} points" if change else "",
+        f"({its_interval}" if its_interval else "",
+    )
 
 
 def _score_cell(score: dict[str, Any] | None) -> str:

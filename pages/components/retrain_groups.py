@@ -119,7 +119,10 @@ def _draw_figures(run: RunRecord, figures: Mapping[str, Any]) -> None:
         hide_index=True,
         key="retrain_group_figures",
         height="content",
-        column_config={"Groups by": st.column_config.TextColumn(width=130)},
+        column_config={
+            "Groups by": st.column_config.TextColumn(width=130),
+            "Figure": st.column_config.TextColumn(help=_FIGURES_HELP),
+        },
     )
     st.caption(
         "Of the held-out rows, computed with fairlearn. A group figure compares how often groups get the favourable outcome; it says "
@@ -180,6 +183,11 @@ def summary_table(tables: Sequence[tuple[GroupTable, GroupTable]]) -> pd.DataFra
     return pd.DataFrame(lines, columns=["Groups by", "Figure", BEFORE, AFTER])
 
 
+_FIGURES_HELP = (
+    "Demographic parity: the highest and the lowest favourable share among the groups, their difference (0 is equal) and their ratio (1 is equal). "
+    "Equalised odds: the larger gap in how often people with the same recorded outcome get the favourable decision. "
+    "Four fifths: a flag where the ratio lies below 0.8 with its whole interval; a convention, no law for every decision."
+)
 _FIGURES = {
     "Demographic parity, difference": "parity_difference",
     "Demographic parity, ratio": "parity_ratio",

@@ -17,6 +17,8 @@ from pages.components import layout, model_fit, state, steps, wording
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord, Version
 
+ANCHOR = "keep-or-discard"
+"""Where on the page it is chosen; the top of a long result leads there."""
 KEEP = "Keep the new model"
 DISCARD = "Discard it"
 BACK = "Go back to the model before"
@@ -36,7 +38,7 @@ def draw(review: Review, run: RunRecord, results: Mapping[str, Any], version: Ve
     card = (results.get("card") or {}).get("text")
     if version is None and not card:
         return
-    st.subheader("Keep or discard" if version is not None else "Files", anchor=False)
+    st.subheader("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
     if version is not None:
         _say()
         _draw_choice(review, version)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _IN_ROUNDS = ("round", "search")
 """How phases begin that the limit of seconds is about; measuring comes before and after."""
+_BEST = "Of the best model within the tolerance so far."
 _NOT_YET = "The first round appears once the model as it is was measured and a new one was trained."
 
 
@@ -70,7 +71,15 @@ def _standing_of_several(runs: Sequence[RunRecord], names: Sequence[str]) -> Non
     n_ended = sum(not run.is_active for run in runs)
     done = sum(what_is_left(run).done if run.is_active else 1.0 for run in runs) / len(runs)
     st.progress(min(1.0, done), text=f"{n_ended} of {len(runs)} strategies have ended")
-    st.dataframe(standing_table(runs, names), hide_index=True, key="retrain_standing")
+    st.dataframe(
+        standing_table(runs, names),
+        hide_index=True,
+        key="retrain_standing",
+        column_config={
+            "Best: accuracy": st.column_config.TextColumn(help=f"{_BEST} On the rows that choose among models."),
+            "Best: discriminatory": st.column_config.TextColumn(help=f"{_BEST} Share of the data's people."),
+        },
+    )
     for run, name in zip(runs, names, strict=True):
         if run.state.value in ("crashed", "failed"):
             st.error(wording.markdown(f"{name}: {run_words.ending(run)}"), icon=":material/error:")
@@ -86,7 +95,7 @@ def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFr
             {
                 "Strategy": name.removeprefix(retrain_rounds.PREFIX),
                 "State": run_words.state_text(run),
-                "Rounds": wording.count(len(told.rounds)),
+                "Rounds": wording.count(told.n_rounds),
                 "Best: accuracy": wording.DASH if best is None else wording.share(best["accuracy"]),
                 "Best: discriminatory": wording.DASH if best is None else wording.share(best["data"]),
                 "Doing": _doing(run) if run.is_active else wording.DASH,

@@ -147,6 +147,9 @@ def working_text(measured: Measured) -> str:
         if run is None:
             parts.append(f"{meaning.symbol} {meaning.name}: about to start")
         else:
-            doing = f": {run_words.activity(run).lower()}" if run.state.value == "running" else ""
-            parts.append(f"{meaning.symbol} {meaning.name} {run_words.state_text(run).lower()}{doing}")
+            _, _, standing = run_words.state_text(run).partition(
+                " "
+            )  # without its symbol: that of a run at work means "after" here
+            doing = f", {run_words.activity(run).lower()}" if run.state.value == "running" else ""
+            parts.append(f"{meaning.symbol} {meaning.name}: {standing.lower()}{doing}")
     return f"{_WHAT[measured.kind]} of both models is being made: {'; '.join(parts)}. This page fills in by itself."

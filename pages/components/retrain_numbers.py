@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import pandas as pd
+import streamlit as st
 
 from pages.components import theme, wording
 
@@ -139,6 +140,25 @@ def points(change: float) -> str:
     return f"{'+' if value > 0 else '−'}{text}"
 
 
+def named_shares(lines: Sequence[Line]) -> list[Line]:
+    """The discriminatory shares, named so that they can stand in a table with other figures."""
+    return [replace(line, name=f"Discriminatory, {line.name.lower()}") for line in lines]
+
+
+def column_helps() -> dict[str, Any]:
+    """What the columns of the figures mean, for a hover help."""
+    return {name: st.column_config.TextColumn(help=text) for name, text in _HELPS.items()}
+
+
+_HELPS = {
+    "Figure": "Accuracy: share of decisions that equal the recorded outcome. F1: how well the favourable outcome is found, missed and wrongly "
+    "given ones counted alike. AUC: how well scores put people in order, 0.5 as chance, 1 perfect. Discriminatory: decided differently when "
+    "nothing but protected attributes changes; of all individuals that the columns allow, and of the held-out people of the data.",
+    CONTROL: "The same kind of model, trained on the same rows without any case: what training again does alone.",
+    "Change, points": "After less before, in points of a percent (AUC times 100); with a 95 % interval where the same people were asked twice.",
+}
+
+
 def table(lines: Sequence[Line], first: str) -> pd.DataFrame:
     """The twin of a chart: one line a figure; columns that nobody fills are left out.
 
@@ -149,11 +169,16 @@ def table(lines: Sequence[Line], first: str) -> pd.DataFrame:
     columns: dict[str, list[str]] = {first: [line.name for line in lines]}
     for heading, figures in (
         (BEFORE, [line.before for line in lines]),
-        (CONTROL, [line.control for line in lines]),
         (AFTER, [line.after for line in lines]),
     ):
         if any(figures):
-            columns[heading] = [wording.DASH if figure is None else figure.text for figure in figures]
+            columns[heading] = [_text_of(figure) for figure in figures]
     if any(line.change for line in lines):
         columns["Change, points"] = [line.change or wording.DASH for line in lines]
+    if any(line.control for line in lines):
+        columns[CONTROL] = [_text_of(line.control) for line in lines]
     return pd.DataFrame(columns)
+
+
+def _text_of(figure: Figure | None) -> str:
+    return wording.DASH if figure is None else figure.text

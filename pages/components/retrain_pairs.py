@@ -58,7 +58,8 @@ def draw(review: Review, results: Mapping[str, Any], measured: Measured) -> None
     st.markdown(wording.markdown(search_text(str((results.get("retrained") or {}).get("technique") or ""), before)))
     st.dataframe(searches_table(before, after), hide_index=True, key="retrain_searches")
     st.caption(
-        "A search chooses whom it tries, so its counts compare the two models under equal conditions; they are no shares of people."
+        "A search goes where it finds pairs, so it may find as many in a model that discriminates far less: these counts are no shares of people. "
+        "How much less it is, “Before and after” says; which pairs are gone, the counts below."
     )
     if not before.n_found and not after.n_found:
         st.info("None found within the budget in either model. This does not show that there are none.")

@@ -110,7 +110,7 @@ def problems(can: Trainable, wanted: Wanted) -> list[str]:
     if not wanted.strategies:
         found.append("Choose at least one strategy.")
     if can.reason is not None and not wanted.settings.get("surrogate"):
-        found.append("Choose what is trained instead of this model.")
+        found.append("Choose at the top, under “Train instead”, what is trained in place of this model.")
     if wanted.cases.problem:
         found.append(wanted.cases.problem)
     held_out = wanted.settings.get("test_share", 0.2) + wanted.settings.get("validation_share", 0.15)

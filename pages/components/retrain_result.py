@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.runs.records import VersionState
 from pages.components import (
     layout,
     retrain_charts,
@@ -62,6 +63,8 @@ def draw(review: Review, run: RunRecord) -> None:
         st.info(wording.markdown(note), icon=":material/info:")
     if told:
         st.caption(wording.markdown(retrain_words.done_text(run, told)))
+    if version is not None and version.state is VersionState.NEW:
+        st.markdown(f"Read what it came to, then [keep or discard the new model](#{retrain_keep.ANCHOR}), at the end.")
     _draw_numbers(run, results)
     if results.get("after"):
         retrain_groups.draw(run, results)
@@ -134,7 +137,12 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
         st.plotly_chart(left_figure, key="retrain_quality_chart", config=theme.CHART_CONFIG, theme=None)
     with right:
         st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
-    st.dataframe(retrain_numbers.table([*quality, *shares], "Figure"), hide_index=True, key="retrain_numbers_table")
+    st.dataframe(
+        retrain_numbers.table([*quality, *retrain_numbers.named_shares(shares)], "Figure"),
+        hide_index=True,
+        key="retrain_numbers_table",
+        column_config=retrain_numbers.column_helps(),
+    )
     st.caption(wording.markdown(numbers_note(results)))
 
 
@@ -164,7 +172,9 @@ def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
     told = Rounds.of(run_words.run_title(run.config), results, run.config.settings)
     if not told.rounds:
         return
-    label = f"How the search for the model went: {wording.counted(len(told.rounds), 'round')}"
+    label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"
+    if told.n_rounds < len(told.rounds):
+        label += " and a control"
     part = st.expander(label, icon=":material/timeline:", key=f"retrain_way_{run.id}", on_change="rerun")
     if part.open:
         with part:

@@ -59,6 +59,11 @@ class Rounds:
         )
 
     @property
+    def n_rounds(self) -> int:
+        """Models that the strategy trained; the control is none of them."""
+        return sum(not one.get("is_control") for one in self.rounds)
+
+    @property
     def best(self) -> int | None:
         """Position of the round that is the best so far."""
         found = [i for i, one in enumerate(self.rounds) if one.get("is_best")]
@@ -153,6 +158,7 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
     traces = []
     for position, run in enumerate(runs):
         traces += _round_traces(run, of, position, is_alone=len(runs) == 1)
+    _name_once(traces)
     shown = next((run for run in runs if run.reference), None)
     if shown is not None:
         traces.append(_reference_trace(shown, of))
@@ -160,6 +166,16 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
             layout["shapes"] = [_level(shown.least_accuracy)]
             layout["annotations"] = [_level_name(shown.least_accuracy)]
     return figure_of(traces, layout)
+
+
+def _name_once(traces: Sequence[dict[str, Any]]) -> None:
+    """What several runs have (a control, a best model) is named once in the legend, whichever run has it first."""
+    named = set()
+    for trace in traces:
+        group = trace.get("legendgroup")
+        if group is not None:
+            trace["showlegend"] = group not in named
+            named.add(group)
 
 
 def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> list[dict[str, Any]]:
@@ -175,11 +191,10 @@ def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> lis
         )
     if controls:
         grey = {"symbol": "square-open", "size": 11, "color": theme.UNDECIDED.colour, "line": {"width": 3}}
-        is_first = {"legendgroup": "control", "showlegend": position == 0}
-        point = {**_points(run, of, controls, position), "marker": grey, **is_first}
+        point = {**_points(run, of, controls, position), "marker": grey, "legendgroup": "control"}
         traces.append({**point, "name": "□ control: no cases", "mode": "markers"})
     if run.best is not None:
-        traces.append(_best_trace(run, of, is_first=position == 0))
+        traces.append(_best_trace(run, of))
     return traces
 
 
@@ -209,7 +224,7 @@ def _colour(position: int) -> str:
     return colours[position % len(colours)]
 
 
-def _best_trace(run: Rounds, of: str, *, is_first: bool) -> dict[str, Any]:
+def _best_trace(run: Rounds, of: str) -> dict[str, Any]:
     assert run.best is not None, "drawn only then"
     one = run.rounds[run.best]
     return {
@@ -217,7 +232,6 @@ def _best_trace(run: Rounds, of: str, *, is_first: bool) -> dict[str, Any]:
         "mode": "markers",
         "name": f"{theme.SELECTION.symbol} best so far",
         "legendgroup": "best",
-        "showlegend": is_first,
         "x": [100 * one[of]],
         "y": [100 * one["accuracy"]],
         "marker": {"symbol": "diamond-open", "size": 22, "color": theme.SELECTION.colour, "line": {"width": 3}},

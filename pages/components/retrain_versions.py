@@ -82,9 +82,14 @@ def draw(review: Review) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "Model": st.column_config.TextColumn(width=270),
+            "Model": st.column_config.TextColumn(width=300),
+            "Result": st.column_config.TextColumn(width=115),
+            "Made": st.column_config.TextColumn(width=150),
+            "Accuracy": st.column_config.TextColumn(help="On the held-out rows; its interval stands in the result."),
             "State": st.column_config.TextColumn(help="In use: the model that this review goes on with."),
-            "Discriminatory": st.column_config.TextColumn(help="Share of the held-out people."),
+            "Discriminatory": st.column_config.TextColumn(
+                help="Share of the held-out people; its interval stands in the result."
+            ),
         },
     )
     rows = [row for row in event.selection.rows if row < len(models)]
@@ -130,8 +135,8 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
         said = retrain_words.headline(run, results, version)
         line |= {
             "Made by": STRATEGIES[retrain_words.strategy_of(run)].title,
-            "Accuracy": wording.DASH if accuracy is None else accuracy.text,
-            "Discriminatory": wording.DASH if share is None else share.text,
+            "Accuracy": wording.DASH if accuracy is None else accuracy.short,
+            "Discriminatory": wording.DASH if share is None else share.short,
             "Result": f"{said.meaning.symbol} {said.title}",
             "State": _STATES[version.state],
             "Made": wording.when(version.created),

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairness_engine.mitigation.settings import BASELINES, Strategy
+from fairness_engine.mitigation.settings import BASELINES, Reference, Strategy
+from fairness_engine.mitigation.verdict import in_points
 from pages.components import run_words, theme, wording
-from pages.components.retrain_numbers import SHARES, Figure, change_text, points
+from pages.components.retrain_numbers import SHARES, Figure, change_text
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import RunRecord, Version
@@ -99,7 +100,7 @@ def _without_model(run: RunRecord, results: Mapping[str, Any], told: Mapping[str
         NO_IMPROVEMENT,
         "No improvement",
         why or _why_none(rounds, told),
-        _advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed),
+        (*_advice_control(told), *_advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed)),
     )
 
 
@@ -113,9 +114,16 @@ def _why_none(rounds: list[Mapping[str, Any]], told: Mapping[str, Any]) -> str:
     n_within = sum(bool(one.get("is_within")) for one in rounds)
     models = wording.counted(len(rounds), "trained model")
     if not n_within:
-        tolerance = points(float(told.get("tolerance", 0.0))).lstrip("+")
-        return f"None of the {models} kept within {tolerance} points of the accuracy. The original stays as it is."
+        tolerance = in_points(float(told.get("tolerance", 0.0)))
+        return f"None of the {models} kept within {tolerance} of the accuracy. The original stays as it is."
     return f"None of the {models} was better than the original on the rows that choose. The original stays as it is."
+
+
+def _advice_control(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """A tolerance that counts from an accuracy that looks too high leaves no room: say what to count from."""
+    if told.get("is_inflated") and told.get("reference") == Reference.MODEL:
+        return ("Retrain again, and let the tolerance count from a control model: see the note below.",)
+    return ()
 
 
 def _advice_without(rounds: list[Mapping[str, Any]], strategy: Strategy, *, n_vetoed: int) -> tuple[str, ...]:
@@ -200,9 +208,9 @@ def done_text(run: RunRecord, told: Mapping[str, Any]) -> str:
         parts.append(f"{wording.counted(told['n_cases'], 'case')} to learn from")
     if told.get("n_train"):
         counts = [wording.count(told[f"n_{part}"]) for part in ("train", "validation", "test")]
-        parts.append(f"{counts[0]} rows to train, {counts[1]} to choose, {counts[2]} held out")
+        parts.append(f"{counts[0]} rows to train, {counts[1]} to choose, {counts[2]} held out to test")
     tolerance = float(run.config.settings.get("tolerance", 0.0))
-    parts.append(f"accuracy was allowed to fall by {wording.number(100 * tolerance)} points")
+    parts.append(f"accuracy was allowed to fall by {in_points(tolerance)}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
 

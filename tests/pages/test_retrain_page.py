@@ -128,7 +128,7 @@ def test_no_surrogate_is_chosen_for_the_reader(open_app: OpenApp, store: RunStor
     assert "a file of format 'ONNX' holds decisions only" in said.text_of(app)
     assert app.radio(key="retrain_surrogate").value is None
     assert app.radio(key="retrain_surrogate").options[:2] == ["The same network, in Keras", "Random forest"]
-    assert "Choose what is trained instead of this model" in said.text_of(app)
+    assert "Choose at the top, under “Train instead”, what is trained" in said.text_of(app)
     assert app.button(key="retrain_start").disabled
     app.radio(key="retrain_surrogate").set_value(Surrogate.FOREST).run()
     assert "Random forest, instead of your model, is trained on" in said.text_of(app)
@@ -298,6 +298,17 @@ def test_several_strategies_are_followed_together_and_chosen_afterwards(open_app
     assert shown.options == ["Side by side", "All variants", "AEQUITAS"]
     shown.set_value(ids[1]).run()
     assert said.errors_of(app) == []
+
+
+def test_the_legend_names_what_only_the_second_strategy_has() -> None:
+    rounds = [one for one in TRAINING["rounds"] if not one["is_control"] and not one["is_best"]]
+    first = Rounds.of("Retraining: X", {"training": {**TRAINING, "rounds": rounds}}, {"tolerance": 0.02})
+    second = Rounds.of("Retraining: Y", {"training": TRAINING}, {"tolerance": 0.02})
+    named = [
+        trace.name for trace in retrain_rounds.rounds_chart([first, second, second], "data").data if trace.showlegend
+    ]
+    assert named == ["□ control: no cases", "◆ best so far"]
+    assert (first.n_rounds, second.n_rounds) == (3, 4), "the control is no round"
 
 
 def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() -> None:

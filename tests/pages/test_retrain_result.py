@@ -75,7 +75,8 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
     assert "</span> Improved" in page
     assert "looks inflated" in text
     numbers = frame(app, "Figure", retrain_numbers.BEFORE)
-    assert numbers["Figure"].tolist() == ["Accuracy", "F1", "AUC", "All individuals", "Held-out people"]
+    shares = [f"Discriminatory, {name}" for name in ("all individuals", "held-out people")]
+    assert numbers["Figure"].tolist() == ["Accuracy", "F1", "AUC", *shares]
     before, after = (Figure.of(results[which]["data"]) for which in ("before", "after"))
     assert before is not None
     assert after is not None
@@ -149,7 +150,7 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
     found = retrain_measured.measured_of({"measured": told})
     assert found.is_at_work
     assert found.of_kind["search"].both is None
-    assert "▶ after ◌ waiting" in retrain_measured.working_text(found.of_kind["search"])
+    assert "▶ after: waiting" in retrain_measured.working_text(found.of_kind["search"])
     assert found.of_kind["certify"].reason == "A support vector machine cannot be certified."
     assert found.of_kind["rules"].both is not None
     store.finish(waiting, RunState.CRASHED)
@@ -257,6 +258,20 @@ WAYS = {
             {"verdict": "no improvement", "n_vetoed": 1, "why": "1 trained model lost more on the test rows."}
         ),
         ("No improvement", "lost more on the test rows", "Allow a larger tolerance"),
+    ),
+    "an inflated accuracy": (
+        {"rounds": [round_of(0.8, 0.01)], "epochs": []},
+        RunState.FINISHED,
+        without_after(
+            {
+                "verdict": "no improvement",
+                "why": "None held.",
+                "is_inflated": True,
+                "reference": "model",
+                "notes": ["It looks inflated."],
+            }
+        ),
+        ("No improvement", "let the tolerance count from a control model", "It looks inflated."),
     ),
     "nothing found": (
         {"rounds": [], "epochs": []},

@@ -12,7 +12,7 @@ from fairness_engine.mitigation.quality import Interval
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
 from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import percent, points
+from fairness_engine.mitigation.verdict import in_points, percent
 
 _PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
 _LIMITS = (
@@ -89,15 +89,14 @@ def _done(
         "the same split for every run on this data."
     )
     if retrained.get("n_cases"):
-        by = (
-            f", found by the technique '{retrained['technique']}'"
-            if retrained.get("technique")
-            else ", picked by a person"
-        )
+        technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""
+        by = f", {technique}" if subject.picked is None else ", picked by a person"
+        if subject.picked is not None and technique:
+            by += f" (and more against the new models, {technique})"
         yield f"Cases: {retrained['n_cases']:,} discriminatory pairs{by}; {retrained['n_of_test_people']:,} of people among the test rows were left out."
         yield f"Labels of added people: majority of {'a committee of other classifiers' if settings.labels == 'committee' else 'their own variants'}."
     counted = "the control" if settings.reference is Reference.CONTROL else "the original"
-    yield f"Tolerance: {points(settings.tolerance).lstrip('+')} points of accuracy, counted from {counted}, on the validation rows and on the test rows."
+    yield f"Tolerance: {in_points(settings.tolerance)} of accuracy, counted from {counted}, on the validation rows and on the test rows."
     yield f"Seed: {retrained['seed']}."
 
 

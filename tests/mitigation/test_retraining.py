@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError
-from fairness_engine.events import Event, ModelPart, StopReason
+from fairness_engine.events import Event, ModelPart, Pairs, StopReason
 from fairness_engine.mitigation import estimator_file
 from fairness_engine.mitigation.card import model_card
 from fairness_engine.mitigation.keras_archive import reopened
@@ -178,6 +178,29 @@ def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: Subject) -> 
     was, now = (found.result(name)["quality"]["accuracy"]["value"] for name in ("before", "after"))
     assert now >= was - 0.08
     assert any("The test rows refused" in note for note in said["notes"])
+
+
+# --- cases that a person picked -----------------------------------------------------------------
+
+
+def test_picked_cases_are_told_apart_from_those_that_a_search_adds(tree: Subject) -> None:
+    """The second round searches the new model: that changes nothing of what is said of the cases that were picked."""
+    parts = split_rows(tree.dataset, 0.2, 0.15)
+    oracle = Oracle(tree.model, tree.domain, _unlimited(), lambda: False)
+    people = []
+    for part, n in ((parts.train, 30), (parts.test, 10)):
+        rows = tree.dataset.rows[part]
+        people.append(rows[oracle.test(rows)][:n])
+    rows, numbers, codes = np.concatenate(people), np.zeros(40), np.zeros(40, dtype=np.int64)
+    subject = replace(tree, picked=Pairs(rows, rows, numbers, numbers, codes, codes, codes))
+    found = retrain(subject, _settings(strategy="majority", tolerance=0.3, max_rounds=2, n_cases=200))
+    said, card = found.result("retrained"), found.result("card")["text"]
+    assert [row["n_added"] > 0 for row in found.rounds[:2]] == [True, True]
+    assert said["technique"]
+    assert said["n_cases"] + said["n_of_test_people"] == 40
+    assert said["n_of_test_people"] >= 10
+    assert found.result("changes")["n_cases"] == said["n_cases"]
+    assert f"Cases: {said['n_cases']} discriminatory pairs, picked by a person (and more against" in card
 
 
 # --- a model that cannot become a file ----------------------------------------------------------

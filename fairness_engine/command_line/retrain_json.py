@@ -7,6 +7,7 @@ from typing import Any
 
 from fairness_engine.command_line.certification import certified_fields
 from fairness_engine.command_line.outcome import run_fields
+from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
@@ -101,5 +102,5 @@ def _measured(store: RunStore, run_ids: Mapping[str, str | None]) -> dict[str, A
     if "search" in ended:
         found["n_found"] = ended["search"].n_found
     if "rules" in ended:
-        found["top_score"] = float(store.rules(ended["rules"].id).scored.score.max())
+        found["top_score"] = rules_fields(store, ended["rules"], 1)["top_score"]
     return found

@@ -19,11 +19,12 @@ import run_cases
 from fairness_engine.__main__ import main
 from fairness_engine.command_line.gate import read_gate
 from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus
-from fairness_engine.command_line.retrain_json import RETRAIN_KEYS, SIDE_KEYS
+from fairness_engine.command_line.retrain_json import RETRAIN_KEYS, SIDE_KEYS, retrain_fields
 from fairness_engine.command_line.retrain_text import retrain_text
 from fairness_engine.command_line.retraining import wait_for_measuring
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.alive import birth, host_name
+from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.records import RunState
 from fairness_engine.runs.store import RunStore
 from fairness_engine.samples import find_sample
@@ -194,3 +195,16 @@ def test_an_interrupt_of_what_follows_leaves_runs_that_were_there_before(tmp_pat
     assert not store.run(others).is_cancel_requested
     assert store.run(also_others).state is RunState.QUEUED
     assert store.run(own).state is RunState.CANCELLED
+
+
+def test_a_run_that_scored_no_rule_set_in_its_time_leaves_a_gap(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "workspace")
+    review = run_cases.review_of(store)
+    rules, retraining = (
+        store.create_run(run_cases.config_of(review, "", kind=kind, settings=settings))
+        for kind, settings in ((RunKind.RULES, {}), (RunKind.RETRAIN, {"strategy": "variants"}))
+    )
+    assert store.claim(rules, host_name(), os.getpid(), str(birth(os.getpid())))
+    store.finish(rules, RunState.FINISHED)
+    store.set_result(retraining, "measured", {"before": {"rules": rules}, "after": {}})
+    assert retrain_fields(store, store.run(retraining))["before"]["top_score"] is None

@@ -127,9 +127,6 @@ def test_a_result_that_was_never_measured_by_others_offers_it(
     open_app: OpenApp, retrained: Retrained, store: RunStore, started: list[str]
 ) -> None:
     store.set_result(retrained.variants.id, "measured", None)
-    for run in store.runs(retrained.review.id):  # nothing is there to be used again
-        if run.config.kind != "retrain":
-            store.set_result(run.id, "notes", {})
     app = open_result(open_app, retrained, "variants")
     assert "not measured by another technique yet" in said.text_of(app)
     app.button(key="retrain_measure").click().run()

@@ -77,7 +77,7 @@ class GroupSampler:
         A group that is harmed gets samples that are decided favourably, one that is favoured those that are not.
         """
         inside = rows[self._sides(rows)[0]]
-        found = self._drawn(inside, n)
+        found = self._drawn(inside, _draws_for(n))
         wanted = found[found.is_favourable == (self._gap < 0)]
         return self._labelled(wanted[np.arange(min(n, len(wanted)))], gains=self._gap < 0)
 
@@ -96,7 +96,7 @@ class GroupSampler:
         sides, parts = self._sides(rows), []
         shares = [max(float(side.mean()), 1e-9) for side in sides]
         for side, share, gains in zip(sides, shares, (self._gap < 0, self._gap > 0), strict=True):
-            found = self._drawn(rows[side], n)
+            found = self._drawn(rows[side], _draws_for(n))
             wrong = found[found.is_favourable != gains]
             most = reach * abs(self._gap) * shares[0] * shares[1] / share * len(found)
             nearest = wrong[np.argsort(wrong.lead, kind="stable")[: max(1, int(most))]]
@@ -105,10 +105,33 @@ class GroupSampler:
             parts.append(self._labelled(nearest[chosen], gains=gains))
         return parts[0].and_more(parts[1])
 
-    def _drawn(self, rows: FloatArray, n: int) -> Decided:
-        """Neighbours of rows drawn with replacement, some times as many as are needed."""
-        n_draws = min(_MAX_DRAWS, max(_DRAWS_A_SAMPLE * n, 1)) if len(rows) else 0
-        chosen = rows[self._rng.integers(max(1, len(rows)), size=n_draws)]
+    def around(self, rows: FloatArray, n: int, reach: float) -> Examples:
+        """``n`` neighbours of rows as the model decides them, but for those nearest to another decision: as many as close the gap.
+
+        Of the people inside and of those outside equally many get the label that ``boundary`` gives; all others get the model's own
+        decision, which holds a network to what it knows while the decisions of a few move.
+
+        Args:
+            rows: whose neighbours are drawn ``(n_rows, n_columns)``, inside the group and outside as often as they are in the scope.
+            n: how many; none where nobody of a side is decided the wrong way.
+            reach: the part of the score that vanishes when all samples are decided as labelled.
+        """
+        sides = self._sides(rows)
+        found = self._drawn(rows[sides[0] | sides[1]], n)
+        label = np.where(found.is_favourable, self._model.favourable, found.other)
+        halves = self._sides(found.rows)
+        n_moved = reach * abs(self._gap) * float(halves[0].mean() * halves[1].mean()) * n if len(found) else 0.0
+        for side, gains in zip(halves, (self._gap < 0, self._gap > 0), strict=True):
+            wrong = np.flatnonzero(side & (found.is_favourable != gains))
+            if not len(wrong):
+                return Examples(found.rows[:0], label[:0])
+            moved = wrong[np.argsort(found.lead[wrong], kind="stable")[: max(1, round(n_moved))]]
+            label[moved] = self._model.favourable if gains else found.other[moved]
+        return Examples(found.rows, label)
+
+    def _drawn(self, rows: FloatArray, n_draws: int) -> Decided:
+        """Neighbours of rows drawn with replacement."""
+        chosen = rows[self._rng.integers(max(1, len(rows)), size=n_draws if len(rows) else 0)]
         return decided(self._model, perturb(self._ranges, chosen, self._rng))
 
     def _sides(self, rows: FloatArray) -> tuple[BoolArray, BoolArray]:
@@ -120,3 +143,8 @@ class GroupSampler:
     def _labelled(self, found: Decided, *, gains: bool) -> Examples:
         label = np.full(len(found), self._model.favourable, dtype=np.int64) if gains else found.other
         return Examples(found.rows, label)
+
+
+def _draws_for(n: int) -> int:
+    """Neighbours that are drawn for so many samples: some times as many as are needed."""
+    return min(_MAX_DRAWS, max(_DRAWS_A_SAMPLE * n, 1))

@@ -110,6 +110,38 @@ def test_of_several_classes_the_next_best_is_the_other_outcome() -> None:
     assert set(labels.tolist()) <= {0, 1, 2}
 
 
+@pytest.mark.parametrize(("gap", "inside_gets"), [(-0.25, 1), (0.25, 0)])
+def test_neighbours_are_labelled_as_decided_but_for_equally_many_near_the_boundary_of_both_sides(
+    gap: float, inside_gets: int
+) -> None:
+    found = sampler_of(gap).around(rows_of(2_000), 4_000, 1.0)
+    inside, moved = found.rows[:, 0] == 0, found.labels != decisions(found.rows)
+    share = float(inside.mean())
+    assert len(found) == 4_000
+    assert moved[inside].sum() == moved[~inside].sum() == round(abs(gap) * share * (1 - share) * 4_000)
+    assert (found.labels[inside & moved] == inside_gets).all()
+    assert (found.labels[~inside & moved] == 1 - inside_gets).all()
+    lead = decided(function_model(wealth_score), found.rows).lead
+    might = (found.labels == decisions(found.rows)) & inside & (decisions(found.rows) != inside_gets)
+    assert lead[inside & moved].max() <= lead[might].min()
+
+
+def test_labels_of_neighbours_close_the_gap_by_the_reach() -> None:
+    rows = rows_of(4_000)
+    inside = decisions(rows)[rows[:, 0] == 0].mean()
+    gap = float(inside - decisions(rows)[rows[:, 0] == 1].mean())
+    for reach in (0.0, 0.5, 1.0):
+        found = sampler_of(gap).around(rows, 20_000, reach)
+        is_in = found.rows[:, 0] == 0
+        left = found.labels[is_in].mean() - found.labels[~is_in].mean()
+        assert left == pytest.approx((1 - reach) * gap, abs=0.03)
+
+
+def test_without_anybody_to_relabel_no_neighbours_are_added() -> None:
+    always = function_model(lambda rows: np.where(rows[:, 0] == 0, 0.9, 0.8))
+    assert len(sampler_of(-0.1, always).around(rows_of(), 200, 1.0)) == 0
+
+
 # --- doses ----------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,10 @@ _CLOSE_ENOUGH = 1.15
 """Doses that differ by less are not told apart: the chance of a training is larger."""
 _NOTHING_LEFT = 0.02
 """A gap that no dose is needed for."""
+_FEW_ROWS = 2_000
+"""Training rows below which a tenth of them is too little to move a network that knows them."""
+_MOST_AROUND = 20_000
+"""Neighbours of few rows that are added at most."""
 
 
 def objective(groups: WorstGroups) -> Callable[[Model], float]:
@@ -38,7 +42,9 @@ def rounds(context: Context) -> Rounds:
 
     The paper adds samples of the group that the model already decides in the opposite way, with that decision as their label. A
     network that is trained on from its own weights is told by them what it knows, so that the score hardly moves; it moves when the
-    label contradicts the model where that costs least, near the boundary, inside the group and outside.
+    label contradicts the model where that costs least, near the boundary, inside the group and outside. A network of few rows knows
+    them by heart, and a tenth of them more moves it little: there, neighbours of all rows are added with the model's own decisions as
+    labels, but for those nearest the boundary.
 
     Raises:
         SettingError: the scope makes no rule set.
@@ -63,7 +69,10 @@ def rounds(context: Context) -> Rounds:
         n_done += 1
         if not standing.is_within or groups.gap(standing.model) * gap <= 0 or len(added) < n:
             break
-    yield from _near_the_boundary(context, sampler, most, n_rounds - n_done)
+    if context.trainer.has_weights and len(training) < _FEW_ROWS:
+        yield from _all_around(context, sampler, n_rounds - n_done)
+    else:
+        yield from _near_the_boundary(context, sampler, most, n_rounds - n_done)
 
 
 def _steps(most: int, n_steps: int) -> Iterator[int]:
@@ -77,8 +86,7 @@ def _steps(most: int, n_steps: int) -> Iterator[int]:
 def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rounds: int) -> Rounds:
     """The dose by bisection: up while accuracy holds and the group is not on the other side, else down."""
     groups, training, held = context.groups, context.training, context.validation
-    gap, words = groups.gap(context.model), groups.target.words
-    gains, loses = (words, "everyone else") if gap < 0 else ("everyone else", words)
+    gap, (gains, loses) = groups.gap(context.model), _who(groups, groups.gap(context.model))
     low, high, n, reach = 0, 0, max(LEAST, round(_FIRST_SHARE * most)), _REACH
     for _ in range(n_rounds):
         added = sampler.boundary(training.rows, n, reach)
@@ -95,6 +103,36 @@ def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rou
         if n == (most if holds else LEAST) or (low and high and high <= _CLOSE_ENOUGH * low):
             return
         n = _next(low, high, most)
+
+
+def _all_around(context: Context, sampler: GroupSampler, n_rounds: int) -> Rounds:
+    """Neighbours of all rows, by bisection of how many of them are labelled otherwise than the model decides."""
+    groups, training, held = context.groups, context.training, context.validation
+    gap, (gains, loses) = groups.gap(context.model), _who(groups, groups.gap(context.model))
+    n = min(_MOST_AROUND, 2 * len(context.domain.movable) * len(training))
+    low, high, reach = 0.0, 0.0, _REACH
+    for _ in range(n_rounds):
+        added = sampler.around(training.rows, n, reach)
+        if not len(added):
+            return
+        like = sampler.around(held.rows, max(2, round(n * len(held) / len(training))), reach)
+        title = (
+            f"{len(added):,} neighbours added as the model decides them, but near the boundary, where {reach:.0%} of the gap would close: "
+            f"{gains} with the favourable outcome, {loses} without"
+        )
+        standing: Standing = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
+        holds = standing.is_within and groups.gap(standing.model) * gap > 0
+        low, high = (reach, high) if holds else (low, reach)
+        is_done = standing.objective <= _NEARLY_NOTHING if holds else False
+        if is_done or (low and high and high <= _CLOSE_ENOUGH * low):
+            return
+        reach = reach * _FURTHER if not high else float(np.sqrt(low * high)) if low else high / 2
+
+
+def _who(groups: WorstGroups, gap: float) -> tuple[str, str]:
+    """Who is to gain and who is to lose, in words."""
+    words = groups.target.words
+    return (words, "everyone else") if gap < 0 else ("everyone else", words)
 
 
 def _next(low: int, high: int, most: int) -> int:

@@ -182,6 +182,19 @@ def test_a_planted_group_is_treated_more_alike_within_the_tolerance(mended: Retr
     assert now >= was - TOLERANCE
 
 
+def test_a_network_of_few_rows_gets_neighbours_of_all_of_them() -> None:
+    """More than a tenth of the data: labelled as it decides them, but for those that bring both sides together."""
+    subject = sample_subject("census_income_network.keras", "sex", settings=RetrainSettings(max_epochs=8))
+    data = subject.dataset
+    assert data.labels is not None
+    few = replace(subject, dataset=replace(data, rows=data.rows[:1_000], labels=data.labels[:1_000]))
+    found = retrain(few, RetrainSettings(strategy=Strategy.RULES, tolerance=TOLERANCE, max_rounds=3, n_draws=500))
+    around = [row for row in found.rounds if not row["is_control"] and not row["facts"]["is_papers"]]
+    assert around
+    assert all("as the model decides them" in row["title"] and row["n_added"] > 1_000 for row in around)
+    assert min(row["objective"] for row in around) <= 0.6
+
+
 def test_rounds_are_judged_by_the_score_of_the_group(mended: Retrained) -> None:
     rounds = [row for row in mended.rounds if not row["is_control"]]
     assert len(rounds) <= 5

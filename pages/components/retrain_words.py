@@ -218,7 +218,7 @@ def done_text(run: RunRecord, told: Mapping[str, Any]) -> str:
 def notes(told: Mapping[str, Any]) -> list[str]:
     """What a reader of the figures must know, a sentence each."""
     said = [str(note) for note in told.get("notes") or ()]
-    if told.get("no_file"):
+    if told.get("no_file") and told["no_file"] not in said:
         said.append(str(told["no_file"]))
     if told.get("is_inflated") and not told.get("notes"):
         said.append(

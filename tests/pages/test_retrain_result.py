@@ -296,7 +296,7 @@ def test_every_way_without_a_new_model_is_said_with_what_to_do_next(
     run_id = ended(store, review, training, stand, **results)
     app = open_app(RETRAIN, review=review.id, run=run_id)
     assert said.errors_of(app) == []
-    page = html_of(app)
+    page = f"{html_of(app)}\n{said.text_of(app)}"
     assert [text for text in words if text not in page] == []
     assert not [button for button in app.button if button.key == "retrain_keep_it"]
     if "before" in results:

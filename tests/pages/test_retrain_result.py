@@ -268,7 +268,7 @@ WAYS = {
                 "notes": ["It looks inflated."],
             }
         ),
-        ("No improvement", "let the tolerance count from a control model", "It looks inflated."),
+        ("No improvement", "let the tolerance count from a control model", "It looks inflated"),
     ),
     "nothing found": (
         {"rounds": [], "epochs": []},

@@ -63,6 +63,12 @@ class Rounds:
         """Models that the strategy trained; the control is none of them."""
         return sum(not one.get("is_control") for one in self.rounds)
 
+    def number(self, position: int) -> str:
+        """What a round is called, from 1 on; the control is none, wherever it stands."""
+        if self.rounds[position].get("is_control"):
+            return wording.DASH
+        return str(sum(not one.get("is_control") for one in self.rounds[: position + 1]))
+
     @property
     def best(self) -> int | None:
         """Position of the round that is the best so far."""
@@ -97,7 +103,7 @@ def standing_text(rounds: Rounds, position: int) -> str:
 def rounds_table(rounds: Rounds) -> pd.DataFrame:
     """One line a round, and what is counted from on top."""
     lines = [
-        _line(str(i + 1), standing_text(rounds, i), str(one.get("title", "")), one)
+        _line(rounds.number(i), standing_text(rounds, i), str(one.get("title", "")), one)
         for i, one in enumerate(rounds.rounds)
     ]
     if rounds.reference:

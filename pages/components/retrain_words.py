@@ -203,7 +203,10 @@ def done_text(run: RunRecord, told: Mapping[str, Any]) -> str:
     rounds = wording.counted(int(told.get("n_rounds", run.n_tried)), "round")
     parts.append(f"{rounds} in {wording.duration(run.seconds)}")
     if told.get("round"):
-        parts.append(f"round {told['round']} was chosen, with {wording.counted(told.get('n_added', 0), 'row')} added")
+        number = int(told["round"]) - (
+            told.get("reference") == "control"
+        )  # the control is trained first, and is no round
+        parts.append(f"round {number} was chosen, with {wording.counted(told.get('n_added', 0), 'row')} added")
     if told.get("n_cases"):
         parts.append(f"{wording.counted(told['n_cases'], 'case')} to learn from")
     if told.get("n_train"):

@@ -311,6 +311,13 @@ def test_the_legend_names_what_only_the_second_strategy_has() -> None:
     assert (first.n_rounds, second.n_rounds) == (3, 4), "the control is no round"
 
 
+def test_a_control_that_is_trained_first_is_no_round() -> None:
+    control = [one for one in TRAINING["rounds"] if one["is_control"]]
+    proposed = [one for one in TRAINING["rounds"] if not one["is_control"]]
+    told = Rounds.of("X", {"training": {**TRAINING, "rounds": [*control, *proposed]}}, {"reference": "control"})
+    assert retrain_rounds.rounds_table(told)["Round"].tolist() == ["–", "–", "1", "2", "3", "4"]
+
+
 def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() -> None:
     told = Rounds.of("Retraining: X", {"training": TRAINING}, {"tolerance": 0.02})
     figure = retrain_rounds.rounds_chart([told], "uniform")

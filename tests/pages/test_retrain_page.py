@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import said
-from retrain_steps import TRAINING, retrain_config, round_of, run_at_work
+from retrain_steps import TRAINING, round_of, run_at_work
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
@@ -282,8 +282,7 @@ def test_several_strategies_are_followed_together_and_chosen_afterwards(open_app
     review = run_cases.review_of(store)
     names = ("variants", "aequitas")
     ids = [run_at_work(store, review, TRAINING, settings={"strategy": name}, comparison="two") for name in names]
-    alone = store.create_run(retrain_config(review), review.id)
-    store.finish(alone, RunState.CANCELLED)
+    store.finish(run_at_work(store, review), RunState.CANCELLED)
     app = open_app(RETRAIN, run=ids[1])
     assert said.errors_of(app) == []
     table = app.dataframe[0].value
@@ -372,11 +371,12 @@ def test_a_retraining_on_pages_of_runs(open_app: OpenApp, store: RunStore) -> No
 def test_runs_that_measure_a_retraining_compare_no_techniques(open_app: OpenApp, workspace: Path) -> None:
     finished, store = run_cases.finished_runs(workspace), RunStore(workspace)
     review = finished.review
-    retraining = store.create_run(retrain_config(review), review.id)
-    store.finish(retraining, RunState.FINISHED)
+    retraining = run_at_work(store, review)
     ids = [store.create_run(run_cases.config_of(review, comparison=retraining), review.id) for _ in "ab"]
     for run_id in ids:
-        store.finish(run_id, RunState.FINISHED)
+        assert store.claim(run_id, "nowhere", 1, "1"), "a run that waits would be started by the page"
+    for run_id in (retraining, *ids):
+        assert store.finish(run_id, RunState.FINISHED)
     app = open_app(COMPARE, review=review.id, run=ids[0])
     assert said.errors_of(app) == []
     assert app.query_params["comparison"] == "one"

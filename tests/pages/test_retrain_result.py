@@ -150,9 +150,8 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
     assert "▶ after: waiting" in retrain_measured.working_text(found.of_kind["search"])
     assert found.of_kind["certify"].reason == "A support vector machine cannot be certified."
     assert found.of_kind["rules"].both is not None
-    store.finish(waiting, RunState.CRASHED)
-    store.claim(waiting, "nowhere", 1, "1")
-    store.finish(waiting, RunState.CRASHED, message="It broke.")
+    assert store.claim(waiting, "nowhere", 1, "1")
+    assert store.finish(waiting, RunState.CRASHED, message="It broke.")
     broken = retrain_measured.measured_of({"measured": told}).of_kind["search"]
     assert broken.both is None
     assert [run.id for run in broken.broken] == [waiting]

@@ -15,7 +15,6 @@ from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.mitigation.quality import Quality, quality
 from fairness_engine.models.model import Model
-from fairness_engine.oracle import Oracle
 
 BoolArray = NDArray[np.bool_]
 
@@ -122,6 +121,8 @@ class Meter:
 
     def verdicts(self, model: Model, people: FloatArray) -> BoolArray:
         """Whether each is discriminatory ``(n_people,)``."""
+        from fairness_engine.oracle import Oracle  # brings numba; pages need the figures alone
+
         oracle = Oracle(model, self._domain, UNLIMITED, self._is_cancelled)
         found = [oracle.test(people[start : start + _BLOCK_ROWS]) for start in range(0, len(people), _BLOCK_ROWS)]
         self.evaluations += oracle.evaluations

@@ -209,7 +209,8 @@ def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(shop: 
     def trains_on() -> bool:
         return shop.version(run_id) is not None and ": epoch" in shop.run(run_id).phase
 
-    wait_for(lambda: trains_on() or shop.run(run_id).state.is_final, 300)
+    # as the app follows a run: a dead worker is noticed, a run that waits is started
+    wait_for(lambda: trains_on() or launch.refresh(shop, run_id).state.is_final, 300)
     assert shop.run(run_id).state is RunState.RUNNING, shop.run(run_id).message
     asked = time.monotonic()
     shop.request_cancel(run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -166,11 +167,7 @@ def why_not_certifiable(review: Review) -> str | None:
     """
     if not (review.data_id and review.model_id and review.schema and review.scope):
         raise RunError("A certification needs data, a model and a scope. Complete the review first.")
-    asked = (review.data_id, review.model_id, review.schema, review.scope)
-    memory, key = _kept("certifiable"), repr(asked)
-    if key not in memory:
-        _keep("certifiable", key, state.evaluator().why_not_certifiable(*asked))
-    reason: str | None = memory[key]
+    reason: str | None = _asked_once("certifiable", review, state.evaluator().why_not_certifiable)
     return reason
 
 
@@ -182,12 +179,17 @@ def trainable(review: Review) -> Trainable:
     """
     if not (review.data_id and review.model_id and review.schema and review.scope):
         raise RunError("A retraining needs data, a model and a scope. Complete the review first.")
-    asked = (review.data_id, review.model_id, review.schema, review.scope)
-    memory, key = _kept("trainable"), repr(asked)
-    if key not in memory:
-        _keep("trainable", key, state.evaluator().trainable(*asked))
-    found: Trainable = memory[key]
+    found: Trainable = _asked_once("trainable", review, state.evaluator().trainable)
     return found
+
+
+def _asked_once(name: str, review: Review, ask: Callable[..., Any]) -> Any:
+    """The answer about a complete review, kept for as long as its files, columns and scope stay."""
+    asked = (review.data_id, review.model_id, review.schema, review.scope)
+    memory, key = _kept(name), repr(asked)
+    if key not in memory:
+        _keep(name, key, ask(*asked))
+    return memory[key]
 
 
 def _keep(name: str, key: object, value: object) -> None:

@@ -52,9 +52,7 @@ def test_the_worst_group_is_less_apart(case: tuple[str, ...], strategy: str) -> 
     found = _run(case, strategy)
     worst = found.result("worst_rule_set")
     assert worst["after"]["high"] < worst["before"]["low"]
-    assert (
-        _keeps_the_tolerance(found) or strategy == "threshold"
-    )  # which trains nothing: there is no control to count from
+    assert _keeps_the_tolerance(found)
     rose = found.result("changes")["uniform"]["low"] > 0
     assert not rose or found.result("retrained")["verdict"] != "improved"
 

@@ -55,7 +55,8 @@ class Bar:
         uniform, rows: discriminatory individuals before.
         uniform_after, rows_after: of the authors' retrained network.
         points: accuracy that it lost; ``None`` where none is published.
-        tolerance: what ours may lose on the rows that choose; the published network knows those by heart.
+        tolerance: what ours may lose on the rows that choose and refuse. The published network knows those: of the German data it decides
+            83.8 % of them and 78.3 % of new ones as their outcome was, and what was learnt by heart is allowed for beside ``points``.
     """
 
     source: Source
@@ -72,7 +73,7 @@ _ADULT, _GERMAN = SOURCES["maft-adult"], SOURCES["maft-german"]
 BARS = {
     "Adult, age": Bar(_ADULT, 0.2, 11.8, 15.4, 2.3, 5.8, 0.6, 0.006),
     "Adult, sex": Bar(replace(_ADULT, protected=("sex",)), 0.2, 3.9, 3.9, 0.9, 1.3, None, 0.006),
-    "German, sex": Bar(_GERMAN, 0.4, 10.2, 7.4, 3.4, 6.9, 1.25, 0.03),
+    "German, sex": Bar(_GERMAN, 0.4, 10.2, 7.4, 3.4, 6.9, 1.25, 0.068),
 }
 STRATEGIES = (Strategy.VARIANTS, Strategy.MAJORITY)
 
@@ -313,8 +314,9 @@ def _note() -> str:
     return (
         f"Discriminatory individuals: of {N_DRAWS:,} uniform ones, of all rows of the data, and of the *new rows*, the authors' test rows, which "
         "neither the published network nor ours was trained on: a retraining is given the authors' training rows alone, and splits them for "
-        "itself. It therefore chooses by rows that the published network knows; on the German data, where that matters most, the tolerance "
-        "inside is 3 points for this reason, and what was lost is what the new rows say. All rows hold the rows that each was trained on. "
+        "itself. It therefore chooses by rows that the published network knows. On the German data that matters: 83.8 % of the rows it knows are "
+        "decided as their outcome was, and 78.3 % of the new ones. The tolerance inside is 6.8 points there, these 5.6 beside the 1.25 of the "
+        "bar (0.6 on Adult), and what was lost is what the new rows say. At 3 points the rows that it knows refuse nearly every model. All rows hold the rows that each was trained on. "
         "Medians over the seeds (column *seeds*). The control is trained from the same weights on the same rows without any cases. ✓: at most the authors' "
         "shares on uniform individuals *and* on all rows, at no more loss of accuracy on the new rows. The authors' own retrained networks "
         "are quoted, not run."

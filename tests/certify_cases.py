@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ from fairness_engine.runs import launch
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import Review, RunRecord
 from fairness_engine.runs.store import RunStore
+from made_once import made_once
 
 MODEL = "census_income_planted"
 MAX_SECONDS = 300.0
@@ -55,22 +52,15 @@ class Certified:
     refused: RunRecord
 
 
-@cache
-def _template() -> tuple[Path, Certified]:
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-certified-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_certified(store: RunStore) -> Certified:
     review = run_cases.review_of(store, model=MODEL, scope=Scope(("sex",)))
     counting = run_of(store, review)
     classic = run_of(store, review, mode="classic", max_depth=8)
     blind = run_of(store, run_cases.review_of(store, model="census_income_ignores_protected"))
     refused = run_of(store, run_cases.review_of(store, model="census_income_svm"))
-    store.close()
-    return folder / "workspace", Certified(review, counting, classic, blind, refused)
+    return Certified(review, counting, classic, blind, refused)
 
 
 def certified_runs(workspace: Path) -> Certified:
     """Fill an empty workspace with certifications that ended."""
-    template, found = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    return found
+    return made_once(_make_certified, workspace)

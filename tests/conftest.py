@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from fairness_engine.runs.compiled import Loops, compiled_folder, prepare_compiled
+from made_once import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
@@ -27,9 +29,18 @@ _LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Several processes would each compile the same loops for minutes: it is done once, before they start."""
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+    """Several processes would each compile the same loops, and make the same runs: it is done once for all of them."""
+    if hasattr(config, "workerinput"):
+        return
+    os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
+    if config.getoption("numprocesses", None):
         prepare_compiled(WORKSPACE, None, *Loops)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Take away the runs that were made for all."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(FOLDER_VARIABLE, ""), ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import FileRole, Review, RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.samples import find_sample
+from made_once import made_once
 
 MODEL = "marketing_planted"
 PLANTED = "Men aged 40 to 59 born in Africa or Asia"
@@ -86,21 +83,14 @@ class Grouped:
     labels: RunRecord
 
 
-@cache
-def _template() -> tuple[Path, Grouped]:
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-groups-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_grouped(store: RunStore) -> Grouped:
     review = review_of(store)
     labels = run_of(store, review, source="labels")
     sampled = run_of(store, review, support=0.3, error=0.2, least_samples=100)
     exact = run_of(store, review)
-    store.close()
-    return folder / "workspace", Grouped(review, exact, sampled, labels)
+    return Grouped(review, exact, sampled, labels)
 
 
 def grouped_runs(workspace: Path) -> Grouped:
     """Fill an empty workspace with runs of rule sets that ended; the newest is the exact one."""
-    template, found = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    return found
+    return made_once(_make_grouped, workspace)

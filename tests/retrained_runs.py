@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import run_cases
@@ -16,6 +12,7 @@ from fairness_engine.runs import launch
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import Review, RunRecord
 from fairness_engine.runs.store import RunStore
+from made_once import made_once
 
 MODEL = "census_income_tree"
 TOLERANCE = 0.1
@@ -65,19 +62,11 @@ def run_of(store: RunStore, review: Review, strategy: str, **changes: object) ->
     return store.run(run_id)
 
 
-@cache
-def _template() -> tuple[Path, Retrained]:
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-retrained-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_retrained(store: RunStore) -> Retrained:
     review = run_cases.review_of(store, model=MODEL, scope=Scope(("sex",)))
-    retrained = Retrained(review, run_of(store, review, "variants"), run_of(store, review, "threshold"))
-    store.close()
-    return folder / "workspace", retrained
+    return Retrained(review, run_of(store, review, "variants"), run_of(store, review, "threshold"))
 
 
 def retrained_runs(workspace: Path) -> Retrained:
     """Fill an empty workspace with retrainings that ended."""
-    template, retrained = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    return retrained
+    return made_once(_make_retrained, workspace)

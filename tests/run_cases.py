@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +13,7 @@ from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import FileRole, Review, RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.samples import find_sample
+from made_once import made_once
 
 
 def review_of(store: RunStore, model: str = "census_income_planted", **changes: Any) -> Review:
@@ -74,22 +71,15 @@ class Finished:
     without_pairs: RunRecord
 
 
-@cache
-def _template() -> tuple[Path, Finished]:
-    """A workspace with a comparison of three searches and an estimate, and a second review with a search without pairs."""
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-pages-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_finished(store: RunStore) -> Finished:
+    """A comparison of three searches and an estimate, and a second review with a search without pairs."""
     review = review_of(store)
     searches = [run_of(store, review, name, comparison="one") for name in ("random", "data-scan", "aequitas")]
     estimate = estimate_of(store, review)
     without_pairs = run_of(store, review_of(store, model="census_income_ignores_protected"), "random")
-    store.close()
-    return folder / "workspace", Finished(review, searches, estimate, without_pairs)
+    return Finished(review, searches, estimate, without_pairs)
 
 
 def finished_runs(workspace: Path) -> Finished:
     """Fill an empty workspace with runs that ended."""
-    template, finished = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    return finished
+    return made_once(_make_finished, workspace)

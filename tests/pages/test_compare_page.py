@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import said
@@ -19,6 +15,7 @@ from fairness_engine.domain import Scope
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.records import FileRole, Review, RunState
 from fairness_engine.runs.store import RunStore
+from made_once import made_once
 
 COMPARE = "pages/run/compare.py"
 RUN = "pages/run/live.py"
@@ -38,27 +35,20 @@ def small_review(store: RunStore) -> Review:
     return store.save_review(replace(review, scope=Scope(review.scope.protected, limits=limits)))
 
 
-@cache
-def _template() -> tuple[Path, str]:
-    """A workspace with three techniques, two seeds each, and a count."""
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-compare-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_compared(store: RunStore) -> Review:
+    """Three techniques, two seeds each, and a count."""
     review = small_review(store)
     same = {"comparison": "two-seeds", "budget": Budget(8_000)}
     run_cases.run_of(store, review, "", kind=RunKind.COUNT, **same)
     for seed in (0, 1):
         for name in _TECHNIQUES:
             run_cases.run_of(store, review, name, seed=seed, **same)
-    store.close()
-    return folder / "workspace", review.id
+    return review
 
 
 def compared(workspace: Path) -> Review:
     """Fill an empty workspace with the finished comparison."""
-    template, review_id = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    return RunStore(workspace).review(review_id)
+    return made_once(_make_compared, workspace)
 
 
 def html_of(app: AppTest) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import csv
 import io
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +26,7 @@ from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.records import Review, RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Column, Kind, Schema
+from made_once import made_once
 from pages.components import group_link, group_pairs, group_rows, state
 
 DATA, PAIRS, GROUPS = "pages/prepare/data.py", "pages/explore/pairs.py", "pages/explore/groups.py"
@@ -73,20 +70,14 @@ def is_inside(rules: list[dict[str, Any]], schema: Schema, rows: np.ndarray) -> 
     return found
 
 
-@cache
-def _template() -> tuple[Path, Case]:
-    """Census with a search and rule sets of sex, race and age; a group that has some of the pairs' people. Made once."""
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-groups-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = RunStore(folder / "workspace")
+def _make_case(store: RunStore) -> tuple[Review, RunRecord, RunRecord, RuleResult, int]:
+    """Census with a search and rule sets of sex, race and age; a group that has some of the pairs' people."""
     review = run_cases.review_of(store)
     search = run_cases.run_of(store, review, "data-scan", budget=Budget(20_000))
     scope = Scope(("sex", "race", "age"))
     run = run_cases.run_of(store, review, "", kind=RunKind.RULES, settings={"error": 0.1}, scope=scope)
-    case = Case(store, review, search, run, store.rules(run.id), 0)
-    case.position = group_of(case, "sex", "age")
-    store.close()
-    return folder / "workspace", case
+    result = store.rules(run.id)
+    return review, search, run, result, group_of(Case(store, review, search, run, result, 0), "sex", "age")
 
 
 def group_of(case: Case, *names: str) -> int:
@@ -103,9 +94,8 @@ def group_of(case: Case, *names: str) -> int:
 @pytest.fixture
 def case(workspace: Path) -> Iterator[Case]:
     """The case in this test's workspace; the model's process is stopped afterwards."""
-    template, made = _template()
-    shutil.copytree(template, workspace, dirs_exist_ok=True)
-    yield replace(made, store=RunStore(workspace))
+    made = made_once(_make_case, workspace)
+    yield Case(RunStore(workspace), *made)
     state.evaluator().close()
 
 

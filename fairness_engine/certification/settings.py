@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from fairness_engine.certification.space import Weights
-from fairness_engine.errors import SettingError
+from fairness_engine.setting_checks import check_number, check_whole, refuse_unknown, take_choice
 
 MAX_DEPTH = 100_000
 
@@ -51,17 +50,11 @@ class CertifySettings:
     n_samples: int = 20_000
 
     def __post_init__(self) -> None:
-        for name, kind in (("mode", Mode), ("weights", Weights)):
-            value = getattr(self, name)
-            if value not in list(kind):
-                raise SettingError(f"The setting '{name}' must be one of {', '.join(kind)}, got '{value}'.")
-            object.__setattr__(self, name, kind(value))
+        take_choice(self, "mode", Mode)
+        take_choice(self, "weights", Weights)
         for name, low in (("max_boxes", 0), ("check_depth", 0), ("max_depth", 1), ("n_samples", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise SettingError(f"The setting '{name}' must be a whole number of at least {low}, got {value}.")
-        if not (isinstance(self.target, int | float) and math.isfinite(self.target) and 0 <= self.target <= 1):
-            raise SettingError(f"The target must be a share from 0 to 1, got {self.target}.")
+            check_whole(self, name, low)
+        check_number(self, "target", 0, 1)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; ``from_json`` reads them back."""
@@ -74,8 +67,5 @@ class CertifySettings:
         Raises:
             SettingError: a name that there is none of, or a value out of its range.
         """
-        unknown = sorted(set(content) - set(cls.__dataclass_fields__))
-        if unknown:
-            known = ", ".join(cls.__dataclass_fields__)
-            raise SettingError(f"A certification has no setting '{unknown[0]}'; it has: {known}.")
+        refuse_unknown(cls, content, "A certification has")
         return cls(**content)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from fairness_engine.errors import SettingError
+from fairness_engine.setting_checks import check_number, check_whole, refuse_unknown, take_choice
 
 
 class Strategy(StrEnum):
@@ -148,22 +148,11 @@ class RetrainSettings:
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in list(kind):
-                known = ", ".join(repr(str(one)) for one in kind)
-                raise SettingError(f"The setting '{name}' must be one of {known}, got '{value}'.")
-            object.__setattr__(self, name, kind(value))
+            take_choice(self, name, kind)
         for name, (low, high) in _WHOLE.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise SettingError(
-                    f"The setting '{name}' must be a whole number from {low:,} to {high:,}, got {value}."
-                )
-        for name, (least, most) in _SHARES.items():
-            share = getattr(self, name)
-            is_number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
-            if not is_number or not least <= share <= most:
-                raise SettingError(f"The setting '{name}' must be a number from {least:g} to {most:g}, got {share}.")
+            check_whole(self, name, low, high)
+        for name, (least, most) in _NUMBERS.items():
+            check_number(self, name, least, most)
         held_out = self.test_share + self.validation_share
         if held_out > _MOST_HELD_OUT:
             raise SettingError(
@@ -192,10 +181,7 @@ class RetrainSettings:
         Raises:
             SettingError: a name that there is none of, or a value out of its range.
         """
-        unknown = sorted(set(content) - set(cls.__dataclass_fields__))
-        if unknown:
-            known = ", ".join(cls.__dataclass_fields__)
-            raise SettingError(f"A retraining has no setting '{unknown[0]}'; it has: {known}.")
+        refuse_unknown(cls, content, "A retraining has")
         values = dict(content)
         try:
             cases = tuple(
@@ -234,7 +220,7 @@ _WHOLE = {
     "n_draws": (500, 1_000_000),
 }
 _MOST_HELD_OUT = 0.9 + 1e-9
-_SHARES = {
+_NUMBERS = {
     "tolerance": (0.0, 1.0),
     "learning_rate": (1e-6, 1.0),
     "test_share": (0.05, 0.5),

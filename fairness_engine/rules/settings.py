@@ -9,6 +9,7 @@ from typing import Any
 
 from fairness_engine.errors import SettingError
 from fairness_engine.rules.terms import Terms, check_terms
+from fairness_engine.setting_checks import refuse_unknown, take_choice
 
 MAX_RULE_SETS = 200_000
 """More than anybody reads; beyond it the larger rule sets are left out, and the run says so."""
@@ -70,8 +71,8 @@ class RuleSettings:
     terms: Terms = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", Edges(self.edges))
-        object.__setattr__(self, "source", Source(self.source))
+        take_choice(self, "edges", Edges)
+        take_choice(self, "source", Source)
         _check("support", self.support, 0 < self.support < 1, "a share above 0 and below 1")
         _check("error", self.error, 0 <= self.error < 1, "0 (evaluate everything) or a share below 1")
         _check("confidence", self.confidence, 0.5 <= self.confidence < 1, "0.5 or more and below 1")
@@ -99,11 +100,7 @@ class RuleSettings:
         Raises:
             SettingError: an unknown name, or a value out of its range.
         """
-        unknown = sorted(set(content) - set(cls.__dataclass_fields__))
-        if unknown:
-            raise SettingError(
-                f"Rule sets have no setting '{unknown[0]}'; known are: {', '.join(cls.__dataclass_fields__)}."
-            )
+        refuse_unknown(cls, content, "Rule sets have")
         known = dict(content)
         if "terms" in known and isinstance(known["terms"], Mapping):
             known["terms"] = tuple((str(category), tuple(terms)) for category, terms in known["terms"].items())

@@ -48,7 +48,7 @@ def test_a_value_out_of_its_range_is_named_with_what_was_got(name: str, values: 
     ("content", "said"),
     [
         ({"theta": 0.1}, "no setting 'theta'; known are: support, error"),
-        ({"edges": "odd"}, "cannot be read: 'odd' is not a valid Edges"),
+        ({"edges": "odd"}, "must be one of 'equal', 'round', got 'odd'"),
         ({"bins": "ten"}, "A setting of the rule sets cannot be read"),
         ({"predictions": "guess"}, "compared without a model"),
         ({"terms": {"size": ["big"]}}, "at least two terms"),

@@ -1,19 +1,21 @@
 """What was planted in the samples: each strategy lowers it, within the tolerance, by more than chance.
 
 The samples' *outcomes* discriminate, so that accuracy counts against every mitigation: a model that ignores the planted effect is wrong
-about the people who suffer it. That costs some three to five points on the census sample, and the tolerance here is six and a half. The
-sample models know three quarters of the rows, hence the test rows too: the tolerance counts from the control, the same kind of model
-trained on the training rows alone.
+about the people who suffer it. That costs a linear model little, which cannot say who they are but by sex, and models that know them well some
+three to five points: the tolerance is two points for the first and six and a half for the others. The sample models know three quarters of
+the rows, hence the test rows too: the tolerance counts from the control, the same kind of model trained on the training rows alone.
+``benchmarks/retraining.md`` has all strategies on seven models.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from fairness_engine.mitigation.settings import RetrainSettings
+from fairness_engine.mitigation.settings import RetrainSettings, Strategy
 from retraining_cases import Retrained, retrain, sample_subject
 
 TOLERANCE = 0.065
+LINEAR, LINEAR_TOLERANCE = ("census_income_pipeline.skops", "sex"), 0.02
 CENSUS, RECIDIVISM = ("census_income_tree.skops", "sex"), ("recidivism_planted.skops", "race", "sex")
 
 
@@ -22,10 +24,21 @@ def _run(case: tuple[str, ...], strategy: str, **changes: object) -> Retrained:
     return retrain(sample_subject(case[0], *case[1:]), RetrainSettings.from_json({**named, **changes}))
 
 
-def _keeps_the_tolerance(found: Retrained) -> bool:
+def _keeps_the_tolerance(found: Retrained, tolerance: float = TOLERANCE) -> bool:
     """On the test rows, from the control."""
     control, after = (found.result(name)["quality"]["accuracy"]["value"] for name in ("control", "after"))
-    return bool(after >= control - TOLERANCE)
+    return bool(after >= control - tolerance)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_every_strategy_lowers_what_was_planted(strategy: Strategy) -> None:
+    found = _run(LINEAR, strategy, tolerance=LINEAR_TOLERANCE)
+    before, after = (found.result(name) for name in ("before", "after"))
+    assert after["uniform"]["high"] < before["uniform"]["low"]
+    assert after["data"]["share"] < before["data"]["share"]
+    assert _keeps_the_tolerance(found, LINEAR_TOLERANCE)
+    is_of_groups = strategy is Strategy.RULES  # judged by its rule set, whose intervals touch
+    assert found.result("retrained")["verdict"] == ("no improvement" if is_of_groups else "improved")
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,14 @@ def rows_of(found: Sequence[Outcome], bar: Bar, *, is_first: bool) -> list[tuple
     rows = []
     if is_first:
         rows.append(
-            (name, f"before (published {bar.uniform:g} / {bar.rows:g} %)", *_cells(first.before, first.n_new), "", "")
+            (
+                name,
+                f"before (published {bar.uniform:g} / {bar.rows:g} %)",
+                *_cells(first.before, first.n_new),
+                "",
+                "",
+                "",
+            )
         )
         lost = "" if bar.points is None else f"-{bar.points:g}"
         rows.append(

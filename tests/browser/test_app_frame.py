@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from pathlib import Path
 
@@ -27,22 +28,25 @@ def test_a_page_that_does_not_exist_is_said_to_be_missing(app: AppPage) -> None:
     app.expect_dialog("Page not found")
 
 
-@pytest.mark.parametrize(("theme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 27)")])
-def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenPage, theme: str, colour: str) -> None:
-    """On the way through all pages nothing is asked of another machine, and the app's process loads no machine-learning runtime."""
-    tab = open_page(app_server, theme=theme)
+def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenPage) -> None:
+    """On the way through all pages, in light and dark by turns, nothing is asked of another machine, and the app's process loads no
+    machine-learning runtime."""
+    themes = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
+    tabs = {theme: open_page(app_server, theme=theme) for theme in themes}
     asked: list[str] = []
-    tab.page.on("request", lambda request: asked.append(request.url))
-    for place in steps.PLACES:
+    for tab in tabs.values():
+        tab.page.on("request", lambda request: asked.append(request.url))
+    for place, theme in zip(steps.PLACES, itertools.cycle(themes)):
+        tab = tabs[theme]
         tab.goto(place.url)
         tab.expect_no_exception()
         assert tab.text().strip() != "", place.title
+        app = tab.page.get_by_test_id("stApp")
+        assert app.evaluate("element => getComputedStyle(element).backgroundColor") == themes[theme]
         tab.screenshot(f"empty/{place.url or 'start'}-{theme}")
-    background = tab.page.get_by_test_id("stApp").evaluate("element => getComputedStyle(element).backgroundColor")
-    assert background == colour
     assert len(asked) > len(steps.PLACES), "requests were recorded"
     assert [url for url in asked if not url.startswith((app_server.url, "data:", "blob:"))] == []
-    assert tab.external_requests == []
+    assert [tab.external_requests for tab in tabs.values()] == [[], []]
     assert runtimes_of(app_server.pid) == []
 
 

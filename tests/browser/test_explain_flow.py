@@ -38,9 +38,8 @@ def click_box(app: AppPage, text: str) -> None:
     app.wait_until_at_rest()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_pair_is_explained_on_a_click(app_server: AppServer, open_page: OpenPage, run: RunRecord, theme: str) -> None:
-    app = open_page(app_server, theme=theme)
+def test_a_pair_is_explained_on_a_click(app_server: AppServer, open_page: OpenPage, run: RunRecord) -> None:
+    app = open_page(app_server, theme="dark")
     app.goto("pairs", review=str(run.review_id), run=run.id)
     app.click_button("Explain with SHAP", settle=False)
     app.expect_text("Of this difference", PATIENCE_MS)
@@ -49,18 +48,15 @@ def test_a_pair_is_explained_on_a_click(app_server: AppServer, open_page: OpenPa
     expect(app.by_key("shap")).to_contain_text("Differs between the two")
     app.expect_no_exception()
     app.by_key("shap").scroll_into_view_if_needed()
-    app.screenshot(f"pairs-shap-{theme}")
+    app.screenshot("pairs-shap-dark")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_group_is_chosen_in_the_picture(
-    app_server: AppServer, open_page: OpenPage, run: RunRecord, theme: str
-) -> None:
-    app = open_page(app_server, theme=theme, height=1600)
+def test_a_group_is_chosen_in_the_picture(app_server: AppServer, open_page: OpenPage, run: RunRecord) -> None:
+    app = open_page(app_server, theme="dark", height=1600)
     app.goto("where", review=str(run.review_id), run=run.id, settle=False)
     app.expect_text("For example:", PATIENCE_MS)
     app.wait_until_at_rest()
-    app.screenshot(f"where-{theme}")
+    app.screenshot("where-dark")
     n_boxes = boxes_of(app).count()
     click_box(app, "education_years at most 15")
     app.expect_text("found no pair in this group")

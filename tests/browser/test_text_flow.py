@@ -40,14 +40,13 @@ def test_the_demo_of_texts_is_one_click_to_its_sentences(
     app.expect_no_exception()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_sentences_are_read_and_one_of_ones_own_is_tried(
-    app_server: AppServer, open_page: OpenPage, address: dict[str, str], theme: str
+    app_server: AppServer, open_page: OpenPage, address: dict[str, str]
 ) -> None:
-    app = open_page(app_server, theme=theme, height=1700)
+    app = open_page(app_server, theme="dark", height=1700)
     app.goto("groups", view="Sentences", **address)
     expect(app.page.locator("mark.eh-swapped").first).to_be_visible()
-    app.screenshot(f"text-sentences-{theme}")
+    app.screenshot("text-sentences-dark")
     _choose_muslim(app)
     hostile = "My <script>window.taken=1</script> **Muslim** friend wrote this. That argument is weak."
     box = app.page.get_by_role("textbox", name="Your sentence")
@@ -59,7 +58,7 @@ def test_sentences_are_read_and_one_of_ones_own_is_tried(
     expect(table).to_contain_text("<script>window.taken=1</script> **◆Sikh** friend")
     assert app.page.evaluate("() => window.taken") is None
     table.scroll_into_view_if_needed()
-    app.screenshot(f"text-own-{theme}")
+    app.screenshot("text-own-dark")
     app.expect_no_exception()
 
 

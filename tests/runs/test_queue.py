@@ -15,7 +15,7 @@ from fairness_engine.budget import Budget
 from fairness_engine.runs import launch, worker
 from fairness_engine.runs.store import RunState, RunStore
 
-N_RUNS = 8
+N_RUNS = 5
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 from said import OpenApp
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.runs.store import RunStore
 from pages.components import kept
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# every new AppTest reads what all installed packages say of themselves, for nearly half a second; meanwhile they stay the same
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture

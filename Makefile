@@ -42,8 +42,9 @@ arrows: setup-dev
 
 check: lint types arrows
 
+# One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.
 pytest: setup-dev browser
-	@$(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
 coverage: pytest

@@ -284,7 +284,7 @@ def test_a_published_network_is_certified_for_every_age(command: Commands, share
     peer = shared / "data" / "peer"
     inputs = ["--data", str(peer / "german__fairify_fairquant.csv")]
     inputs += ["--schema", str(peer / "german__fairify_fairquant.schema.json")]
-    inputs += ["--model", str(shared / "models" / "fairify" / "GC-1.h5"), "--protected", "age", "--max-seconds", "6"]
+    inputs += ["--model", str(shared / "models" / "fairify" / "GC-1.h5"), "--protected", "age", "--max-seconds", "20"]
     result = command.json("certify", *inputs, "--fail-if", "certified < 0.5")
     assert result["certified"] + result["falsified"] + result["undecided"] == pytest.approx(1)
     assert command.json("runs", "verify", result["run_id"])["proofs"]["n_contradictions"] == 0

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,9 @@ from fairness_engine.errors import SchemaError
 
 Value = int | float | str
 E = TypeVar("E", bound=StrEnum)
+
+_SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout", "columns"}
+_COLUMN_KEYS = {"name", "kind", "was", "min", "max", "step", "codes", "categories", "missing"}
 
 
 class Kind(StrEnum):
@@ -58,6 +62,8 @@ class Column:
         labels: categorical only: what people read, parallel to ``codes``.
         minimum, maximum: integer and real only: the closed range of the domain.
         step: real only: distance of neighbouring values; ``None`` for a continuous column.
+        missing: texts of the file that stand for an empty cell in this column; they are no category and no number.
+        was: ignored only: the kind that it had, with its domain in the other fields, so that taking it back restores it.
     """
 
     name: str
@@ -67,13 +73,18 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     step: float | None = None
+    missing: tuple[str, ...] = ()
+    was: Kind | None = None
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise SchemaError("Every column needs a name, got an empty one. Name it in the header of the file.")
-        if self.kind is Kind.CATEGORICAL:
+        if self.was is not None and (self.kind is not Kind.IGNORED or self.was is Kind.IGNORED):
+            raise SchemaError(f"Only an ignored column was something else before, but '{self.name}' is {self.kind}.")
+        domain = self.was or self.kind
+        if domain is Kind.CATEGORICAL:
             self._check_categories()
-        elif self.kind in (Kind.INTEGER, Kind.REAL):
+        elif domain in (Kind.INTEGER, Kind.REAL):
             self._check_range()
 
     def _check_categories(self) -> None:
@@ -144,6 +155,74 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How a model's own inputs are made of the columns, where its file does not say so or says it in other words.
+
+    Args:
+        names: the model's name of an input -> the column that it is.
+        order: names of the inputs in the model's order, a column's name or ``column_code`` for one of its categories; empty for
+            the schema's order.
+        scaling: ``(shift, scale)`` by name of the input: the model receives ``(value - shift) / scale``.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    scaling: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        twice = sorted(name for name, count in Counter(self.order).items() if count > 1)
+        if twice:
+            raise SchemaError(f"Every input must stand once in the model's order, got '{twice[0]}' twice. Remove one.")
+        for name, (shift, scale) in self.scaling.items():
+            if not (math.isfinite(shift) and math.isfinite(scale) and scale):
+                raise SchemaError(
+                    f"The scaling of '{name}' must be two finite numbers, the second not 0, got {shift} and {scale}."
+                )
+
+    @property
+    def is_plain(self) -> bool:
+        """True when it says nothing."""
+        return not (self.names or self.order or self.scaling)
+
+    @classmethod
+    def from_json(cls, content: Any) -> Layout:
+        """Read the value of the key ``layout`` of a schema file.
+
+        Raises:
+            SchemaError: an unknown key, or a value that cannot be.
+        """
+        if not isinstance(content, Mapping):
+            raise SchemaError(f"'layout' must be an object with names, order or scaling, got {content!r}.")
+        _refuse_unknown(content, {"names", "order", "scaling"}, "'layout'")
+        names, order, scaling = content.get("names", {}), content.get("order", []), content.get("scaling", {})
+        if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names.values()):
+            raise SchemaError(f"'names' of 'layout' must map names of inputs to columns, got {names!r}.")
+        if not isinstance(order, list) or not all(isinstance(name, str) for name in order):
+            raise SchemaError(f"'order' of 'layout' must be a list of names of inputs, got {order!r}.")
+        if not isinstance(scaling, Mapping) or not all(_is_pair(pair) for pair in scaling.values()):
+            raise SchemaError(f"'scaling' of 'layout' must map names of inputs to [shift, scale], got {scaling!r}.")
+        pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in scaling.items()}
+        return cls(dict(names), tuple(order), pairs)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``from_json`` reads back; what says nothing is left out."""
+        content: dict[str, Any] = {"names": dict(self.names)} if self.names else {}
+        if self.order:
+            content["order"] = list(self.order)
+        if self.scaling:
+            content["scaling"] = {name: list(pair) for name, pair in self.scaling.items()}
+        return content
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(isinstance(number, int | float) and not isinstance(number, bool) for number in value)
+    )
+
+
+@dataclass(frozen=True)
 class Schema:
     """All columns, the label, the favourable outcome and the protected attributes.
 
@@ -154,6 +233,10 @@ class Schema:
         favourable: the outcome that is good for the person, as the file holds it.
         protected: names of protected attributes (each an input).
         model_input: how the model takes a row.
+        positive: the outcome, as the file holds it, whose probability a model's one score is (its class 1), for models
+            whose file does not name its classes; ``None`` takes the second outcome.
+        case_id: name of the column that names a case; it never is an input.
+        layout: what of the model's inputs neither its file nor ``model_input`` says.
     """
 
     columns: tuple[Column, ...]
@@ -161,16 +244,22 @@ class Schema:
     favourable: Value | None = None
     protected: tuple[str, ...] = ()
     model_input: ModelInput = ModelInput.AUTO
+    positive: Value | None = None
+    case_id: str | None = None
+    layout: Layout = field(default_factory=Layout, hash=False)
 
     def __post_init__(self) -> None:
-        names = [column.name for column in self.columns]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(column.name for column in self.columns).items() if count > 1)
         if twice:
             raise SchemaError(f"Column names must differ, got '{twice[0]}' twice. Rename or remove one of them.")
         if not self.inputs and not any(column.kind is Kind.TEXT for column in self.columns):
             raise SchemaError("A schema needs at least one column that the model takes, or one of texts, got none.")
         for name in self.protected:
             self.index(name)
+        if self.case_id is not None and (self.case_id == self.label or self.case_id in self.names):
+            raise SchemaError(
+                f"'{self.case_id}' cannot name cases and be an input or the label. Choose 'ignored' as its kind."
+            )
 
     @cached_property
     def inputs(self) -> tuple[Column, ...]:
@@ -215,9 +304,7 @@ class Schema:
         """
         if not isinstance(content, Mapping):
             raise SchemaError(f"A schema file must hold one JSON object, got {type(content).__name__}.")
-        _refuse_unknown(
-            content, {"version", "label", "favourable", "protected", "model_input", "columns"}, "the schema"
-        )
+        _refuse_unknown(content, _SCHEMA_KEYS, "the schema")
         if content.get("version", 1) != 1:
             raise SchemaError(
                 f"The schema file must be of version 1, got {content['version']!r}. Save it again as version 1."
@@ -231,21 +318,31 @@ class Schema:
         return cls(
             columns=tuple(_column_from_json(column) for column in columns),
             label=_optional_text(content, "label"),
-            favourable=_favourable(content.get("favourable")),
+            favourable=_outcome(content, "favourable"),
             protected=tuple(protected),
             model_input=_choice(ModelInput, content.get("model_input", "auto"), "model_input"),
+            positive=_outcome(content, "positive"),
+            case_id=_optional_text(content, "id"),
+            layout=Layout.from_json(content.get("layout", {})),
         )
 
     def to_json(self) -> dict[str, Any]:
         """The content of a schema file, version 1; ``from_json`` reads it back to an equal schema."""
-        return {
+        content: dict[str, Any] = {
             "version": 1,
             "label": self.label,
             "favourable": self.favourable,
             "protected": list(self.protected),
             "model_input": self.model_input.value,
-            "columns": [_column_to_json(column) for column in self.columns],
         }
+        # what few files need is left out where it says nothing
+        if self.positive is not None:
+            content["positive"] = self.positive
+        if self.case_id is not None:
+            content["id"] = self.case_id
+        if not self.layout.is_plain:
+            content["layout"] = self.layout.to_json()
+        return {**content, "columns": [_column_to_json(column) for column in self.columns]}
 
     @classmethod
     def read(cls, path: Path) -> Schema:
@@ -287,9 +384,10 @@ def _optional_text(content: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _favourable(value: Any) -> Value | None:
+def _outcome(content: Mapping[str, Any], key: str) -> Value | None:
+    value = content.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float | str | None):
-        raise SchemaError(f"'favourable' must be one outcome of the label, got {value!r}.")
+        raise SchemaError(f"'{key}' must be one outcome of the label, got {value!r}.")
     return value
 
 
@@ -297,8 +395,17 @@ def _column_from_json(content: Any) -> Column:
     if not isinstance(content, Mapping) or not isinstance(content.get("name"), str):
         raise SchemaError(f"Every column of the schema needs a 'name', got {content!r}.")
     name = content["name"]
-    _refuse_unknown(content, {"name", "kind", "min", "max", "step", "codes", "categories"}, f"column '{name}'")
+    _refuse_unknown(content, _COLUMN_KEYS, f"column '{name}'")
     kind = _choice(Kind, content.get("kind"), f"kind of column {name}")
+    was = None if content.get("was") is None else _choice(Kind, content["was"], f"earlier kind of column {name}")
+    column = _with_domain(name, was or kind, content)
+    missing = content.get("missing", [])
+    if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
+        raise SchemaError(f"'missing' of column '{name}' must be a list of texts, got {missing!r}.")
+    return replace(column, kind=kind, was=was, missing=tuple(missing))
+
+
+def _with_domain(name: str, kind: Kind, content: Mapping[str, Any]) -> Column:
     if kind is Kind.CATEGORICAL:
         return _categorical_from_json(name, content)
     if kind in (Kind.INTEGER, Kind.REAL):
@@ -353,15 +460,20 @@ def _number(content: Mapping[str, Any], key: str, name: str) -> float:
 
 def _column_to_json(column: Column) -> dict[str, Any]:
     content: dict[str, Any] = {"name": column.name, "kind": column.kind.value}
-    if column.kind is Kind.CATEGORICAL:
+    if column.was is not None:
+        content["was"] = column.was.value
+    domain = column.was or column.kind
+    if domain is Kind.CATEGORICAL:
         if column.codes == column.labels:
             content["categories"] = list(column.labels)
         else:
             content["codes"] = {str(code): label for code, label in zip(column.codes, column.labels, strict=True)}
-    elif column.kind in (Kind.INTEGER, Kind.REAL):
-        whole = column.kind is Kind.INTEGER
+    elif domain in (Kind.INTEGER, Kind.REAL):
+        whole = domain is Kind.INTEGER
         content["min"] = int(column.low) if whole else column.minimum
         content["max"] = int(column.high) if whole else column.maximum
         if column.step is not None:
             content["step"] = column.step
+    if column.missing:
+        content["missing"] = list(column.missing)
     return content

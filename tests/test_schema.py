@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -230,3 +231,56 @@ def test_published_schemas_without_a_version_are_read(shared: Path) -> None:
         schema = Schema.read(path)
         assert schema.protected
         assert Schema.from_json(schema.to_json()) == schema
+
+
+def test_what_says_how_a_model_is_read_is_read_back_from_the_schema_file() -> None:
+    content = {
+        "version": 1,
+        "label": "bewilligt",
+        "favourable": "ja",
+        "protected": ["sex"],
+        "model_input": "auto",
+        "positive": "ja",
+        "id": "case",
+        "layout": {
+            "names": {"Laufzeit__Monate_": "months"},
+            "order": ["months", "sex"],
+            "scaling": {"months": [12, 4.5]},
+        },
+        "columns": [
+            {"name": "case", "kind": "ignored"},
+            {"name": "sex", "kind": "categorical", "categories": ["f", "m"], "missing": ["-", "NA"]},
+            {"name": "months", "kind": "integer", "min": 1, "max": 60},
+            {"name": "plz", "kind": "ignored", "was": "categorical", "categories": ["01067", "99084"]},
+        ],
+    }
+    schema = Schema.from_json(content)
+    assert schema.positive == "ja"
+    assert schema.case_id == "case"
+    assert schema.layout.scaling == {"months": (12.0, 4.5)}
+    assert schema.columns[1].missing == ("-", "NA")
+    assert schema.columns[3].was is Kind.CATEGORICAL
+    assert schema.names == ("sex", "months")
+    assert Schema.from_json(schema.to_json()) == schema
+    assert schema.to_json() == content
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "sex"}, "cannot name cases and be an input"),
+        ({"layout": {"sort": []}}, "Unknown key 'sort' in 'layout'"),
+        ({"layout": {"order": ["sex", "sex"]}}, "stand once in the model's order"),
+        ({"layout": {"scaling": {"sex": [0, 0]}}}, "the second not 0"),
+        ({"layout": {"scaling": {"sex": [0]}}}, "[shift, scale]"),
+        ({"positive": True}, "'positive' must be one outcome"),
+        (
+            {"columns": [{"name": "sex", "kind": "categorical", "categories": ["f"], "was": "integer"}]},
+            "needs a number as 'min'",
+        ),
+    ],
+)
+def test_what_cannot_be_said_of_a_model_s_inputs_is_refused(change: dict, said: str) -> None:
+    content = {"columns": [{"name": "sex", "kind": "categorical", "categories": ["f", "m"]}]} | change
+    with pytest.raises(SchemaError, match=re.escape(said)):
+        Schema.from_json(content)

@@ -68,7 +68,7 @@ class FileShelf:
         return self.workspace / "files" / sha256[:2] / sha256
 
     def _keep(self, source: bytes | Path) -> tuple[str, int]:
-        """Copy and hash in one pass, then move into place in one step."""
+        """Copy and hash in one pass, then put into place in one step."""
         folder = self.workspace / "files"
         folder.mkdir(mode=0o700, exist_ok=True)
         digest, n_bytes = hashlib.sha256(), 0
@@ -80,10 +80,38 @@ class FileShelf:
                     n_bytes += target.write(chunk)
             path = self._path(digest.hexdigest())
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            Path(temporary).replace(path)
+            _put_in_place(Path(temporary), path)
         finally:
             Path(temporary).unlink(missing_ok=True)
         return digest.hexdigest(), n_bytes
+
+
+def _put_in_place(incoming: Path, path: Path) -> None:
+    """Give a whole file its place. One that is there keeps its inode: the walls of a model's process allow inodes, not names, so
+    a file that took its place would be closed to every run that has raised its walls and is about to open it.
+
+    Args:
+        incoming: the whole file; its folder is on the same file system.
+        path: named by the content.
+    """
+    if _holds(path):
+        return
+    try:
+        os.link(incoming, path)  # unlike a rename it refuses a place that is taken: the first of several wins
+    except FileExistsError:
+        if not _holds(path):  # damaged: nobody can use it as it is
+            incoming.replace(path)
+    except OSError:  # a file system without links
+        incoming.replace(path)
+
+
+def _holds(path: Path) -> bool:
+    """Whether a stored file can be read and has the content that its name promises."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == path.name
+    except OSError:
+        return False
 
 
 def display_name(name: str) -> str:

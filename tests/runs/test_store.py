@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from fairness_engine.runs.records import ReviewTerms
 from fairness_engine.runs.store import FileRole, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
 
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = Schema(
     (
         Column("age", Kind.INTEGER, minimum=18, maximum=70),
@@ -53,6 +56,36 @@ def test_a_file_is_kept_once_by_content_under_a_name_that_is_no_path(store: RunS
     assert store.add_file(b"1,2\n", "passwd", FileRole.DATA) == first
     assert [p.name for p in (store.workspace / "files").iterdir()] == [first.sha256[:2]]
     assert (store.workspace.stat().st_mode & 0o777) == 0o700
+
+
+def test_a_file_that_is_kept_already_keeps_its_place_unless_it_is_damaged(store: RunStore) -> None:
+    kept = store.add_file(b"1,2\n", "d.csv", FileRole.DATA).path
+    inode = kept.stat().st_ino
+    for name in ("d.csv", "another name.csv"):
+        assert store.add_file(b"1,2\n", name, FileRole.DATA).path.stat().st_ino == inode
+    for damaged in (b"1,", b"9,9\n"):
+        kept.write_bytes(damaged)
+        store.add_file(b"1,2\n", "d.csv", FileRole.DATA)
+        assert kept.read_bytes() == b"1,2\n"
+    assert [p.name for p in (store.workspace / "files").iterdir()] == [kept.name[:2]]
+
+
+def test_processes_that_add_one_file_at_once_all_get_the_same_place(store: RunStore) -> None:
+    program = (
+        "import sys; from pathlib import Path; from fairness_engine.runs.store import FileRole, RunStore\n"
+        "store = RunStore(Path(sys.argv[1])); content = bytes(range(256)) * 2000\n"
+        "sys.stdin.readline()\n"
+        "print(*{store.add_file(content, 'd.csv', FileRole.DATA).path.stat().st_ino for _ in range(100)})"
+    )
+    command = [sys.executable, "-c", program, str(store.workspace)]
+    adding = [
+        subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    for process in adding:
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    assert len({inode for process in adding for inode in process.communicate(timeout=60)[0].split()}) == 1
 
 
 def test_an_unknown_or_unreadable_file_is_one_sentence(store: RunStore, tmp_path: Path) -> None:

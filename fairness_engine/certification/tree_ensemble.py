@@ -76,8 +76,9 @@ def read_ensemble(model: Model) -> Ensemble:
         order, predictor = predictor.order, predictor.inner
     if isinstance(predictor, Transformed):
         raise ModelError(
-            "This model cannot be certified: the steps before its trees must turn each column into inputs of its own, but an input "
-            "here depends on several columns. Train it without the step that mixes columns, or estimate the share instead."
+            "This model cannot be certified: the steps before its trees must turn each column into inputs of its own, and continuous "
+            "numbers by scaling alone, but an input here depends on several columns, or on a number in curves or steps. Train it "
+            "without the step that mixes or bends them, or estimate the share instead."
         )
     sums = read_sums(predictor)
     if predictor.n_scores > 1:

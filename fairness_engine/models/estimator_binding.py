@@ -21,6 +21,7 @@ from fairness_engine.models.sklearn_model import (
     compile_estimator,
     input_names,
     reads_text,
+    scalings,
     takes_frame,
 )
 from fairness_engine.models.spelling import known_categories, spell
@@ -66,7 +67,7 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
     if isinstance(predictor, Transformed):
         needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
         is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors) or predictor.final.kind in _SMOOTH_KINDS
-        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth)
+        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth, scalings(estimator))
         if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
             return predictor.final, tabulated, notes
     return predictor, encoder, notes

@@ -20,6 +20,7 @@ from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.dense_chain import DenseChain
 from fairness_engine.models.model import Output, Predictor
 from fairness_engine.models.support_vectors import SupportVectors
+from fairness_engine.models.tabulated import Scaling
 from fairness_engine.models.ties import settle
 from fairness_engine.models.trees import BoostedTrees, Forest
 
@@ -294,6 +295,34 @@ def _scaling(scaler: Any) -> tuple[FloatArray, FloatArray]:
     if centre is not None and not getattr(scaler, "with_mean", True):
         centre = None  # StandardScaler learns the mean even where it does not use it
     return 1 / factor, -(np.zeros(n) if centre is None else np.asarray(centre, dtype=np.float64)) / factor
+
+
+def scalings(estimator: Any) -> list[Scaling]:
+    """What the fitted scalers in a pipeline do to a number, of every column they know, each in its own order of operations."""
+    found = []
+    for part in _inner(estimator):
+        if type(part).__name__ not in _SCALERS:
+            continue
+        factor, shift = getattr(part, "scale_", None), np.zeros(int(part.n_features_in_))
+        factor = np.ones(len(shift)) if factor is None else np.asarray(factor, dtype=np.float64)
+        is_quotient = type(part).__name__ != "MinMaxScaler"
+        if not is_quotient:
+            shift = np.asarray(part.min_, dtype=np.float64)
+        elif getattr(part, "with_mean", getattr(part, "with_centering", False)):
+            shift = np.asarray(getattr(part, "mean_", getattr(part, "center_", shift)), dtype=np.float64)
+        found += [Scaling(float(s), float(f), is_quotient) for s, f in zip(shift, factor, strict=True) if f]
+    return found
+
+
+def _inner(estimator: Any) -> Iterator[Any]:
+    """A transformation and all that it is made of: steps, and what a ``ColumnTransformer`` or ``FeatureUnion`` joins."""
+    yield estimator
+    parts = [
+        entry[1] for name in ("steps", "transformers_", "transformer_list") for entry in getattr(estimator, name, ())
+    ]
+    for part in parts:
+        if hasattr(part, "get_params"):
+            yield from _inner(part)
 
 
 _COMPILERS: dict[str, Callable[[Any], Predictor | None]] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -17,8 +18,18 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from fairness_engine.certification.run import run_certification
@@ -32,7 +43,7 @@ from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, ResultReady
 from fairness_engine.exact import decide_all, run_exact
 from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import choose_encoder
+from fairness_engine.models.encoding import LabelsEncoder, choose_encoder
 from fairness_engine.models.estimator_binding import bind_estimator
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
@@ -232,6 +243,76 @@ def test_pipelines_that_encode_each_column_by_itself(encoder: Any) -> None:
         pipeline.fit(choose_encoder(schema, None, None, True).encode(rows), outcomes(rows, 2, rng))
         model = bound(pipeline, schema, ("0", "1"))
         assert check_against_enumeration(model, space_of(model, schema, "sex")).ensemble.kind == model.predictor.kind
+
+
+def loan_schema() -> Schema:
+    columns = (
+        Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M")),
+        Column("age", Kind.INTEGER, minimum=18, maximum=40),
+        Column("job", Kind.CATEGORICAL, codes=("nurse", "clerk", "judge"), labels=("nurse", "clerk", "judge")),
+        Column("income", Kind.REAL, minimum=312.5, maximum=9871.25),
+    )
+    return Schema(columns=columns, label="y", favourable="1", protected=("sex",), model_input=ModelInput.LABELS)
+
+
+SCALERS = (StandardScaler(), MinMaxScaler((-1, 1)), RobustScaler(), MaxAbsScaler(), StandardScaler(with_mean=False))
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=lambda scaler: f"{type(scaler).__name__}-{scaler.get_params()}")
+def test_boosting_on_histograms_behind_imputers_scalers_and_one_hot(scaler: Any) -> None:
+    """Its limits are float64, so that a scaled continuous number must be right to the last bit: it is, for every usual scaler."""
+    schema, rng = loan_schema(), np.random.default_rng(7)
+    rows = sample_rows(schema, 600, rng)
+    steps = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(), scaler), ["age", "income"]),
+            ("labels", make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False)), ["sex", "job"]),
+        ]
+    )  # fmt: skip
+    final = HistGradientBoostingClassifier(max_iter=12, min_samples_leaf=5)
+    pipeline = make_pipeline(steps, final).fit(LabelsEncoder(schema).encode(rows), outcomes(rows, 2, rng))
+    model = bound(pipeline, schema, ("0", "1"))
+    space = space_of(model, schema, "sex")
+    certified, falsified, undecided, _ = refine(TreeAssessor(model, space))
+    assert undecided / space.total < 0.01
+    assert min(certified, falsified) / space.total > 0.05
+
+    assessor = TreeAssessor(model, space)
+    scaled = pipeline[:-1].transform(LabelsEncoder(schema).encode(rows))
+    income = 1  # of the features
+    limits = np.concatenate(
+        [tree.nodes["num_threshold"][tree.nodes["feature_idx"] == income] for (tree,) in final._predictors]
+    )
+    slope, offset = np.polyfit(scaled[:, income], rows[:, 3], 1)
+    limits = limits[np.isfinite(limits)] * slope + offset
+    near = np.concatenate(
+        [limits, *(limits * (1 + k * 2.0**-52) for k in range(-4, 5)), rng.uniform(312.5, 9871.25, 2000)]
+    )
+    people = np.stack(
+        [np.zeros(len(near)), rng.integers(18, 41, len(near)), rng.integers(0, 3, len(near)), near], axis=1
+    )
+    people = people[(near >= 312.5) & (near <= 9871.25)]
+    digits = space.digits(people)
+    found = assessor.assess(digits, digits)
+    decided = pipeline.predict(LabelsEncoder(schema).encode(space.domain.variants(people).reshape(-1, 4))).reshape(
+        -1, 2
+    )
+    is_unfair = decided[:, 0] != decided[:, 1]
+    assert (found.certified > 0).any()
+    assert (found.falsified > 0).any()
+    assert not is_unfair[found.certified > 0].any()
+    assert is_unfair[found.falsified > 0].all()
+
+
+def test_curved_numbers_are_refused_for_what_they_are() -> None:
+    schema, rng = loan_schema(), np.random.default_rng(7)
+    rows = sample_rows(schema, 200, rng)
+    steps = ColumnTransformer([("n", PowerTransformer(), ["income"]), ("c", OrdinalEncoder(), ["sex"])])
+    pipeline = make_pipeline(steps, HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5))
+    pipeline.fit(LabelsEncoder(schema).encode(rows), outcomes(rows, 2, rng))
+    model = bound(pipeline, schema, ("0", "1"))
+    with pytest.raises(ModelError, match="or on a number in curves or steps"):
+        make_assessor(model, space_of(model, schema, "sex"), Mode.COUNTING)
 
 
 def test_inputs_of_several_columns_are_refused_by_name() -> None:

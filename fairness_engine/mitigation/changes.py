@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.errors import InputError
-from fairness_engine.events import Pairs
+from fairness_engine.events import FloatArray, Pairs
 from fairness_engine.group_figures import Decided, group_figures
-from fairness_engine.group_report import LEAST_SHARE, FigureSettings
+from fairness_engine.group_report import LEAST_SHARE, MAX_GROUPS, FigureSettings
 from fairness_engine.group_report_json import report_to_json
 from fairness_engine.mitigation.measure import BoolArray, Examined, Meter
 from fairness_engine.mitigation.paired import PairedChange, paired_change
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _LEAST_ROWS = 10
 """Of an intersection that is named; smaller ones are counted with their attributes alone."""
+_MOST_TOGETHER = 200
+"""Groups of an intersection with figures: beyond, nearly all are too small to be compared, and nobody reads them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Changes:
     """What changed.
 
     Args:
-        groups: of every protected attribute; of their intersection those that are large enough.
+        groups: of every protected attribute; of their intersection those that are large enough; at most ``MAX_GROUPS``, the largest.
         n_cases, n_fixed: pairs used as cases, and those whose person is decided alike now.
         accuracy, uniform, data: paired changes: of the share decided as the outcome was, and of discriminatory individuals.
         figures: group figures of fairlearn on the held-out rows before and after; empty where they cannot be counted.
@@ -96,8 +98,12 @@ def changes(
     was_right, is_right = (one.decided == labels for one in examined)
     was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
     n_fixed = int((~meter.verdicts(new, cases.first)).sum()) if len(cases) else 0
+    groups = list(_group_changes(subject, parts, was, now))
+    if len(groups) > MAX_GROUPS:
+        least = sorted((group.n for group in groups), reverse=True)[MAX_GROUPS]
+        groups = [group for group in groups if group.n > least]
     return Changes(
-        tuple(_group_changes(subject, parts, was, now)),
+        tuple(groups),
         len(cases),
         n_fixed,
         paired_change(was_right, is_right),
@@ -128,25 +134,42 @@ def _attribute_sets(protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _figures(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> dict[str, Any]:
-    """Group figures before and after; of attributes alone where their intersection has too many groups."""
+    """Group figures before and after, of the attribute sets that are few enough groups to be read."""
     data, chosen = subject.dataset, parts.test
     assert data.labels is not None, "checked when the rows were split"
     held = replace(data, rows=data.rows[chosen], labels=data.labels[chosen], kept=data.kept[chosen], n_unknown={})
     actual = data.labels[chosen] == subject.model.favourable
+    sets = _sets_with_figures(subject, held.rows)
+    if not sets:
+        return {}
+    try:
+        reports = [
+            group_figures(
+                held,
+                subject.domain.scope,
+                Decided(favourable, actual, np.ones(len(chosen), dtype=bool)),
+                FigureSettings(sets),
+            )
+            for favourable in (was, now)
+        ]
+    except InputError:
+        return {}
+    before, after = map(report_to_json, reports)
+    return {"before": before, "after": after}
+
+
+def _sets_with_figures(subject: Subject, rows: FloatArray) -> tuple[tuple[str, ...], ...]:
+    """Attributes alone, as far as their groups are ``MAX_GROUPS`` together, and the intersection where it has few groups."""
     protected = subject.domain.scope.protected
-    for sets in (_attribute_sets(protected), tuple((name,) for name in protected)):
-        try:
-            reports = [
-                group_figures(
-                    held,
-                    subject.domain.scope,
-                    Decided(favourable, actual, np.ones(len(chosen), dtype=bool)),
-                    FigureSettings(sets),
-                )
-                for favourable in (was, now)
-            ]
-        except InputError:
-            continue
-        before, after = map(report_to_json, reports)
-        return {"before": before, "after": after}
-    return {}
+    codes = ProtectedGroups(subject.dataset.schema, protected).codes(rows)
+    chosen: list[tuple[str, ...]] = []
+    n_groups = 0
+    for i, name in enumerate(protected):
+        n_own = len(np.unique(codes[:, i]))
+        if n_groups + n_own <= MAX_GROUPS:
+            chosen.append((name,))
+            n_groups += n_own
+    n_together = len(np.unique(codes, axis=0))
+    if len(protected) > 1 and n_together <= _MOST_TOGETHER and n_groups + n_together <= MAX_GROUPS:
+        chosen.append(protected)
+    return tuple(chosen)

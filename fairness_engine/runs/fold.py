@@ -52,7 +52,9 @@ _RULE_RESULTS = ("notes", "rules", "sentences")
 _RETRAIN_RESULTS = (
     *("notes", "before", "training", "control", "after", "changes", "worst_rule_set", "retrained", "card"),
 )
-_MAX_RESULT_CHARACTERS = 100_000
+_MAX_RESULT_CHARACTERS = 1_000_000
+"""Of one result. Results are made to stay far below whatever the data is; the longest there is, group figures of ``MAX_GROUPS`` groups
+before and after a retraining, has some 500,000."""
 _PROTOCOL = "The model's process broke its protocol: "
 
 
@@ -76,6 +78,8 @@ class Fold:
         self._progress: Progress | None = None
         self._share: ShareEstimated | None = None
         self._curve: list[list[float]] = []
+        self._notes: list[str] = []
+        self._left_out: dict[str, str] = {}
         self._has_news = False
         self._written = 0.0
         self._stopped: Stopped | None = None
@@ -137,7 +141,7 @@ class Fold:
             case GroupScored():
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
             case ResultReady():
-                self._store.set_result(self._run_id, event.name, _checked_result(event, self._results))
+                self._take_result(event)
             case SharesProved() | TreeReady() | RulesScored() | ModelPart():
                 self._take_bulk(event)
             case Stopped():
@@ -148,6 +152,21 @@ class Fold:
                 raise_failure({"error": "ProcessError", "message": event.message})
             case Step():
                 pass
+
+    def _take_result(self, event: ResultReady) -> None:
+        """Store a result; one that is too long becomes a note, and the run goes on: its length is nobody's fault but ours."""
+        n_characters = _check_result(event, self._results)
+        if n_characters > _MAX_RESULT_CHARACTERS:
+            self._left_out[event.name] = (
+                f"The result '{event.name}' is missing here: it has {n_characters:,} characters, and at most {_MAX_RESULT_CHARACTERS:,} are "
+                "stored. This is a limit of Evenhand and says nothing about the model. Compare fewer protected values to see it."
+            )
+        elif event.name == "notes":
+            self._notes = event.content["notes"]
+        else:
+            self._store.set_result(self._run_id, event.name, event.content)
+            return
+        self._store.set_result(self._run_id, "notes", {"notes": [*self._notes, *self._left_out.values()]})
 
     def _take_share(self, event: ShareEstimated) -> None:
         _check_share(event)
@@ -233,19 +252,17 @@ def _group_score(event: GroupScored) -> dict[str, Any]:
     return {"score": event.score, "shares": list(event.shares), "counts": list(event.counts), "groups": groups}
 
 
-def _checked_result(event: ResultReady, known: tuple[str, ...]) -> dict[str, Any]:
-    """The content of a result that such a run may have, as far as it can be judged."""
+def _check_result(event: ResultReady, known: tuple[str, ...]) -> int:
+    """See that such a run may have this result, as far as that can be judged; how many characters it has."""
     if event.name not in known or not isinstance(event.content, dict):
         raise ProcessError(_PROTOCOL + "it sent a result that nobody asked for.")
     try:
-        text = json.dumps(event.content, allow_nan=False)
+        n_characters = len(json.dumps(event.content, allow_nan=False))
     except ValueError:
         raise ProcessError(_PROTOCOL + "it sent a result with a number that is not finite.") from None
-    if len(text) > _MAX_RESULT_CHARACTERS:
-        raise ProcessError(_PROTOCOL + f"it sent a result of {len(text):,} characters.")
-    if not is_possible(event.name, event.content):
+    if n_characters <= _MAX_RESULT_CHARACTERS and not is_possible(event.name, event.content):
         raise ProcessError(_PROTOCOL + f"it sent a result that cannot be ({event.name}).")
-    return event.content
+    return n_characters
 
 
 def _check_numbers(*values: Any, whole: bool = True) -> None:

@@ -18,6 +18,7 @@ from pages.components import (
     retrain_measured,
     retrain_runs,
     retrain_words,
+    run_words,
     state,
     theme,
     wording,
@@ -85,6 +86,11 @@ class Entry:
         """Whether it only stands beside the others."""
         return retrain_words.is_baseline(str(self.run.config.settings["strategy"]))
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the run ended by an error, whatever it left."""
+        return self.run.state.value in ("crashed", "failed")
+
     def figure(self, which: str, key: str) -> Figure | None:
         """A figure of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
         found = self.results.get(which) or {}
@@ -121,7 +127,9 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - t
         on_click="ignore",
     )
     for entry in entries:
-        if not entry.results.get("after"):
+        if entry.is_broken:
+            st.error(wording.markdown(f"{entry.name}: {run_words.ending(entry.run)}"), icon=":material/error:")
+        elif not entry.results.get("after"):
             st.markdown(wording.markdown(f"{entry.said.meaning.symbol} {entry.name}: {entry.said.why}"))
 
 

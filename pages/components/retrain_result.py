@@ -58,8 +58,11 @@ def draw(review: Review, run: RunRecord) -> None:
     results, version = store.results(run.id), store.version(run.id)
     _standing(review, run)
     told = results.get("retrained") or {}
-    st.html(STYLE + headline_html(retrain_words.headline(run, results, version)))
-    for note in retrain_words.notes(told):
+    said = retrain_words.headline(run, results, version)
+    if run.state.value in ("crashed", "failed") and said.meaning is not retrain_words.BROKEN:
+        st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
+    st.html(STYLE + headline_html(said))
+    for note in (*retrain_words.notes(told), *results.get("notes", {}).get("notes", ())):
         st.info(wording.markdown(note), icon=":material/info:")
     if told:
         st.caption(wording.markdown(retrain_words.done_text(run, told)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import many_variants
+from fairness_engine.events import Pairs
 from fairness_engine.group_report import FigureSettings
 from fairness_engine.group_report_json import report_from_json
 from fairness_engine.mitigation.changes import Changes, changes
@@ -19,7 +23,7 @@ from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.models.model import Model
 from fairness_engine.oracle import Oracle
-from retraining_cases import sample_subject
+from retraining_cases import sample_subject, subject_of
 
 PROTECTED = ("sex", "age")
 
@@ -123,6 +127,22 @@ def test_group_figures_are_those_that_pages_read(found: Changes, parts: Parts) -
         for group in sex.groups:
             expected = counted[group.labels]
             assert group.selection.n_hits == (expected.n_before if when == "before" else expected.n_after)
+
+
+def test_hundreds_of_groups_make_no_long_result(tmp_path: Path) -> None:
+    many = subject_of(
+        many_variants.write_model(tmp_path, "linear"), many_variants.loan_data(12_000), many_variants.HUNDREDS
+    )
+    rows, labels, parts = many.dataset.rows, many.dataset.labels, split_rows(many.dataset, 0.2, 0.15)
+    assert labels is not None
+    meter = Meter(many.domain, rows[:5], rows[parts.test[:5]], labels[parts.test[:5]], lambda: False)
+    examined = replace(meter.examine(many.model), decided=many.model.decide(many.model.scores(rows[parts.test])))
+    same = changes(many, (many.model, many.model), (examined, examined), parts, meter, Pairs.empty(6))
+    groups = ProtectedGroups(many.dataset.schema, many_variants.PROTECTED)
+    assert len(np.unique(groups.codes(rows[parts.test]), axis=0)) > 300
+    assert len(json.dumps(same.to_json())) < 100_000
+    tables = [tuple(table["attributes"]) for table in same.figures["before"]["tables"]]
+    assert tables == [(name,) for name in many_variants.PROTECTED], "the intersection has too many groups to be read"
 
 
 def test_everything_travels_as_plain_json(found: Changes) -> None:

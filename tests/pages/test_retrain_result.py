@@ -302,6 +302,28 @@ def test_every_way_without_a_new_model_is_said_with_what_to_do_next(
         assert "The model as it is" in said.text_of(app)
 
 
+BROKEN = "The model's process ended by itself (status 7)."
+
+
+def test_the_reason_stands_beside_a_retraining_that_crashed_after_its_model_was_measured(
+    open_app: OpenApp, store: RunStore
+) -> None:
+    review = run_cases.review_of(store)
+    runs = []
+    for strategy in ("variants", "rules"):
+        told = measured_results(0.3, 0.1)
+        run_id = run_at_work(store, review, TRAINING, settings={"strategy": strategy}, comparison="both")
+        for name, content in told.items():
+            store.set_result(run_id, name, content)
+        store.finish(run_id, RunState.CRASHED, message=BROKEN)
+        runs.append(run_id)
+    app = open_app(RETRAIN, review=review.id, run=runs[0])
+    assert [error for error in said.errors_of(app) if f"All variants: {BROKEN}" in error]
+    app.segmented_control(key=f"retrain_shown_{runs[0]}").set_value(runs[1]).run()
+    assert "</span> Improved" in html_of(app)
+    assert [error for error in said.errors_of(app) if error.startswith(BROKEN)]
+
+
 def test_a_model_that_was_stopped_before_it_was_measured_can_be_kept_or_discarded(
     open_app: OpenApp, store: RunStore
 ) -> None:

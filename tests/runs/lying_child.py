@@ -126,7 +126,7 @@ def misbehave() -> None:
     elif MODE == "unknown result":
         say(to_line(ResultReady("verdict", {"n": 1})))
     elif MODE == "endless result":
-        say(to_line(ResultReady("split", {"ranks": list(range(100_000))})))
+        say(to_line(ResultReady("split", {"ranks": list(range(200_000))})))
     elif MODE == "infinite result":
         say(to_line(ResultReady("count", {"share": float("inf")})))
     elif MODE == "impossible count":

@@ -57,7 +57,6 @@ PROTOCOL = "broke its protocol"
         ("phase of numbers", "a phase that is no text"),
         ("impossible share", "a share that cannot be"),
         ("unknown result", "a result that nobody asked for"),
-        ("endless result", "a result of"),
         ("infinite result", "not finite"),
         ("impossible count", "a result that cannot be (count)"),
         ("proof: shares", "a proof that nobody asked for"),
@@ -80,6 +79,19 @@ def test_a_model_process_that_misbehaves_ends_its_run_as_crashed(
     run = work(store, mode)
     assert run.state is RunState.CRASHED
     assert said in (run.message or "")
+
+
+def test_a_result_that_is_too_long_is_left_out_and_not_blamed_on_the_model(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_process, "_EXIT_SECONDS", 0.3)
+    run = work(store, "endless result")
+    results = store.results(run.id)
+    assert (run.state, run.message) == (RunState.FINISHED, None)
+    assert "split" not in results
+    (note,) = results["notes"]["notes"]
+    assert "'split' is missing here: it has 1,488,901 characters" in note
+    assert "says nothing about the model" in note
 
 
 def test_a_line_without_an_end_is_cut_off(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

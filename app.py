@@ -17,6 +17,7 @@ def main() -> None:
     st.html(layout.STYLE)
     with layout.boundary():
         state.remember_address()
+        state.enter(page.url_path)
         layout.menu(scripts)
     with layout.boundary():
         page.run()

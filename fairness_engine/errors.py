@@ -8,6 +8,7 @@ EvenhandError
 │   ├── FitError             model and data do not belong together
 │   └── SettingError         a budget, a setting, an option
 ├── RunError                 a run cannot be started, found or continued
+│   └── StaleReviewError     a review was changed by somebody else meanwhile
 └── ProcessError             the model's process ended, hung or broke its protocol
 
 Messages are one sentence or two for the person at the screen: what must hold, what was got,
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairness_engine.events import StopReason
+    from fairness_engine.runs.records import Review
 
 
 class EvenhandError(Exception):
@@ -53,6 +55,20 @@ class SettingError(InputError):
 
 class RunError(EvenhandError):
     """A run cannot be started, found or continued."""
+
+
+class StaleReviewError(RunError):
+    """A review was changed, from another tab or program, since the state that is to be saved was read; nothing was saved.
+
+    Args:
+        wanted: the ``Review`` that was to be saved; ``None`` where something else was to be done with it.
+        held: the ``Review`` as it stands.
+    """
+
+    def __init__(self, message: str, wanted: Review | None, held: Review) -> None:
+        super().__init__(message)
+        self.wanted = wanted
+        self.held = held
 
 
 class ProcessError(EvenhandError):

@@ -59,6 +59,31 @@ def discard_version(store: RunStore, review_id: str, run_id: str, fit: dict[str,
     return store.save_review(replace(review, model_id=version.parent_id, fit=fit))
 
 
+def undo_change(store: RunStore, review: Review, revision: int) -> Review:
+    """Take changes of a review back, as ``RunStore.undo_review`` does; versions are kept or discarded as the model that it has again says.
+
+    Args:
+        review: as it stands.
+        revision: of the state to go back to.
+
+    Returns:
+        the review as stored.
+
+    Raises:
+        RunError: no such review or state.
+        StaleReviewError: the review was changed since it was read.
+    """
+    restored = store.undo_review(review, revision)
+    if restored.model_id is not None and restored.model_id != review.model_id:
+        goes_on_with = {restored.model_id, *lineage(store, restored.model_id)}
+        for version in store.versions(review.id):
+            if version.model_id == restored.model_id:
+                store.set_version_state(version.run_id, VersionState.KEPT)
+            elif version.state is VersionState.KEPT and version.model_id not in goes_on_with:
+                store.set_version_state(version.run_id, VersionState.DISCARDED)
+    return restored
+
+
 def lineage(store: RunStore, model_id: str) -> list[str]:
     """The models that one was made of, its parent first and the uploaded one last; empty for an uploaded one."""
     found: list[str] = []

@@ -60,7 +60,11 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class Review:
-    """One data set, one model, one scope. ``dataclasses.replace`` it and hand it to ``RunStore.save_review``."""
+    """One data set, one model, one scope. ``dataclasses.replace`` it and hand it to ``RunStore.save_review``.
+
+    Args:
+        revision: how many changes were saved; a save that is based on an earlier one is refused.
+    """
 
     id: str
     name: str
@@ -73,6 +77,7 @@ class Review:
     scope: Scope | None = None
     fit: dict[str, Any] | None = None
     stage: str = ""
+    revision: int = 0
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.domain import Scope
-from fairness_engine.errors import RunError
+from fairness_engine.errors import RunError, StaleReviewError
 from fairness_engine.runs import tables
 from fairness_engine.runs.records import Review, ReviewTerms, to_time
 from fairness_engine.schema import Schema
@@ -23,8 +26,13 @@ _KNOWN: dict[str, Review] = {}
 """Reviews as last read, by their id, which is random and never given twice: a page asks for the same one several times at every
 click, and only a change of it makes another."""
 _KEPT = (tables.reviews.c.id == bindparam("review_id")) & ~tables.reviews.c.is_deleted
-_CHANGED = select(tables.reviews.c.changed).where(_KEPT)
+_CHANGED = select(tables.reviews.c.changed, tables.reviews.c.revision).where(_KEPT)
 _WHOLE = select(tables.reviews).where(_KEPT)
+
+
+_STATES = tables.review_states
+_MAX_STATES = 20
+"""Changes of a review that can be taken back."""
 
 
 class ReviewShelf:
@@ -49,8 +57,12 @@ class ReviewShelf:
         """
         this = {"review_id": review_id}
         with self.engine.connect() as connection:
-            changed, known = connection.scalar(_CHANGED, this), _KNOWN.get(review_id)
-            if known is not None and changed is not None and known.changed == to_time(changed):
+            stand, known = connection.execute(_CHANGED, this).one_or_none(), _KNOWN.get(review_id)
+            if (
+                known is not None
+                and stand is not None
+                and (known.changed, known.revision) == (to_time(stand[0]), stand[1])
+            ):
                 return known
             row = connection.execute(_WHOLE, this).one_or_none()
         if row is None:
@@ -68,18 +80,61 @@ class ReviewShelf:
             return [_review(row) for row in connection.execute(query)]
 
     def save_review(self, review: Review) -> Review:
-        """Store what changed (name, files, schema, scope, fit, stage); returns it as stored."""
-        values = {
-            "name": _title(review.name),
-            "changed": time.time(),
-            "data_id": review.data_id,
-            "model_id": review.model_id,
-            "schema": review.schema and review.schema.to_json(),
-            "scope": review.scope and review.scope.to_json(),
-            "fit": review.fit,
-            "stage": review.stage,
-        }
-        self._change(review.id, values)
+        """Store what changed (files, schema, scope, fit, stage); returns it as stored. What was there before can be had again by
+        ``undo_review``. A name is given by ``rename_review``.
+
+        Raises:
+            RunError: there is no such review.
+            StaleReviewError: it was changed since this one was read; nothing is stored.
+        """
+        held, values = self.review(review.id), _content(review)
+        if _content(held) == values:
+            return held
+        with self.engine.begin() as connection:
+            if held.revision != review.revision or not _replace(connection, held, values):
+                connection.rollback()
+                raise _stale(review, self.review(review.id))
+            left = {"changed": time.time(), "content": _content(held)}
+            connection.execute(insert(_STATES).values(review_id=review.id, revision=held.revision, **left))
+            kept = select(_STATES.c.revision).where(_STATES.c.review_id == review.id)
+            kept = kept.order_by(_STATES.c.revision.desc()).limit(_MAX_STATES)
+            earlier = (_STATES.c.review_id == review.id) & _STATES.c.revision.not_in(connection.scalars(kept).all())
+            connection.execute(delete(_STATES).where(earlier))
+        return self.review(review.id)
+
+    def states_before(self, review_id: str) -> list[tuple[Review, datetime]]:
+        """What a review was before each of its last changes that were not undone, the newest first, and when it was left."""
+        query = select(_STATES).where(_STATES.c.review_id == review_id).order_by(_STATES.c.revision.desc())
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        review = self.review(review_id)
+        return [
+            (replace(review, revision=row.revision, **_read_content(row.content)), to_time(row.changed)) for row in rows
+        ]
+
+    def undo_review(self, review: Review, revision: int | None = None) -> Review:
+        """Take changes back: files, schema, scope and confirmed fit are what they were; returns the review as stored.
+
+        Args:
+            review: as it stands.
+            revision: of the state to go back to, one of ``states_before``; ``None`` takes the last change back.
+
+        Raises:
+            RunError: there is no such review, or no such state.
+            StaleReviewError: it was changed since this one was read; nothing is taken back.
+        """
+        of_review = _STATES.c.review_id == review.id
+        query = select(_STATES).where(of_review).order_by(_STATES.c.revision.desc()).limit(1)
+        with self.engine.begin() as connection:
+            row = connection.execute(
+                query if revision is None else query.where(_STATES.c.revision == revision)
+            ).one_or_none()
+            if row is None:
+                raise RunError("This review has no such change to take back: it was taken back, or is too long ago.")
+            if not _replace(connection, review, row.content):
+                connection.rollback()
+                raise _stale(review, self.review(review.id))
+            connection.execute(delete(_STATES).where(of_review & (_STATES.c.revision >= row.revision)))
         return self.review(review.id)
 
     def rename_review(self, review_id: str, name: str) -> None:
@@ -127,6 +182,35 @@ def _title(name: str) -> str:
     return shown[:_MAX_NAME] or "Untitled review"
 
 
+def _content(review: Review) -> dict[str, Any]:
+    """What of a review is saved and taken back, as the columns hold it."""
+    return {
+        "data_id": review.data_id,
+        "model_id": review.model_id,
+        "schema": review.schema and review.schema.to_json(),
+        "scope": review.scope and review.scope.to_json(),
+        "fit": review.fit,
+        "stage": review.stage,
+    }
+
+
+def _replace(connection: Connection, before: Review, values: Mapping[str, Any]) -> bool:
+    """Put something else in the place of one revision of a review; false when it is not the last one any more."""
+    here = (tables.reviews.c.id == before.id) & ~tables.reviews.c.is_deleted
+    here &= tables.reviews.c.revision == before.revision
+    changed = update(tables.reviews).where(here).values(**values, changed=time.time(), revision=before.revision + 1)
+    return connection.execute(changed).rowcount == 1
+
+
+def _stale(wanted: Review, held: Review) -> StaleReviewError:
+    return StaleReviewError(
+        f"This review was changed at {held.changed.astimezone():%H:%M}, from another tab or program, after it was read here. "
+        "Nothing was saved: read it again, then change it.",
+        wanted,
+        held,
+    )
+
+
 def _review(row: Row[Any]) -> Review:
     return Review(
         id=row.id,
@@ -134,10 +218,15 @@ def _review(row: Row[Any]) -> Review:
         owner=row.owner,
         created=to_time(row.created),
         changed=to_time(row.changed),
-        data_id=row.data_id,
-        model_id=row.model_id,
-        schema=Schema.from_json(row.schema) if row.schema else None,
-        scope=Scope.from_json(row.scope) if row.scope else None,
-        fit=row.fit,
-        stage=row.stage,
+        revision=row.revision,
+        **_read_content(row._mapping),
     )
+
+
+def _read_content(content: Mapping[Any, Any]) -> dict[str, Any]:
+    """What ``_content`` wrote, as the fields of a review."""
+    return {
+        **{name: content[name] for name in ("data_id", "model_id", "fit", "stage")},
+        "schema": Schema.from_json(content["schema"]) if content["schema"] else None,
+        "scope": Scope.from_json(content["scope"]) if content["scope"] else None,
+    }

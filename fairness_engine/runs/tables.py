@@ -22,10 +22,13 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
+    inspect,
     select,
+    text,
 )
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.schema import CreateColumn
 
 from fairness_engine.errors import RunError
 
@@ -63,8 +66,19 @@ reviews = Table(
     Column("fit", JSON(none_as_null=True)),
     Column("stage", String(40), nullable=False, default=""),
     Column("is_deleted", Boolean, nullable=False, default=False),
+    Column("revision", Integer, nullable=False, server_default="0"),
     Index("reviews_of_owner", "owner", "is_deleted"),
 )
+
+review_states = Table(
+    "review_states",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("changed", Float, nullable=False),
+    Column("content", JSON, nullable=False),
+)
+"""What a review held before its last changes, so that they can be undone; ``changed`` is when that state was left."""
 
 runs = Table(
     "runs",
@@ -198,11 +212,25 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
     cursor.close()
 
 
+def _add_missing_columns(engine: Engine) -> None:
+    """Give tables that an earlier version made the columns that came later. Such a column has a default of the database's own, so that
+    the earlier version can go on writing, too."""
+    known = inspect(engine)
+    for table in metadata.sorted_tables:
+        held = {column["name"] for column in known.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in held:
+                described = CreateColumn(column).compile(dialect=engine.dialect)
+                with engine.begin() as connection:
+                    connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {described}"))
+
+
 def _create(engine: Engine) -> str:
     """Create tables and the version's row; another process may be doing the same."""
     for attempt in range(_CREATE_ATTEMPTS):
         try:
             metadata.create_all(engine)
+            _add_missing_columns(engine)
             with engine.begin() as connection:
                 version = connection.scalar(select(meta.c.value).where(meta.c.key == "version"))
                 if version is None:

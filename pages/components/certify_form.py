@@ -120,6 +120,7 @@ def start(review: Review, config: RunConfig) -> str:
     """Start a certification; returns its id."""
     from fairness_engine.runs.launch import start_queued
 
+    state.check_unchanged()
     store = state.store()
     run_id = store.create_run(config, review.id)
     start_queued(store)

@@ -98,7 +98,7 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
     else:
         dataset_of(replace(changed, schema=schema))
         schema = with_label_described(table_of(changed), schema)
-    return state.store().save_review(replace(with_schema(changed, schema), fit=None))
+    return state.save(replace(with_schema(changed, schema), fit=None))
 
 
 def with_label_described(table: Table, schema: Schema) -> Schema:
@@ -119,7 +119,7 @@ def change_schema(review: Review, schema: Schema) -> Review:
     """
     changed = with_schema(review, schema)
     dataset_of(changed)
-    return state.store().save_review(changed)
+    return state.save(changed)
 
 
 def with_schema(review: Review, schema: Schema) -> Review:

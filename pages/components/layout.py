@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError
+from fairness_engine.errors import EvenhandError, StaleReviewError
 from pages.components import closed, state, steps, wording
 from pages.components.theme import CHART_CONFIG
 
@@ -98,7 +98,12 @@ def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
 
 
 def say(error: EvenhandError) -> None:
-    """Show an error that was raised on purpose."""
+    """Show an error that was raised on purpose; a change that another tab forestalled comes with what can be done about it."""
+    if isinstance(error, StaleReviewError):
+        from pages.components import review_changes  # it needs the boundary
+
+        review_changes.say_refused(error)
+        return
     st.error(wording.markdown(error), icon=":material/error:")
 
 

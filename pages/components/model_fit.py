@@ -36,7 +36,7 @@ def keep_model(review: Review, content: bytes, name: str) -> Review:
 
     file = state.store().add_file(content, name, FileRole.MODEL)
     forget()
-    return state.store().save_review(replace(review, model_id=file.id, fit=None))
+    return state.save(replace(review, model_id=file.id, fit=None))
 
 
 def change_input(review: Review, way: ModelInput) -> Review:
@@ -44,7 +44,7 @@ def change_input(review: Review, way: ModelInput) -> Review:
     if review.schema is None or way is review.schema.model_input:
         return review
     changed = data_files.with_schema(review, replace(review.schema, model_input=way))
-    return state.store().save_review(replace(changed, fit=None))
+    return state.save(replace(changed, fit=None))
 
 
 def takes(review: Review) -> str:
@@ -57,7 +57,7 @@ def takes(review: Review) -> str:
 def change_takes(review: Review, wanted: str) -> None:
     """Say what the model takes; what was found out before is dropped."""
     st.session_state.setdefault(_TAKES, {})[review.id] = wanted
-    state.store().save_review(replace(review, fit=None, scope=None))
+    state.save(replace(review, fit=None, scope=None))
 
 
 def fit_of(review: Review) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def confirm(review: Review, card: dict[str, Any]) -> Review:
     """
     column = card.get(text_review.FIT_KEY)
     asked = text_review.column_of(replace(review, fit=None))
-    return state.store().save_review(replace(review, fit=card, scope=review.scope if asked == column else None))
+    return state.save(replace(review, fit=card, scope=review.scope if asked == column else None))
 
 
 def with_answers(review: Review, schema: Schema, protected: Sequence[str]) -> Review:

@@ -66,7 +66,8 @@ def _draw_choice(review: Review, version: Version) -> None:
             if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:"):
                 keep(review, version)
             if version.state is not VersionState.DISCARDED and st.button(DISCARD, key="retrain_discard_it"):
-                discard_version(state.store(), review.id, version.run_id)
+                state.check_unchanged()
+                state.saw(discard_version(state.store(), review.id, version.run_id))
                 _done("Discarded. The review goes on with the model that it has.")
 
 
@@ -74,7 +75,8 @@ def _back_button(review: Review, version: Version) -> None:
     if st.button(BACK, key="retrain_back", icon=":material/undo:"):
         fit = _fit_of(review, version.parent_id)
         if fit is not None:
-            discard_version(state.store(), review.id, version.run_id, fit)
+            state.check_unchanged()
+            state.saw(discard_version(state.store(), review.id, version.run_id, fit))
             _done("The review goes on with the model before again.")
 
 
@@ -82,7 +84,8 @@ def keep(review: Review, version: Version) -> None:
     """The review goes on with the new model, once it was opened on the data and fits."""
     fit = _fit_of(review, version.model_id)
     if fit is not None:
-        keep_version(state.store(), review.id, version.run_id, fit)
+        state.check_unchanged()
+        state.saw(keep_version(state.store(), review.id, version.run_id, fit))
         _done("Kept. The review goes on with the new model.")
 
 
@@ -95,7 +98,7 @@ def go_on_with(review: Review, model_id: str) -> None:
     for version in store.versions(review.id):
         if version.state is VersionState.KEPT:
             store.set_version_state(version.run_id, VersionState.DISCARDED)
-    store.save_review(replace(review, model_id=model_id, fit=fit))
+    state.save(replace(review, model_id=model_id, fit=fit))
     _done("The review goes on with this model.")
 
 

@@ -161,6 +161,7 @@ def start(review: Review, wanted: Wanted) -> list[str]:
     """Start the retrainings of a form; returns their ids."""
     from fairness_engine.runs.launch import start_queued
 
+    state.check_unchanged()
     store = state.store()
     run_ids = [store.create_run(config, review.id) for config in make_configs(review, wanted)]
     start_queued(store)

@@ -107,6 +107,7 @@ def start(review: Review, config: RunConfig) -> str:
     """Start a run of rule sets; returns its id."""
     from fairness_engine.runs.launch import start_queued
 
+    state.check_unchanged()
     store = state.store()
     run_id = store.create_run(config, review.id)
     start_queued(store)

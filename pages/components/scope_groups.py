@@ -57,7 +57,7 @@ def draw_without_model(review: Review, protected: Sequence[str]) -> None:
     )
     scope = Scope(tuple(protected)) if review.scope is None else replace(review.scope, **_only(review.scope, protected))
     if st.button("Save and look for groups", type="primary", key="save_scope"):
-        state.store().save_review(replace(model_fit.with_answers(review, schema, protected), scope=scope))
+        state.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
         state.go_to(steps.GROUPS)
     if review.scope is not None and (scope != review.scope or schema != review.schema):
         st.caption("Not saved yet: runs use the scope saved before.")

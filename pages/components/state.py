@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import streamlit as st
 
-from fairness_engine.errors import RunError
+from fairness_engine.errors import RunError, StaleReviewError
 from pages.components import closed, steps
 from pages.components.wording import markdown
 
@@ -28,6 +29,8 @@ LOCAL_OWNER = "local"
 UNLISTED_OWNER = "unlisted"
 """Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
+_SEEN = "seen_review"
+_PREPARES = (steps.DATA, steps.MODEL, steps.SCOPE)
 _one_at_a_time = Lock()
 """Sessions that come at the same moment share one store and one evaluator."""
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
@@ -128,14 +131,76 @@ def _review_of_run(run_id: str) -> str | None:
 
 
 def current_review() -> Review | None:
-    """The open review; ``None`` when none is open or the link names none."""
+    """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is not saved
+    over unseen; ``None`` when none is open or the link names none."""
     review_id = _open("review")
     if review_id is None:
         return None
     try:
-        return store().review(review_id)
+        review = store().review(review_id)
     except RunError:
         return None
+    seen = _seen(review)
+    return review if seen.revision == review.revision else replace(review, revision=seen.revision)
+
+
+def _seen(review: Review) -> Review:
+    """The review as this page was opened on it; from now on as given, when this is the first look."""
+    held = seen_review()
+    if held is None or held.id != review.id:
+        st.session_state[_SEEN] = held = review
+    return held
+
+
+def seen_review() -> Review | None:
+    """A review as this page was opened on it."""
+    seen: Review | None = st.session_state.get(_SEEN)
+    return seen
+
+
+def enter(page: str) -> None:
+    """Begin a rerun of a page: one that was reached from another looks at the review anew."""
+    if st.session_state.get("open_page") != page:
+        st.session_state["open_page"] = page
+        st.session_state.pop(_SEEN, None)
+
+
+def changed_elsewhere() -> tuple[Review, Review] | None:
+    """The open review as this page was opened on it and as another tab, or program, has left it; ``None`` while nobody changed it."""
+    seen = seen_review()
+    if seen is None or seen.id != _open("review"):
+        return None
+    held = store().review(seen.id)
+    return None if held.revision == seen.revision else (seen, held)
+
+
+def save(review: Review) -> Review:
+    """Save a change of the open review, made on the state that this page was opened on.
+
+    Raises:
+        StaleReviewError: it was changed elsewhere since; nothing is saved.
+    """
+    seen = seen_review()
+    if seen is not None and seen.id == review.id:
+        review = replace(review, revision=seen.revision)
+    return saw(store().save_review(review))
+
+
+def saw(review: Review) -> Review:
+    """Note that this page knows a review as it is."""
+    st.session_state[_SEEN] = review
+    return review
+
+
+def check_unchanged() -> None:
+    """Before a run starts: its reader knows the review as it stands.
+
+    Raises:
+        StaleReviewError: it was changed elsewhere since this page was opened.
+    """
+    changed = changed_elsewhere()
+    if changed is not None:
+        raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
 
 
 def current_run_id() -> str | None:
@@ -214,8 +279,14 @@ def require(place: steps.Place) -> Review:
     Args:
         place: the page that asks.
     """
+    from pages.components import review_changes  # it needs what is open
+
     review = current_review()
     missing = steps.missing_before(place, review)
+    if review is not None:
+        review_changes.say_changed_elsewhere()
+        if place in _PREPARES or missing in _PREPARES:
+            review_changes.offer_undo(review)
     if missing is None and review is not None:
         _stop_where_closed(place, review)
         return review

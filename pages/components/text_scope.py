@@ -36,7 +36,7 @@ def draw(review: Review) -> None:
         st.stop()
     scope = Scope((column,), threshold)
     if st.button("Save and go on", type="primary", key="save_scope"):
-        state.store().save_review(replace(model_fit.with_answers(review, schema, ()), scope=scope))
+        state.save(replace(model_fit.with_answers(review, schema, ()), scope=scope))
         state.store().set_terms(review.id, replace(terms, compared=tuple(compared)))
         state.go_to(steps.GROUPS)
     if saved and (scope, schema, tuple(compared)) != (saved, review.schema, terms.compared):

@@ -69,7 +69,7 @@ def choose(review: Review, predictions: str) -> Review:
     """
     recorded(review, predictions)  # raises where it cannot be used
     card = {SOURCE: LABELS, PREDICTIONS: predictions}
-    return state.store().save_review(replace(review, model_id=None, fit=card))
+    return state.save(replace(review, model_id=None, fit=card))
 
 
 # --- the Model page -----------------------------------------------------------------------------

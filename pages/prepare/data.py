@@ -3,7 +3,17 @@
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.components import data_files, data_view, group_rows, layout, state, steps, text_data, text_review
+from pages.components import (
+    data_files,
+    data_view,
+    group_rows,
+    layout,
+    review_changes,
+    state,
+    steps,
+    text_data,
+    text_review,
+)
 from pages.components.outcome import ask_favourable
 
 layout.heading("Data", "Drop a table of people or cases, and check what each column is.")
@@ -31,6 +41,7 @@ with st.expander("Another file, or a schema file"):
 
 st.subheader("Columns", anchor=False)
 st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
+review_changes.say_before(review)
 data_view.edit_columns(review, table)
 data_view.edit_labels(review, table)
 if dataset is not None:

@@ -8,6 +8,7 @@ from pages.components import (
     model_fit,
     model_view,
     retrain_versions,
+    review_changes,
     state,
     steps,
     text_fit,
@@ -40,6 +41,7 @@ made_from = retrain_versions.current_text(review)
 if made_from:
     st.markdown(wording.markdown(made_from))
     state.link_to(steps.RETRAIN, "See all versions")
+review_changes.say_before(review)
 another = st.expander("Another model file, or none", key="another_model", on_change="rerun")
 with another:
     model_view.ask_file(review)

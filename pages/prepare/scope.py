@@ -91,7 +91,7 @@ else:
 
 is_saved = scope == saved and schema == review.schema
 if st.button("Save and go on" if has_values else "Save and look for groups", type="primary", key="save_scope"):
-    state.store().save_review(replace(model_fit.with_answers(review, schema, protected), scope=scope))
+    state.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
     state.go_to(steps.PLAN if has_values else steps.GROUPS)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

@@ -119,6 +119,7 @@ def _start_label(plan) -> str:
 def _start(review, plan, is_comparison) -> None:
     from fairness_engine.runs.launch import start_queued
 
+    state.check_unchanged()
     store = state.store()
     configs = planning.make_configs(review, plan)
     run_ids = [store.create_run(config, review.id) for config in configs]

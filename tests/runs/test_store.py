@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
-from fairness_engine.errors import RunError, SettingError
+from fairness_engine.errors import RunError, SettingError, StaleReviewError
 from fairness_engine.events import Progress, StopReason
 from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -115,6 +115,125 @@ def test_a_review_comes_back_as_saved_and_can_be_deleted(store: RunStore) -> Non
     for refused in (store.review, store.delete_review):
         with pytest.raises(RunError, match="no such review"):
             refused(review.id)
+
+
+def test_a_save_of_an_older_state_is_refused_and_says_so(store: RunStore) -> None:
+    opened = store.create_review("Loans")
+    first = store.save_review(replace(opened, scope=Scope(("sex",))))
+    with pytest.raises(StaleReviewError, match=r"changed at \d\d:\d\d.*Nothing was saved") as refused:
+        store.save_review(replace(opened, scope=Scope(("age",))))
+    assert refused.value.held == store.review(opened.id) == first
+    assert refused.value.wanted == replace(opened, scope=Scope(("age",)))
+    assert store.save_review(replace(opened, scope=Scope(("sex",)))) == first, "the same once more is no other change"
+    store.rename_review(opened.id, "Loans, spring")
+    again = store.save_review(replace(first, scope=Scope(("age",))))
+    assert (again.scope, again.name) == (Scope(("age",)), "Loans, spring")
+
+
+def test_of_changes_made_at_once_one_is_saved_and_the_others_are_told(store: RunStore) -> None:
+    program = (
+        "import sys; from dataclasses import replace; from pathlib import Path\n"
+        "from fairness_engine.errors import StaleReviewError; from fairness_engine.runs.store import RunStore\n"
+        "store, mark = RunStore(Path(sys.argv[1])), sys.argv[3]\n"
+        "sys.stdin.readline()\n"
+        "n_saved = 0\n"
+        "while n_saved < 20:\n"
+        "    review = store.review(sys.argv[2])\n"
+        "    done = (review.fit or {}).get('done', [])\n"
+        "    try:\n"
+        "        store.save_review(replace(review, fit={'done': [*done, mark]}))\n"
+        "        n_saved += 1\n"
+        "    except StaleReviewError:\n"
+        "        pass"
+    )
+    review = store.create_review("Loans")
+    command = [sys.executable, "-c", program, str(store.workspace), review.id]
+    pipes = {"cwd": ROOT, "text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    programs = [subprocess.Popen([*command, mark], **pipes) for mark in "ab"]
+    for process in programs:
+        assert process.stdin is not None
+        process.stdin.write("now\n")
+        process.stdin.flush()
+    for process in programs:
+        process.communicate(timeout=60)
+    kept = store.review(review.id)
+    assert sorted(kept.fit["done"]) == ["a"] * 20 + ["b"] * 20, "no change was lost"
+    assert kept.revision == 40
+
+
+def test_threads_that_save_at_once_lose_nothing(store: RunStore) -> None:
+    review = store.create_review("Loans")
+    barrier = threading.Barrier(4)
+    refused = []
+
+    def change(mark: str) -> None:
+        barrier.wait()
+        try:
+            store.save_review(replace(review, stage=mark))
+        except StaleReviewError as error:
+            refused.append(error.wanted.stage if error.wanted else "")
+
+    threads = [threading.Thread(target=change, args=(mark,)) for mark in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted([*refused, store.review(review.id).stage]) == list("abcd")
+
+
+def test_changes_are_taken_back_one_by_one_with_fit_and_scope(store: RunStore) -> None:
+    empty = store.create_review("Loans")
+    assert store.states_before(empty.id) == []
+    with pytest.raises(RunError, match="no such change to take back"):
+        store.undo_review(empty)
+    whole = store.save_review(replace(empty, schema=SCHEMA, scope=Scope(("sex",)), fit={"auc": 0.7}))
+    other = replace(SCHEMA, protected=())
+    broken = store.save_review(replace(whole, schema=other, scope=None, fit=None))
+    before = store.states_before(empty.id)
+    assert [state.fit for state, _ in before] == [{"auc": 0.7}, None]
+    with pytest.raises(StaleReviewError):
+        store.undo_review(whole)
+    undone = store.undo_review(broken)
+    assert (undone.schema, undone.scope, undone.fit) == (SCHEMA, Scope(("sex",)), {"auc": 0.7})
+    assert undone.revision == 3, "another tab with the change sees that it was taken back"
+    assert store.undo_review(undone).schema is None
+    review = store.review(empty.id)
+    for number in range(30):
+        review = store.save_review(replace(review, stage=str(number)))
+    states = [state for state, _ in store.states_before(review.id)]
+    assert [state.stage for state in states] == [str(number) for number in range(28, 8, -1)]
+    back = store.undo_review(review, states[4].revision)
+    assert back.stage == "24"
+    assert len(store.states_before(review.id)) == 15
+    with pytest.raises(RunError, match="no such change"):
+        store.undo_review(back, states[4].revision)
+
+
+def test_a_workspace_of_the_version_before_opens_with_its_reviews(store: RunStore) -> None:
+    review = store.save_review(replace(store.create_review("Loans"), schema=SCHEMA, scope=Scope(("sex",))))
+    with store.engine.begin() as connection:
+        connection.execute(text("DROP TABLE review_states"))
+        connection.execute(text("ALTER TABLE reviews DROP COLUMN revision"))
+    store.close()
+    opened = RunStore(store.workspace)
+    kept = opened.review(review.id)
+    assert (kept.schema, kept.scope, kept.revision) == (SCHEMA, Scope(("sex",)), 0)
+    changed = opened.save_review(replace(kept, stage="scope"))
+    assert opened.undo_review(changed).stage == ""
+    with opened.engine.begin() as connection:  # as that version writes
+        values = {
+            "id": "old",
+            "owner": "local",
+            "name": "n",
+            "created": 1.0,
+            "changed": 1.0,
+            "stage": "",
+            "is_deleted": 0,
+        }
+        columns, places = ", ".join(values), ", ".join(f":{name}" for name in values)
+        connection.execute(text(f"INSERT INTO reviews ({columns}) VALUES ({places})"), values)
+    assert opened.review("old").revision == 0
+    opened.close()
 
 
 def test_a_run_is_claimed_once_and_ends_once(store: RunStore) -> None:

@@ -12,7 +12,7 @@ EvenhandError
 └── ProcessError             the model's process ended, hung or broke its protocol
 
 Messages are one sentence or two for the person at the screen: what must hold, what was got,
-what to do. ``SearchStopped`` is a signal, not an error: it derives from ``BaseException`` so that no
+what to do; some carry lines of code that do it (``recipe``). ``SearchStopped`` is a signal, not an error: it derives from ``BaseException`` so that no
 ``except Exception`` in a technique can swallow it.
 """
 
@@ -21,12 +21,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from fairness_engine.events import StopReason
     from fairness_engine.runs.records import Review
 
 
 class EvenhandError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    Args:
+        message: a sentence or two.
+        recipe: lines of code that do what the message says; empty for most.
+        inputs: what is known of a model's inputs where some of them are not known: for each its ``name``, ``column``, ``category`` and
+            ``how``, as ``models.input_names.InputMatch`` has them.
+    """
+
+    def __init__(self, message: str = "", *, recipe: str = "", inputs: Sequence[Mapping[str, str | None]] = ()) -> None:
+        super().__init__(message)
+        self.recipe = recipe
+        self.inputs = tuple(inputs)
 
 
 class InputError(EvenhandError):

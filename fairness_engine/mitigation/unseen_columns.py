@@ -10,10 +10,8 @@ import numpy as np
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray
 from fairness_engine.mitigation.estimator_checks import cloned, parts_of
-from fairness_engine.models.encoding import LabelsEncoder
+from fairness_engine.models.input_names import input_matches
 from fairness_engine.models.model import Encoder
-from fairness_engine.models.one_hot import OneHotEncoder
-from fairness_engine.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,19 +22,15 @@ class OtherInputs:
 
     Args:
         encoder: of the model.
-        schema: what a row is.
         unseen: names of columns.
 
     Raises:
         ModelError: nothing is left, or the encoder's inputs cannot be told apart by column.
     """
 
-    def __init__(self, encoder: Encoder, schema: Schema, unseen: Collection[str]) -> None:
+    def __init__(self, encoder: Encoder, unseen: Collection[str]) -> None:
         self._encoder, self.block_rows = encoder, encoder.block_rows
-        if isinstance(encoder, OneHotEncoder):
-            made_of = [schema.inputs[feature.column].name for feature in encoder.features]
-        else:
-            made_of = list(encoder.names)
+        made_of = [match.column for match in input_matches(encoder)] or list(encoder.names)
         self.positions = [i for i, name in enumerate(made_of) if name not in unseen]
         self.names = tuple(encoder.names[i] for i in self.positions)
         self.all_names = tuple(encoder.names)
@@ -50,7 +44,7 @@ class OtherInputs:
         import pandas as pd
 
         encoded = self._encoder.encode(rows)
-        if isinstance(self._encoder, LabelsEncoder):
+        if hasattr(encoded, "columns"):
             frame: pd.DataFrame = encoded[list(self.names)]
             return frame
         return pd.DataFrame(encoded[:, self.positions], columns=list(self.names))

@@ -14,8 +14,9 @@ import numpy as np
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
 from fairness_engine.models.domain_values import numeric_codes, positions_of
+from fairness_engine.models.input_names import Names, are_numbered
 from fairness_engine.models.model import Encoder
-from fairness_engine.models.one_hot import OneHotEncoder, features_by_name, one_hot_features
+from fairness_engine.models.one_hot import OneHotEncoder, OneHotFeature, features_by_name, matches_of, one_hot_features
 from fairness_engine.schema import Column, Kind, ModelInput, Schema
 
 if TYPE_CHECKING:
@@ -33,12 +34,18 @@ class CodesEncoder:
     Args:
         schema: what the rows are.
         order: indices of the columns that the model takes, in its order.
+        named: the same as features, where the model has names for them.
     """
 
-    def __init__(self, schema: Schema, order: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, schema: Schema, order: Sequence[int] | None = None, named: Sequence[OneHotFeature] | None = None
+    ) -> None:
         columns = schema.inputs
-        self.order = np.arange(len(columns)) if order is None else np.asarray(order, dtype=np.int64)
-        self.names = tuple(columns[i].name for i in self.order)
+        features = _whole_columns(schema, order) if named is None else named
+        self.order = np.array([feature.column for feature in features], dtype=np.int64)
+        self.names = tuple(feature.name for feature in features)
+        self.columns = tuple(columns[i].name for i in self.order)
+        self.matches = matches_of(schema, features)
         self._n_columns = len(columns)
         self._tables = [numeric_codes(columns[i]) for i in self.order]
         is_same = all(table is None or np.array_equal(table, np.arange(len(table))) for table in self._tables)
@@ -94,6 +101,7 @@ class FoldedEncoder:
     def __init__(self, original: Encoder) -> None:
         self.original = original
         self.names = original.names
+        self.columns: tuple[str, ...] = getattr(original, "columns", original.names)
 
     def encode(self, rows: FloatArray) -> FloatArray:
         """The rows themselves."""
@@ -114,20 +122,27 @@ class LabelsEncoder:
     Args:
         schema: what the rows are.
         order: indices of the columns that the model takes, in its order; no others are passed.
+        named: the same as features, where the model has names for them.
     """
 
     block_rows: int | None = _LABELS_BLOCK
 
-    def __init__(self, schema: Schema, order: Sequence[int] | None = None) -> None:
-        self.order = tuple(range(len(schema.inputs))) if order is None else tuple(int(i) for i in order)
+    def __init__(
+        self, schema: Schema, order: Sequence[int] | None = None, named: Sequence[OneHotFeature] | None = None
+    ) -> None:
+        features = _whole_columns(schema, order) if named is None else named
+        self.order = tuple(feature.column for feature in features)
         self._columns = [schema.inputs[i] for i in self.order]
-        self.names = tuple(column.name for column in self._columns)
+        self.names = tuple(feature.name for feature in features)
+        self.columns = tuple(column.name for column in self._columns)
+        self.matches = matches_of(schema, features)
         self._values = [_file_values(column) for column in self._columns]
 
     def respell(self, name: str, values: Sequence[Any]) -> None:
         """Pass other values for the categories of a column than the file holds.
 
         Args:
+            name: the model's, of the input.
             values: one a category, in the schema's order.
         """
         spelled = np.empty(len(values), dtype=object)
@@ -139,12 +154,12 @@ class LabelsEncoder:
         import pandas as pd
 
         series = {}
-        for i, column, values in zip(self.order, self._columns, self._values, strict=True):
+        for name, i, column, values in zip(self.names, self.order, self._columns, self._values, strict=True):
             if values is not None:
                 data = values[positions_of(rows[:, i])]
             else:
                 data = np.rint(rows[:, i]).astype(np.int64) if column.kind is Kind.INTEGER else rows[:, i]
-            series[column.name] = pd.Series(data, dtype=data.dtype)
+            series[name] = pd.Series(data, dtype=data.dtype)
         return pd.DataFrame(series, copy=False)
 
     plain = encode
@@ -165,15 +180,19 @@ def choose_encoder(
         FitError: the model's inputs cannot be made from the schema's columns.
     """
     asked = schema.model_input
-    if names is not None and asked is not ModelInput.ONE_HOT and set(names) <= set(schema.names):
-        order = [schema.index(name) for name in names]
-        return (
-            LabelsEncoder(schema, order) if takes_frame or asked is ModelInput.LABELS else CodesEncoder(schema, order)
-        )
+    if names is not None and are_numbered(names) and not Names(schema, names).found:
+        if takes_frame and len(names) == len(schema.inputs):
+            return LabelsEncoder(schema, named=[OneHotFeature(name, i) for i, name in enumerate(names)])
+        names = names if takes_frame else None  # they say nothing but places
+    if names is not None:
+        features = features_by_name(schema, names)
+        if asked is not ModelInput.ONE_HOT and all(feature.position is None for feature in features):
+            is_labels = takes_frame or asked is ModelInput.LABELS
+            return LabelsEncoder(schema, named=features) if is_labels else CodesEncoder(schema, named=features)
+        if asked is not ModelInput.LABELS:
+            return OneHotEncoder(schema, features, is_frame=takes_frame)
     if asked is ModelInput.LABELS:
         return LabelsEncoder(schema)
-    if names is not None:
-        return OneHotEncoder(schema, features_by_name(schema, names))
     n_columns, features = len(schema.inputs), one_hot_features(schema)
     if asked is ModelInput.ONE_HOT or (asked is ModelInput.AUTO and n_inputs == len(features) != n_columns):
         _check_width(n_inputs, len(features), "one-hot columns of the data")
@@ -181,6 +200,12 @@ def choose_encoder(
     if n_inputs not in (None, n_columns):
         _check_width(n_inputs, n_columns, f"input columns of the data (or {len(features)} one-hot ones)")
     return LabelsEncoder(schema) if takes_frame else CodesEncoder(schema)
+
+
+def _whole_columns(schema: Schema, order: Sequence[int] | None) -> list[OneHotFeature]:
+    """Columns as inputs of a model that has no names for them; all in the schema's order, if none is given."""
+    chosen = range(len(schema.inputs)) if order is None else order
+    return [OneHotFeature(schema.inputs[i].name, int(i)) for i in chosen]
 
 
 def _file_values(column: Column) -> Any:

@@ -93,14 +93,13 @@ def _respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...
         return ()
     known = known_categories(estimator)
     notes = []
-    for name in encoder.names:
-        column = schema.column(name)
-        values, missing = spell(column, known)
+    for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
+        values, missing = spell(column, known.get(name))
         if values != list(column.codes):
             encoder.respell(name, values)
         if missing:
             notes.append(
-                f"The model does not know {len(missing)} of the categories of '{name}', for example '{missing[0]}': it was "
+                f"The model does not know {len(missing)} of the categories of '{column.name}', for example '{missing[0]}': it was "
                 "trained without them. Remove them from the column's domain, or retrain."
             )
     return tuple(notes)

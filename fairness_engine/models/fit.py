@@ -6,7 +6,7 @@ Accuracy alone proves nothing about the order of the columns, so three rows are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.fit_warnings import fit_warnings
+from fairness_engine.models.input_names import input_matches
 from fairness_engine.models.model import Model, measure_rows_per_second
 from fairness_engine.models.probing import score
 from fairness_engine.schema import Kind, Schema
@@ -52,6 +53,8 @@ class FitCard:
             ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
         warnings: one sentence each, with a remedy.
         rows_per_second: how many rows the model decides.
+        inputs: of every input of the model, in its order: its ``name``, the ``column`` and ``category`` it is taken for, and ``how`` that
+            is known (``input_names.InputMatch``).
     """
 
     format: str
@@ -75,6 +78,7 @@ class FitCard:
     warnings: tuple[str, ...]
     rows_per_second: float
     has_gradient: bool = False
+    inputs: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal card."""
@@ -83,13 +87,14 @@ class FitCard:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> FitCard:
-        """Read a card back; one that was made before ``has_gradient`` was asked is read too.
+        """Read a card back; one that was made before the last fields were there is read too.
 
         Raises:
             ModelError: it is none.
         """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(content, Mapping) or {*content, "has_gradient"} != names:
+        names = {each.name for each in fields(cls)}
+        needed = {each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING}
+        if not isinstance(content, Mapping) or not needed <= set(content) <= names:
             raise ModelError("A fit card must hold its own fields, got others. Assess the model again.")
         values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}
         return cls(**values)
@@ -143,6 +148,7 @@ def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitC
         warnings=(),
         rows_per_second=speed,
         has_gradient=model.has_gradient,
+        inputs=tuple(asdict(match) for match in input_matches(model.encoder)),
     )
     n_nan = int(np.isnan(scores).any(axis=1).sum())
     notes = (*model.notes, *fit_warnings(card, n_differing, n_nan))

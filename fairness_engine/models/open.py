@@ -131,7 +131,7 @@ def bind(
         match.classes,
         favourable,
         format=file_format,
-        notes=(*notes, *match.notes, *_encoding_notes(encoder, schema)),
+        notes=(*notes, *match.notes, *getattr(encoder, "notes", ()), *_encoding_notes(encoder, schema)),
     )
     probe(model, schema)
     rows = sample_rows(schema, _ROUNDING_ROWS, np.random.default_rng(0))

@@ -6,7 +6,7 @@ that pandas makes of "True" and "False". An encoder that ignores unknown categor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fairness_engine.schema import Column, Kind
@@ -21,15 +21,18 @@ def known_categories(estimator: Any) -> dict[str, list[Any]]:
     return found
 
 
-def spell(column: Column, known: Mapping[str, list[Any]]) -> tuple[list[Any], list[str]]:
+def spell(column: Column, known: Sequence[Any] | None) -> tuple[list[Any], list[str]]:
     """What to pass for each category of a column, and which categories the model does not know.
+
+    Args:
+        known: the categories that the model was trained on; ``None`` when it does not say.
 
     Returns:
         values parallel to ``column.codes``, and the labels of unknown categories.
     """
-    if column.kind is not Kind.CATEGORICAL or column.name not in known:
+    if column.kind is not Kind.CATEGORICAL or known is None:
         return list(column.codes), []
-    own = {normal(value): value for value in known[column.name]}
+    own = {normal(value): value for value in known}
     values = [own.get(normal(code), code) for code in column.codes]
     missing = [label for code, label in zip(column.codes, column.labels, strict=True) if normal(code) not in own]
     return values, missing

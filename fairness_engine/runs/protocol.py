@@ -2,7 +2,8 @@
 
 The parent sends requests ``{"id": 3, "do": "scores", ...}``; ``cancel`` is heard while another request is at work. The child
 sends one greeting ``{"hello": {protection: bool}}``, then for each request any number of events (``events.to_line``) and one
-reply: ``{"reply": 3, ...}``, or ``{"reply": 3, "error": "ModelError", "message": "..."}``. The child may hold a hostile model:
+reply: ``{"reply": 3, ...}``, or ``{"reply": 3, "error": "ModelError", "message": "..."}`` with ``recipe`` and ``inputs`` where the
+error has them. The child may hold a hostile model:
 the parent believes nothing about a line but its length.
 """
 
@@ -26,6 +27,8 @@ MAX_EVENT_BYTES = 8_000_000
 MAX_TREE_BYTES = 45_000_000
 """A partition tree with its certificates is one event; as text it is a third longer."""
 _MAX_MESSAGE = 2000
+_MAX_INPUTS = 20_000
+_INPUT_KEYS = ("name", "column", "category", "how")
 
 
 def read_object(line: str) -> dict[str, Any]:
@@ -98,9 +101,14 @@ def is_measured_or_not(distance: NDArray[Any], n_unseen: NDArray[Any]) -> bool:
     )
 
 
-def failure(error: BaseException) -> dict[str, str]:
-    """An error raised on purpose as the two fields of a reply."""
-    return {"error": type(error).__name__, "message": str(error)}
+def failure(error: EvenhandError) -> dict[str, Any]:
+    """An error raised on purpose as the fields of a reply."""
+    reply: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
+    if error.recipe:
+        reply["recipe"] = error.recipe
+    if error.inputs:
+        reply["inputs"] = [dict(line) for line in error.inputs[:_MAX_INPUTS]]
+    return reply
 
 
 def raise_failure(reply: dict[str, Any]) -> None:
@@ -110,5 +118,11 @@ def raise_failure(reply: dict[str, Any]) -> None:
     found = getattr(errors, str(reply["error"]), None)
     message = str(reply.get("message") or "The model's process reported an error without a message.")[:_MAX_MESSAGE]
     if isinstance(found, type) and issubclass(found, EvenhandError):
-        raise found(message)
+        raise found(message, recipe=str(reply.get("recipe", ""))[:_MAX_MESSAGE], inputs=_lines(reply.get("inputs")))
     raise ProcessError(message)
+
+
+def _lines(inputs: Any) -> list[dict[str, str | None]]:
+    """The table of a model's inputs, as far as it is one."""
+    lines = [line for line in inputs[:_MAX_INPUTS] if isinstance(line, dict)] if isinstance(inputs, list) else []
+    return [{key: None if line.get(key) is None else str(line[key])[:200] for key in _INPUT_KEYS} for line in lines]

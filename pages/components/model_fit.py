@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -75,7 +76,7 @@ def fit_of(review: Review) -> dict[str, Any]:
         answers[key] = _ask(review)
     answer = answers[key]
     if isinstance(answer, EvenhandError):
-        raise type(answer)(str(answer))
+        raise copy.copy(answer)
     return dict(answer)
 
 
@@ -105,7 +106,8 @@ def _joined(refusals: dict[str, EvenhandError]) -> EvenhandError:
     first = next(iter(refusals.values()))
     if len({str(error) for error in refusals.values()}) == 1:
         return first
-    return type(first)(" ".join(f"{way}{error}" for way, error in refusals.items()))
+    message = " ".join(f"{way}{error}" for way, error in refusals.items())
+    return type(first)(message, recipe=first.recipe, inputs=first.inputs)
 
 
 def _ways(schema: Schema, wanted: str) -> list[str | None]:

@@ -179,13 +179,13 @@ def test_a_network_gets_no_weight_on_them(tmp_path: Path) -> None:
 def test_a_model_of_protected_columns_alone_is_refused(tree: Subject) -> None:
     assert isinstance(tree.trainer, EstimatorTrainer)
     with pytest.raises(ModelError, match="an input that is not protected"):
-        OtherInputs(tree.trainer.encoder, tree.dataset.schema, tree.dataset.schema.names)
+        OtherInputs(tree.trainer.encoder, tree.dataset.schema.names)
 
 
 def test_lists_of_categories_lose_those_of_columns_that_are_not_given(tmp_path: Path) -> None:
     subject = _frame_subject(tmp_path)
     assert isinstance(subject.trainer, EstimatorTrainer)
-    inputs = OtherInputs(subject.trainer.encoder, subject.dataset.schema, ("sex", "race"))
+    inputs = OtherInputs(subject.trainer.encoder, ("sex", "race"))
     changed = without_inputs(subject.trainer.estimator, inputs)
     (first, texts, columns), (second, _, numbers) = changed.steps[0][1].transformers
     assert (first, columns, second, numbers) == ("named", ["workclass"], "numbers", ["age", "hours_per_week"])

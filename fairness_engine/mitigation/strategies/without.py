@@ -43,7 +43,7 @@ def _binding(context: Context) -> Binding:
 
 
 def _estimator(context: Context, trainer: EstimatorTrainer) -> Trained:
-    inputs = OtherInputs(trainer.encoder, context.dataset.schema, context.domain.scope.protected)
+    inputs = OtherInputs(trainer.encoder, context.domain.scope.protected)
     estimator = without_inputs(trainer.estimator, inputs)
     return context.train(
         context.training, None, EstimatorTrainer(estimator, inputs, trainer.own_classes, _binding(context))

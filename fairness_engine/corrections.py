@@ -9,7 +9,14 @@ import numpy as np
 
 from fairness_engine.errors import DataError, SchemaError
 from fairness_engine.infer import with_label
-from fairness_engine.kinds import MAX_CATEGORIES, MAX_CLASSES, category_column, is_slip, number_column
+from fairness_engine.kinds import (
+    MAX_CATEGORIES,
+    MAX_CLASSES,
+    category_column,
+    is_missing,
+    missing_texts,
+    number_column,
+)
 from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Cells, Table
 
@@ -23,23 +30,63 @@ def change_kind(table: Table, schema: Schema, name: str, kind: Kind) -> Schema:
     """
     if name == schema.label and kind is not Kind.CATEGORICAL:
         raise SchemaError(f"'{name}' is the label, which must be categorical, got {kind}. Choose another label first.")
-    cells = table.cells(name)
-    column = Column(name, Kind.TEXT)
-    if kind is Kind.CATEGORICAL:
+    old = find_column(schema, name)
+    chosen = old.missing if old is not None else ()
+    if kind is Kind.IGNORED and old is not None:
+        column = left_out(old)
+    elif old is not None and old.was is kind:
+        column = taken_back(old)
+    elif kind is Kind.CATEGORICAL:
         remedy = f"Choose 'text' or 'ignored' as the type of '{name}'"
-        column = category_column(name, cells, MAX_CATEGORIES, remedy)
+        column = category_column(name, table.cells(name), MAX_CATEGORIES, remedy, chosen)
     elif kind in (Kind.INTEGER, Kind.REAL):
-        column = _number_column(table, name, kind)
-    return replace_column(schema, column if column.is_input else replace(column, kind=kind))
+        column = _number_column(table, name, kind, chosen)
+    else:
+        table.cells(name)  # refuses a column that is not there
+        column = Column(name, kind, missing=chosen)
+    is_used = column.kind is not Kind.IGNORED and schema.case_id == name
+    return replace_column(replace(schema, case_id=None) if is_used else schema, column)
 
 
-def _number_column(table: Table, name: str, kind: Kind) -> Column:
+def find_column(schema: Schema, name: str) -> Column | None:
+    """The schema's column of that name, whatever its kind."""
+    return next((column for column in schema.columns if column.name == name), None)
+
+
+def left_out(column: Column) -> Column:
+    """A column as ignored, with what it was kept in it."""
+    return column if column.kind is Kind.IGNORED else replace(column, kind=Kind.IGNORED, was=column.kind)
+
+
+def taken_back(column: Column) -> Column:
+    """An ignored column as what it was, with its codes, labels and range; as it is when it was nothing else."""
+    return column if column.was is None else replace(column, kind=column.was, was=None)
+
+
+def set_case_id(table: Table, schema: Schema, name: str | None) -> Schema:
+    """The schema with another column that names the cases, or none; that column is no input.
+
+    Raises:
+        DataError: the table has no such column.
+        SchemaError: it is the label, or the only input.
+    """
+    if name is None:
+        return replace(schema, case_id=None)
+    table.cells(name)
+    if name == schema.label:
+        raise SchemaError(f"'{name}' is the label and cannot name the cases. Choose another column as the id.")
+    known = find_column(schema, name) or Column(name, Kind.IGNORED)
+    return replace(replace_column(replace(schema, case_id=None), left_out(known)), case_id=name)
+
+
+def _number_column(table: Table, name: str, kind: Kind, chosen: tuple[str, ...]) -> Column:
     cells = table.cells(name)
-    is_number = np.isfinite(cells.numbers)
+    is_absent = is_missing(cells, as_number=True, chosen=chosen)
+    is_number = np.isfinite(cells.numbers) & ~is_absent
     fraction = (
         is_number & (cells.numbers != np.floor(cells.numbers)) if kind is Kind.INTEGER else np.zeros_like(is_number)
     )
-    wrong = is_slip(cells) | np.isinf(cells.numbers)
+    wrong = ~is_absent & ~is_number
     n_wrong, n_right = int(cells.counts[wrong].sum()), int(cells.counts[is_number].sum())
     if fraction.any() or n_wrong > n_right or n_right == 0:
         what = "whole numbers" if kind is Kind.INTEGER else "numbers"
@@ -47,7 +94,8 @@ def _number_column(table: Table, name: str, kind: Kind) -> Column:
         raise SchemaError(
             f"Column '{name}' must hold {what} to be of type {kind}, got {got}. Choose another type, or correct the cells."
         )
-    return number_column(name, kind, cells.numbers[is_number])
+    missing = missing_texts(cells, as_number=True, chosen=chosen)
+    return replace(number_column(name, kind, cells.numbers[is_number]), missing=missing)
 
 
 def _first(table: Table, cells: Cells, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
@@ -76,11 +124,14 @@ def change_label(table: Table, schema: Schema, name: str | None) -> Schema:
     if name is None:
         return replace(schema, label=None, favourable=None, protected=protected)
     remedy = f"Choose another column than '{name}' as label, or cut it into a few classes"
-    column = category_column(name, table.cells(name), MAX_CLASSES, remedy)
-    old = next(
-        (known for known in schema.columns if known.name == name and set(known.codes) == set(column.codes)), column
-    )
-    return with_label(replace_column(replace(schema, label=None, protected=protected), old), name)
+    known = find_column(schema, name)
+    chosen = known.missing if known is not None else ()
+    column = category_column(name, table.cells(name), MAX_CLASSES, remedy, chosen)
+    if known is not None and taken_back(known).is_input and set(known.codes) == set(column.codes):
+        column = taken_back(known)
+    case_id = None if schema.case_id == name else schema.case_id
+    without = replace(schema, label=None, protected=protected, case_id=case_id)
+    return with_label(replace_column(without, column), name)
 
 
 def rename_label_text(schema: Schema, column: str, code: Value, label: str) -> Schema:
@@ -100,6 +151,67 @@ def rename_label_text(schema: Schema, column: str, code: Value, label: str) -> S
         )
     labels = tuple(label.strip() if known == code else text for known, text in zip(old.codes, old.labels, strict=True))
     return replace_column(schema, replace(old, labels=labels))
+
+
+def add_category(schema: Schema, name: str, text: str) -> Schema:
+    """The schema with one more category in a column's domain: a code as the file has it, which is its label too.
+
+    Where the codes were in order, they still are.
+
+    Raises:
+        SchemaError: no such categorical column, the text is empty or a category already, or no number among codes that are.
+    """
+    column, text = _categorical(schema, name), text.strip()
+    code: Value = text
+    if not any(isinstance(known, str) for known in column.codes):
+        code = _as_code(text, name)
+    if not text or code in column.codes or text in column.labels:
+        what = f"is '{text}' already" if text else "must not be empty"
+        raise SchemaError(f"A new category of '{name}' must not be there yet, but it {what}. Type another.")
+    pairs = [*zip(column.codes, column.labels, strict=True), (code, text)]
+    if list(column.codes) == sorted(column.codes, key=_in_order):
+        pairs.sort(key=lambda pair: _in_order(pair[0]))
+    codes, labels = zip(*pairs, strict=True)
+    missing = tuple(spelling for spelling in column.missing if spelling != text)
+    return replace_column(schema, replace(column, codes=codes, labels=labels, missing=missing))
+
+
+def remove_category(schema: Schema, name: str, code: Value) -> Schema:
+    """The schema without one category of a column: rows that hold it are left out, and no variant or search takes it.
+
+    Raises:
+        SchemaError: no such categorical column or code, or it is the last one.
+    """
+    column = _categorical(schema, name)
+    if code not in column.codes or len(column.codes) == 1:
+        what = "is the only one" if code in column.codes else "is none"
+        raise SchemaError(f"A category of '{name}' can be removed while another stays, but {code!r} {what}.")
+    pairs = [pair for pair in zip(column.codes, column.labels, strict=True) if pair[0] != code]
+    codes, labels = zip(*pairs, strict=True)
+    favourable = None if name == schema.label and schema.favourable == code else schema.favourable
+    return replace_column(replace(schema, favourable=favourable), replace(column, codes=codes, labels=labels))
+
+
+def _categorical(schema: Schema, name: str) -> Column:
+    column = find_column(schema, name)
+    if column is None or column.kind is not Kind.CATEGORICAL:
+        raise SchemaError(
+            f"'{name}' must be a categorical column to have categories, and is not. Change its type first."
+        )
+    return column
+
+
+def _in_order(code: Value) -> tuple[float, str]:
+    return (0.0, code) if isinstance(code, str) else (float(code), "")
+
+
+def _as_code(text: str, name: str) -> Value:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise SchemaError(f"The categories of '{name}' are numbers in the file, so a new one must be, got '{text}'.")
 
 
 def check_columns(table: Table, schema: Schema) -> None:

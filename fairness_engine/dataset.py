@@ -6,6 +6,7 @@ importable from here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -13,19 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.corrections import (
+    add_category,
     change_kind,
     change_label,
     check_columns,
+    remove_category,
     rename_label_text,
     replace_column,
+    set_case_id,
 )
 from fairness_engine.describe import ColumnSummary, GroupSizes, count_groups, describe_columns
 from fairness_engine.encode_table import MISSING, Tally, encode_column, has_number_codes, positions_of
 from fairness_engine.errors import DataError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.infer import infer_schema, suggest_protected
-from fairness_engine.kinds import codes_of
+from fairness_engine.infer import infer_schema, suggest_protected, why_left_out
+from fairness_engine.kinds import codes_of, is_missing
+from fairness_engine.missing import find_spellings, mark_missing, set_missing
 from fairness_engine.outcome import favourable_class, find_outcome, say_label, say_leaks
+from fairness_engine.reading.number_text import Texts
 from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Cells, Table, export_text, read_table
 
@@ -34,22 +40,30 @@ __all__ = [
     "Dataset",
     "GroupSizes",
     "Table",
+    "add_category",
     "change_kind",
     "change_label",
     "describe_columns",
     "export_text",
+    "find_spellings",
     "fold_labels",
     "group_sizes",
     "infer_schema",
     "make_dataset",
+    "mark_missing",
     "read_table",
+    "remove_category",
     "rename_label_text",
     "replace_column",
+    "set_case_id",
+    "set_missing",
     "suggest_protected",
+    "why_left_out",
     "widen_to_data",
 ]
 
 _MAX_PROBLEMS = 20
+_MAX_SPELLINGS = 6
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,8 @@ class Dataset:
         source_hash: SHA-256 of the file.
         favourable_class: index into ``classes``, or ``None``.
         n_unknown: rows of the table whose cell in a column is missing or not in its domain, by column.
+        missing: how the file writes missing cells: rows by spelling by column, of columns that have any; empty text for the empty cell.
+        ids: what the schema's ``case_id`` holds in each row, empty where it holds nothing ``(n_rows,)``; ``None`` without such a column.
     """
 
     schema: Schema
@@ -79,13 +95,15 @@ class Dataset:
     source_hash: str
     favourable_class: int | None
     n_unknown: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    ids: Texts | None = None
 
 
 def make_dataset(table: Table, schema: Schema) -> Dataset:
     """Encode a table; the file's columns may stand in any order, and more of them than the schema has.
 
     A row is kept out when a cell of an input or of the label is missing or outside the column's domain; the dataset says how
-    many, and shows one. ``?`` is missing unless the schema lists it as a category.
+    many, and shows one. What stands for a missing cell is in ``missing.py``; a spelling that the schema lists as a category is one.
 
     Raises:
         DataError: a column of the schema is not in the file, the label is no label, or no row is left.
@@ -114,10 +132,21 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
         source_hash=table.source_hash,
         favourable_class=None,
         n_unknown={tally.name: tally.n_unknown for tally in tallies},
+        missing={tally.name: tally.spellings for tally in tallies if tally.spellings},
+        ids=_ids(table, schema.case_id, kept),
     )
     if outcome is None or labels is None:
         return dataset
     return _with_labels(dataset, outcome, labels[kept].astype(np.int64))
+
+
+def _ids(table: Table, name: str | None, kept: IntArray) -> Texts | None:
+    """The ids of rows of the table ``(n_kept,)``."""
+    if name is None or name not in table.columns:
+        return None
+    cells = table.cells(name)
+    ids: Texts = np.append(cells.texts, "")[cells.index[kept]]  # the last one is the empty cell, of index -1
+    return ids
 
 
 def _encode_inputs(table: Table, schema: Schema) -> tuple[FloatArray, NDArray[np.int8], list[Tally]]:
@@ -153,9 +182,20 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) ->
         return []
     worst = max(tallies, key=lambda tally: tally.n_missing)
     return [
-        f"{n_rows} of {table.n_rows} rows have an empty cell or '?' and are left out; column '{worst.name}' has "
-        f"{worst.n_missing}. Complete them, or choose 'ignored' as the type of a column that the model does not take."
+        f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}) and are left out; column "
+        f"'{worst.name}' has {worst.n_missing:,}. Complete them, or choose 'ignored' as the type of a column that the model does not take."
     ]
+
+
+def _list_spellings(tallies: list[Tally]) -> str:
+    """How missing cells are written, the commonest first: ``empty, '-' or 'NA'``."""
+    counts: Counter[str] = Counter()
+    for tally in tallies:
+        counts.update(tally.spellings)
+    shown = [f"'{text}'" if text else "empty" for text, _ in counts.most_common(_MAX_SPELLINGS)]
+    more = [f"{len(counts) - len(shown)} more spellings"] if len(counts) > len(shown) else []
+    *first, last = [*shown, *more]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _say_wrong(tallies: list[Tally]) -> list[str]:
@@ -211,7 +251,7 @@ def widen_to_data(table: Table, schema: Schema) -> Schema:
 
 
 def _with_range(cells: Cells, column: Column) -> Column:
-    numbers = cells.numbers[np.isfinite(cells.numbers)]
+    numbers = cells.numbers[np.isfinite(cells.numbers) & ~is_missing(cells, as_number=True, chosen=column.missing)]
     if column.kind is Kind.INTEGER:
         numbers = numbers[numbers == np.floor(numbers)]
     values = [column.low, column.high, *([numbers.min(), numbers.max()] if len(numbers) else [])]

@@ -5,7 +5,8 @@ Works on the distinct texts of a column and spreads the result over its rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ class EncodedColumn:
     """One column of a table.
 
     Args:
-        content: the value of the engine in every row ``(n_rows,)``; anything where the state is not 0.
+        content: the value of the engine in every row ``(n_rows,)``; NaN where the state is not 0.
         state: 0, ``MISSING`` or ``WRONG`` ``(n_rows,)``.
         problem: one sentence on the wrong cells.
     """
@@ -39,27 +40,43 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many rows of a column are missing, and how many cannot be used at all."""
+    """What of a column cannot be used.
+
+    Args:
+        name: of the column.
+        n_missing: rows whose cell is missing.
+        n_unknown: and those whose cell is outside the domain.
+        problem: one sentence on these.
+        spellings: rows by how the file writes a missing cell; empty text for the empty cell.
+    """
 
     name: str
     n_missing: int
     n_unknown: int
     problem: str | None
+    spellings: Mapping[str, int] = field(default_factory=dict)
 
 
 def encode_column(table: Table, column: Column) -> tuple[EncodedColumn, Tally]:
     """Encode a column of the table as the schema describes it: positions of categories, or numbers."""
     cells = table.cells(column.name)
-    content, missing, wrong = (
-        positions_of(cells, column) if column.kind is Kind.CATEGORICAL else _numbers(cells, column)
-    )
+    content, missing, wrong = match_cells(cells, column)
     state_of_text = np.where(wrong, WRONG, np.where(missing, MISSING, 0))
     # One more entry at the end, for index -1: the empty cell.
     state = np.append(state_of_text, MISSING).astype(np.int8)[cells.index]
     problem = _say_wrong(table, column, cells, wrong)
-    encoded = EncodedColumn(np.append(content, np.nan)[cells.index], state, problem)
-    n_missing = cells.n_empty + int(cells.counts[missing].sum())
-    return encoded, Tally(column.name, n_missing, n_missing + int(cells.counts[wrong].sum()), problem)
+    content = np.append(np.where(state_of_text == 0, content, np.nan), np.nan)
+    encoded = EncodedColumn(content[cells.index], state, problem)
+    spelled = zip(cells.texts[missing].tolist(), cells.counts[missing].tolist(), strict=True)
+    spellings = ({"": cells.n_empty} if cells.n_empty else {}) | dict(spelled)
+    n_missing = sum(spellings.values())
+    n_unknown = n_missing + int(cells.counts[wrong].sum())
+    return encoded, Tally(column.name, n_missing, n_unknown, problem, spellings)
+
+
+def match_cells(cells: Cells, column: Column) -> tuple[FloatArray, Flags, Flags]:
+    """The value of the engine of every distinct text, which texts are missing, and which lie outside the domain."""
+    return positions_of(cells, column) if column.kind is Kind.CATEGORICAL else _numbers(cells, column)
 
 
 def positions_of(cells: Cells, column: Column) -> tuple[FloatArray, Flags, Flags]:
@@ -74,7 +91,7 @@ def positions_of(cells: Cells, column: Column) -> tuple[FloatArray, Flags, Flags
         texts = pd.Index([str(code) for code in column.codes], dtype=object)
         positions = texts.get_indexer(pd.Index(cells.texts, dtype=object))
     is_unseen = positions < 0
-    missing = is_unseen & is_missing(cells, as_number=as_number)
+    missing = is_unseen & is_missing(cells, as_number=as_number, chosen=column.missing)
     return positions.astype(np.float64), missing, is_unseen & ~missing
 
 
@@ -85,11 +102,12 @@ def has_number_codes(column: Column) -> bool:
 
 def _numbers(cells: Cells, column: Column) -> tuple[FloatArray, Flags, Flags]:
     numbers = cells.numbers
-    missing = np.isnan(numbers) & is_missing(cells, as_number=True)
+    missing = is_missing(cells, as_number=True, chosen=column.missing)
     with np.errstate(invalid="ignore"):
         fits = (numbers >= column.low) & (numbers <= column.high)
         if column.kind is Kind.INTEGER:
             fits &= numbers == np.floor(numbers)
+    fits &= ~missing
     return np.where(fits, numbers, np.nan), missing, ~fits & ~missing
 
 

@@ -2,38 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairness_engine.errors import SchemaError
 from fairness_engine.events import FloatArray
-from fairness_engine.reading.number_text import MISSING_IN_NUMBERS, Texts, has_leading_zeros
+from fairness_engine.reading.number_text import (
+    MISSING_IN_NUMBERS,
+    SURELY_MISSING,
+    Texts,
+    are_among,
+    has_leading_zeros,
+)
 from fairness_engine.schema import Column, Kind, Value
 from fairness_engine.table import Cells
+from fairness_engine.words import fold, missing_numbers, names_one_of, words, words_of
 
 MAX_CATEGORIES = 1_000
 MAX_CLASSES = 50
 
-_MISSING_CATEGORY = "?"
+_ALWAYS_MISSING = "?"
 _EXACT_INTEGERS = 2.0**53
 """Above it a float cannot tell neighbouring whole numbers apart."""
 _MIN_RUN = 10
 _ALWAYS_FEW = 20
+_MIN_UNIQUE = 20
+"""Fewer different values are no sign of an id by themselves."""
+_NEARLY = 0.95
+_MOSTLY = 0.5
+_MAX_LOOKED_AT = 5_000
+"""Distinct texts that are looked at for dates and ids."""
+
+Flags = NDArray[np.bool_]
+
+# --- missing cells ------------------------------------------------------------------------
 
 
-def is_missing(cells: Cells, *, as_number: bool) -> NDArray[np.bool_]:
-    """Which texts stand for an empty cell ``(n_distinct,)``: ``?``, and in a column of numbers also ``NA``, ``None``, ..."""
+def is_missing(cells: Cells, *, as_number: bool, chosen: Collection[str] = ()) -> Flags:
+    """Which texts stand for an empty cell ``(n_distinct,)``.
+
+    In numbers: whatever is no number and a usual word for it. In labels: the sure ones among these, unless fewer than two other texts
+    were left (``+`` and ``-`` are two outcomes, not one and its absence); ``?`` always.
+
+    Args:
+        cells: of the column.
+        as_number: the column holds numbers.
+        chosen: more texts that do, for this column.
+    """
+    picked = np.isin(cells.texts, list(chosen)) if chosen else np.zeros(len(cells.texts), dtype=bool)
+    if as_number:
+        return picked | (np.isnan(cells.numbers) & are_among(cells.texts, MISSING_IN_NUMBERS))
+    sure = are_among(cells.texts, SURELY_MISSING)
+    if sure.any() and (~sure & ~picked).sum() < 2:
+        sure = np.asarray(cells.texts == _ALWAYS_MISSING, dtype=bool)
+    return picked | sure
+
+
+def missing_texts(cells: Cells, *, as_number: bool, chosen: Collection[str] = ()) -> tuple[str, ...]:
+    """The texts of ``is_missing``, and those chosen that the cells do not hold, in order."""
+    found = cells.texts[is_missing(cells, as_number=as_number, chosen=chosen)]
+    return tuple(sorted({*found.tolist(), *chosen}))
+
+
+def may_be_missing(cells: Cells, *, as_number: bool) -> Flags:
+    """Which texts may well stand for an empty cell ``(n_distinct,)``.
+
+    In labels: words such as *unknown*, and the sure ones too. In numbers: 999, -1 and their like where they stand apart from the rest: above
+    it by more than it spans, or negative where nothing else is.
+    """
     if not as_number:
-        return np.asarray(cells.texts == _MISSING_CATEGORY, dtype=bool)
-    no_number = np.flatnonzero(np.isnan(cells.numbers))
-    missing = np.zeros(len(cells.texts), dtype=bool)
-    missing[no_number] = [text.lower() in MISSING_IN_NUMBERS for text in cells.texts[no_number]]
-    return missing
+        return are_among(cells.texts, MISSING_IN_NUMBERS)
+    codes = missing_numbers()
+    is_code = np.isin(cells.numbers, codes)
+    rest = cells.numbers[~is_code & np.isfinite(cells.numbers)]
+    if not is_code.any() or not len(rest):
+        return np.zeros_like(is_code)
+    low, high = float(rest.min()), float(rest.max())
+    with np.errstate(invalid="ignore"):
+        is_far_above = cells.numbers > high + (high - low)
+        is_below_zero = (cells.numbers < 0) & (low >= 0)
+    return is_code & (is_far_above | is_below_zero)
 
 
-def is_slip(cells: Cells) -> NDArray[np.bool_]:
+# --- numbers or labels --------------------------------------------------------------------
+
+
+def is_slip(cells: Cells, chosen: Collection[str] = ()) -> Flags:
     """Which texts are neither a number nor missing, if the column holds numbers ``(n_distinct,)``."""
-    return np.isnan(cells.numbers) & ~is_missing(cells, as_number=True)
+    return np.isnan(cells.numbers) & ~is_missing(cells, as_number=True, chosen=chosen)
 
 
 def is_numeric(cells: Cells) -> bool:
@@ -51,33 +112,47 @@ def is_numeric(cells: Cells) -> bool:
     return bool(is_rare and (not has_digit or n_numbers > MAX_CLASSES))
 
 
-def codes_of(cells: Cells) -> tuple[Value, ...]:
+def codes_of(cells: Cells, chosen: Collection[str] = ()) -> tuple[Value, ...]:
     """The distinct values of a column in order: numbers where all cells are, else texts.
 
     Texts are in the order of ``sorted``, as the encoders of scikit-learn and pandas number them.
     """
+    if _holds_number_codes(cells, chosen):
+        is_code = np.isfinite(cells.numbers) & ~is_missing(cells, as_number=True, chosen=chosen)
+        return _number_codes(np.unique(cells.numbers[is_code]))
+    return tuple(sorted(cells.texts[~is_missing(cells, as_number=False, chosen=chosen)]))
+
+
+def _holds_number_codes(cells: Cells, chosen: Collection[str]) -> bool:
     is_number = np.isfinite(cells.numbers)
-    if is_number.any() and not is_slip(cells).any() and not has_leading_zeros(cells.texts[is_number]):
-        return _number_codes(np.unique(cells.numbers[is_number]))
-    return tuple(sorted(cells.texts[~is_missing(cells, as_number=False)]))
+    is_whole_column = is_number.any() and not is_slip(cells, chosen).any()
+    return bool(is_whole_column and not has_leading_zeros(cells.texts[is_number]))
 
 
 def _number_codes(distinct: FloatArray) -> tuple[Value, ...]:
     return tuple(int(number) if number == np.floor(number) else float(number) for number in distinct)
 
 
-def category_column(name: str, cells: Cells, most: int, remedy: str) -> Column:
+def category_column(name: str, cells: Cells, most: int, remedy: str, chosen: Collection[str] = ()) -> Column:
     """A categorical column with every value of the data as a category.
+
+    Args:
+        name: of the column.
+        cells: of the column.
+        most: categories that it may have.
+        remedy: what to do when it has more.
+        chosen: texts that stand for an empty cell.
 
     Raises:
         SchemaError: no value, or more than ``most``.
     """
-    codes = codes_of(cells)
+    codes = codes_of(cells, chosen)
     if not 1 <= len(codes) <= most:
         raise SchemaError(
             f"Column '{name}' must hold 1 to {most} different values for this, got {len(codes)}. {remedy}."
         )
-    return _categorical(name, codes)
+    missing = missing_texts(cells, as_number=_holds_number_codes(cells, chosen), chosen=chosen)
+    return replace(_categorical(name, codes), missing=missing)
 
 
 def _categorical(name: str, codes: tuple[Value, ...]) -> Column:
@@ -89,22 +164,36 @@ def number_column(name: str, kind: Kind, numbers: FloatArray) -> Column:
     return Column(name, kind, minimum=float(numbers.min()), maximum=float(numbers.max()))
 
 
-def infer_column(name: str, cells: Cells, *, is_id: bool, is_split: bool) -> Column:
-    """The kind and domain of a column, by its cells.
+# --- a column from its cells ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column is taken for.
 
     Args:
-        name: of the column.
-        cells: of the column.
-        is_id: its name speaks of a row's number or key.
-        is_split: its name speaks of the part of the data that a row belongs to.
+        column: its description.
+        reason: why a model does not take it, in a few words; empty for an input.
+        is_id: it names the case of each row.
     """
+
+    column: Column
+    reason: str = ""
+    is_id: bool = False
+
+
+def guess_column(name: str, cells: Cells) -> Guess:
+    """The kind and domain of a column by its cells and its name, and why it is left out if it is."""
     as_number = is_numeric(cells)
     n_filled = int(cells.counts[~is_missing(cells, as_number=as_number)].sum())
     if n_filled <= len(cells.index) / 2:
-        return Column(name, Kind.IGNORED)
-    if as_number:
-        return _infer_number(name, cells, is_id=is_id)
-    return _infer_text(name, cells, is_split=is_split)
+        said = f"missing in {len(cells.index) - n_filled:,} of {len(cells.index):,} rows"
+        return _left_out(name, "empty" if not n_filled else said)
+    if _holds_dates(name, cells):
+        return _left_out(name, f"dates, {len(cells.texts):,} different")
+    guess = _guess_number(name, cells) if as_number else _guess_text(name, cells)
+    missing = missing_texts(cells, as_number=as_number) if guess.column.is_input else ()
+    return replace(guess, column=replace(guess.column, missing=missing))
 
 
 def plain_column(name: str, cells: Cells) -> Column:
@@ -117,29 +206,89 @@ def plain_column(name: str, cells: Cells) -> Column:
     return _categorical(name, codes) if 1 <= len(codes) <= MAX_CATEGORIES else Column(name, Kind.IGNORED)
 
 
-def _infer_number(name: str, cells: Cells, *, is_id: bool) -> Column:
+def _left_out(name: str, reason: str, *, is_id: bool = False) -> Guess:
+    return Guess(Column(name, Kind.IGNORED), reason, is_id)
+
+
+def _guess_number(name: str, cells: Cells) -> Guess:
     numbers = cells.numbers[np.isfinite(cells.numbers)]
     distinct = np.unique(numbers)
     if len(distinct) == 1:
-        return Column(name, Kind.IGNORED)
+        return _left_out(name, f"one value only: {cells.texts[0][:40]}")
     is_whole = bool((distinct == np.floor(distinct)).all())
     if len(distinct) == 2 and is_whole:
-        return _categorical(name, _number_codes(distinct))
+        return Guess(_categorical(name, _number_codes(distinct)))
     is_unique = len(cells.texts) == len(cells.index)
     is_run = len(distinct) >= _MIN_RUN and bool((np.diff(numbers) > 0).all())
     is_exact = np.abs(distinct).max() <= _EXACT_INTEGERS
-    if is_whole and is_unique and (is_id or is_run or not is_exact):
-        return Column(name, Kind.IGNORED)
-    return number_column(name, Kind.INTEGER if is_whole and is_exact else Kind.REAL, distinct)
+    if is_whole and _is_called_id(name) and (is_unique or _is_nearly_unique(cells, _MOSTLY)):
+        return _left_out(name, "numbers of cases", is_id=_is_nearly_unique(cells, _NEARLY) or is_unique)
+    if is_whole and is_unique and (is_run or not is_exact):
+        return _left_out(
+            name, "whole numbers that rise from row to row" if is_run else "a different long number in every row"
+        )
+    return Guess(number_column(name, Kind.INTEGER if is_whole and is_exact else Kind.REAL, distinct))
 
 
-def _infer_text(name: str, cells: Cells, *, is_split: bool) -> Column:
+def _guess_text(name: str, cells: Cells) -> Guess:
     texts: Texts = cells.texts[~is_missing(cells, as_number=False)]
     n_rows, n_texts = int(cells.counts.sum()), len(texts)
-    if n_texts <= 1 or (is_split and n_texts <= 4):
-        return Column(name, Kind.IGNORED)
+    if n_texts <= 1:
+        return _left_out(name, f"one value only: {texts[0][:40]}" if n_texts else "empty")
+    if n_texts <= 4 and fold(name).replace("_", " ") in words("split"):
+        return _left_out(name, "says which part of the data a row belongs to")
     is_few = n_texts <= _ALWAYS_FEW or n_texts <= min(0.1 * n_rows, MAX_CATEGORIES)
     has_words = np.mean([text.count(" ") for text in texts[:1000]]) >= 1
     if n_texts < n_rows and is_few and not (n_texts > 0.8 * n_rows and has_words):
-        return _categorical(name, tuple(sorted(texts)))
-    return Column(name, Kind.IGNORED if n_texts == n_rows and not has_words else Kind.TEXT)
+        return Guess(_categorical(name, tuple(sorted(texts))))
+    has_digits = np.mean([any(sign.isdigit() for sign in text) for text in texts[:_MAX_LOOKED_AT]]) >= _NEARLY
+    is_code = has_digits and not has_words and _is_nearly_unique(cells, _NEARLY)
+    if is_code or (_is_called_id(name) and not has_words and _is_nearly_unique(cells, _MOSTLY)):
+        return _left_out(name, "names of cases", is_id=is_code or _is_nearly_unique(cells, _NEARLY))
+    if n_texts == n_rows and not has_words:
+        is_id = _is_called_id(name)
+        return _left_out(name, "names of cases" if is_id else "a different text in every row", is_id=is_id)
+    return Guess(Column(name, Kind.TEXT), f"free text, {n_texts:,} different")
+
+
+def _is_nearly_unique(cells: Cells, share: float) -> bool:
+    n_filled = int(cells.counts.sum())
+    return len(cells.texts) >= max(_MIN_UNIQUE, share * n_filled)
+
+
+def _is_called_id(name: str) -> bool:
+    """Whether a name speaks of a row's number or key: by its last word, or its first as in *numéro de dossier*."""
+    spoken = words_of(name)
+    before = (*words("id", "fr"), *words("id", "es"), *words("id", "it"))
+    return fold(name) == "column 1" or (
+        bool(spoken) and (names_one_of(spoken[-1], words("id")) or names_one_of(spoken[0], before))
+    )
+
+
+# --- dates --------------------------------------------------------------------------------
+
+_DAY, _MONTH, _TIME = (
+    r"(0?[1-9]|[12]\d|3[01])",
+    r"(0?[1-9]|1[0-2])",
+    r"([T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?Z| ?[+-]\d{2}:?\d{2})?)?",
+)
+_WRITTEN = (
+    rf"^\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}{_TIME}$",
+    rf"^{_DAY}\. ?{_MONTH}\. ?(\d{{4}}|\d{{2}}){_TIME}$",
+    rf"^({_MONTH}[-/]{_DAY}|{_DAY}[-/]{_MONTH})[-/](\d{{4}}|\d{{2}}){_TIME}$",
+    rf"^{_DAY}\.?[- ](de )?\p{{L}}{{3,10}}\.?[- ,]+(de )?\d{{4}}{_TIME}$",
+    rf"^\p{{L}}{{3,10}}\.? {_DAY},? \d{{4}}{_TIME}$",
+)
+_COMPACT = r"^(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"
+
+
+def _holds_dates(name: str, cells: Cells) -> bool:
+    """Whether nearly all cells are dates in one of the usual ways; ``20220131`` where the name speaks of a date."""
+    some = pa.array(cells.texts[:_MAX_LOOKED_AT], pa.large_string())
+    counts = cells.counts[:_MAX_LOOKED_AT]
+    ways = (*_WRITTEN, _COMPACT) if names_one_of(name, words("date")) else _WRITTEN
+    for way in ways:
+        is_date = pc.match_substring_regex(some, way).to_numpy(zero_copy_only=False)
+        if len(counts) and counts[is_date].sum() >= _NEARLY * counts.sum():
+            return True
+    return False

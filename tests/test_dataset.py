@@ -65,7 +65,8 @@ def test_missing_cells_are_counted_and_said() -> None:
     assert dataset.kept.tolist() == [0, 1, 2]
     assert dataset.n_dropped == 4
     assert dataset.n_unknown == {"age": 1, "sex": 0, "job": 1, "rate": 1, "out": 2}
-    assert "4 of 7 rows have an empty cell" in dataset.problems[0]
+    assert "4 of 7 rows have a missing cell ('?', empty or 'NA')" in dataset.problems[0]
+    assert dataset.missing == {"age": {"NA": 1}, "job": {"?": 1}, "rate": {"": 1}, "out": {"": 1, "?": 1}}
     assert "column 'out' has 2" in dataset.problems[0]
 
 

@@ -14,10 +14,12 @@ from fairness_engine.dataset import (
     make_dataset,
     rename_label_text,
     replace_column,
+    set_case_id,
     suggest_protected,
+    why_left_out,
 )
 from fairness_engine.errors import DataError, SchemaError
-from fairness_engine.infer import guess_favourable
+from fairness_engine.infer import guess_favourable, known_favourable
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.table import Table, read_table
 
@@ -91,8 +93,14 @@ def test_missing_words_in_numbers_and_slips() -> None:
     assert column_of([*ages, "inf", "1e400"]).maximum == 59
 
 
-def test_none_and_na_survive_as_categories() -> None:
-    assert column_of(["None", "NA", "clerk", "None"]).codes == ("NA", "None", "clerk")
+def test_none_survives_as_a_category_and_na_does_not() -> None:
+    column = column_of(["None", "NA", "clerk", "None", "-"])
+    assert (column.codes, column.missing) == (("None", "clerk"), ("-", "NA"))
+
+
+def test_two_outcomes_are_not_one_and_its_absence() -> None:
+    column = column_of(["+", "-", "-", "+"])
+    assert (column.codes, column.missing) == (("+", "-"), ())
 
 
 @pytest.mark.parametrize(
@@ -153,6 +161,159 @@ def test_guess_without_a_known_word_is_the_last() -> None:
     assert guess_favourable(Column("z", Kind.CATEGORICAL, codes=("p", "q"), labels=("p", "q"))) == "q"
 
 
+# --- what is left out, and why --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        [f"2022-01-{i:02d}" for i in range(1, 29)],
+        [f"2022-01-{i:02d} 10:{i:02d}:00" for i in range(1, 29)],
+        [f"2022-01-{i:02d}T10:{i:02d}:00.5+01:00" for i in range(1, 29)],
+        [f"{i}.1.2022" for i in range(1, 29)],
+        [f"{i:02d}.01.22 08:15" for i in range(1, 29)],
+        [f"01/{i:02d}/2022" for i in range(1, 29)],
+        [f"{i:02d}/01/2022 1:05 PM" for i in range(1, 29)],
+        [f"{i}. Januar 2022" for i in range(1, 29)],
+        [f"{i}-Jan-2022" for i in range(1, 29)],
+        [f"2022/1/{i}" for i in range(1, 29)],
+    ],
+)
+def test_dates_are_left_out_with_a_reason(dates: list[str]) -> None:
+    table = table_of(when=dates * 3, age=[20 + i % 30 for i in range(84)])
+    schema = infer_schema(table)
+    assert "when" not in schema.names
+    assert why_left_out(table, schema) == {"when": "dates, 28 different"}
+    assert schema.case_id is None
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [[f"{i}.5" for i in range(30)], [f"192.168.1.{i}" for i in range(30)] * 9, [1990 + i for i in range(30)] * 2],
+)
+def test_what_only_looks_like_a_date_is_none(cells: list[object]) -> None:
+    table = table_of(when=cells, age=[20 + i % 30 for i in range(len(cells))])
+    assert not why_left_out(table, infer_schema(table)).get("when", "").startswith("dates")
+
+
+def test_compact_dates_are_known_by_their_name() -> None:
+    cells = [20220100 + i for i in range(1, 29)] * 3
+    table = table_of(Antragsdatum=cells, betrag=cells, age=[20 + i % 30 for i in range(84)])
+    assert list(why_left_out(table, infer_schema(table))) == ["Antragsdatum"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "is_id"),
+    [
+        ("Antrags-ID", [f"A-{1000 + 7 * i}" for i in range(40)], True),
+        ("anything", [f"A-{1000 + 7 * i}" for i in range(40)], True),
+        ("Kundennummer", [(7919 * i) % 100_003 for i in range(1, 41)], True),
+        ("numéro_de_dossier", [(7919 * i) % 100_003 for i in range(1, 41)], True),
+        ("Kundennummer", [i % 5 for i in range(40)], False),
+        ("Betrag", [(7919 * i) % 100_003 for i in range(1, 41)], False),
+        ("Stufe", [f"A-{i % 4}" for i in range(40)], False),
+    ],
+)
+def test_what_names_a_case_is_the_id_and_no_input(name: str, cells: list[object], is_id: bool) -> None:
+    fillers = {each: [0.1 + i % 30 for i in range(40)] for each in ("a", "b", "c")}
+    table = table_of(**{name: cells}, age=[20 + i % 30 for i in range(40)], **fillers)
+    schema = infer_schema(table)
+    assert (schema.case_id == name) is is_id
+    assert (name in schema.names) is not is_id
+    dataset = make_dataset(table, schema)
+    if is_id:
+        assert why_left_out(table, schema)[name] in ("names of cases", "numbers of cases")
+        assert dataset.ids is not None
+        assert dataset.ids.tolist() == [str(cell) for cell in cells]
+    else:
+        assert dataset.ids is None
+
+
+def test_the_id_of_a_row_goes_with_it() -> None:
+    ages = ["?" if i % 3 == 0 else 20 + i % 9 for i in range(40)]
+    table = table_of(nr=[f"K{i}" for i in range(40)], age=ages, a=[0.1 + i % 30 for i in range(40)])
+    dataset = make_dataset(table, infer_schema(table))
+    assert dataset.ids is not None
+    assert dataset.ids.tolist() == [f"K{i}" for i in range(40) if i % 3]
+    chosen = set_case_id(table, infer_schema(table), None)
+    assert make_dataset(table, chosen).ids is None
+    with pytest.raises(DataError, match="'zz'"):
+        set_case_id(table, chosen, "zz")
+
+
+def test_an_id_is_no_input_and_comes_back_as_one() -> None:
+    schema = set_case_id(MIXED, infer_schema(MIXED).with_protected(["age", "job"]), "age")
+    assert (schema.case_id, schema.protected) == ("age", ("job",))
+    assert make_dataset(MIXED, schema).ids is not None
+    back = change_kind(MIXED, schema, "age", Kind.INTEGER)
+    assert (back.case_id, back.column("age")) == (None, infer_schema(MIXED).column("age"))
+    with pytest.raises(SchemaError, match="is the label"):
+        set_case_id(MIXED, schema, "out")
+
+
+# --- words of six languages -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "outcomes", "good"),
+    [
+        ("bewilligt", ["ja", "nein"], "ja"),
+        ("Bewilligt", ["NEIN", "JA"], "JA"),
+        ("Entscheidung", ["bewilligt", "abgelehnt"], "bewilligt"),
+        ("entscheidung", ["gewaehrt", "verweigert"], "gewaehrt"),
+        ("kreditausfall", ["ja", "nein"], "nein"),
+        ("Rückfällig", ["ja", "nein"], "nein"),
+        ("Bonität", ["gut", "schlecht"], "gut"),
+        ("décision", ["accepté", "refusé"], "accepté"),
+        ("decision", ["accepte", "refuse"], "accepte"),
+        ("défaut", ["oui", "non"], "non"),
+        ("resultado", ["sí", "no"], "sí"),
+        ("impago", ["si", "no"], "no"),
+        ("beslissing", ["goedgekeurd", "afgewezen"], "goedgekeurd"),
+        ("wanbetaling", ["ja", "nee"], "nee"),
+        ("esito", ["approvato", "respinto"], "approvato"),
+        ("insolvenza", ["sì", "no"], "no"),
+    ],
+)
+def test_outcomes_in_six_languages(label: str, outcomes: list[str], good: str) -> None:
+    table = read_table("\n".join([f"{label},alter", *(f"{outcomes[i % 2]},{20 + i % 30}" for i in range(40))]).encode())
+    schema = infer_schema(table)
+    assert (schema.label, schema.favourable) == (label, good)
+
+
+def test_without_a_word_nothing_is_known_of_the_outcomes() -> None:
+    assert known_favourable(Column("z", Kind.CATEGORICAL, codes=("p", "q"), labels=("p", "q"))) is None
+
+
+def test_protected_attributes_in_six_languages() -> None:
+    rows = [
+        ("Geschlecht", "Herkunft", "Alter", "Staatsangehörigkeit", "Familienstand", "Schwerbehinderung"),
+        ("GESCHLECHT", "Ethnie", "alter_in_jahren", "Staatsangehoerigkeit", "Konfession", "Staatsbürgerschaft"),
+        ("sexe", "origine", "âge", "nationalité", "état civil", "religion"),
+        ("sexo", "raza", "Edad", "nacionalidad", "estado_civil", "discapacidad"),
+        ("geslacht", "afkomst", "leeftijd", "nationaliteit", "godsdienst", "burgerlijke staat"),
+        ("sesso", "etnia", "età", "cittadinanza", "stato_civile", "disabilità"),
+    ]
+    for names in rows:
+        columns = tuple(Column(name, Kind.INTEGER, minimum=0, maximum=9) for name in reversed(names))
+        found = suggest_protected(Schema(columns))
+        assert found[:3] == names[:3]
+        assert set(found) == set(names)
+    harmless = (
+        "alternative",
+        "Verwalter",
+        "Einkommen",
+        "Laufzeit",
+        "stage",
+        "percentage",
+        "Gläubiger",
+        "montant",
+        "renta",
+    )
+    columns = tuple(Column(name, Kind.INTEGER, minimum=0, maximum=9) for name in harmless)
+    assert suggest_protected(Schema(columns)) == ()
+
+
 # --- corrections --------------------------------------------------------------------------
 
 MIXED = table_of(
@@ -174,7 +335,7 @@ def test_change_kind_takes_the_domain_from_the_data() -> None:
     assert kind_after("rate", Kind.CATEGORICAL).codes == (0.5, 1.5, 2.5)
     assert kind_after("job", Kind.CATEGORICAL).codes == ("3", "a", "b")
     assert kind_after("age", Kind.REAL).maximum == 60
-    assert kind_after("age", Kind.IGNORED) == Column("age", Kind.IGNORED)
+    assert kind_after("age", Kind.IGNORED) == Column("age", Kind.IGNORED, minimum=28, maximum=60, was=Kind.INTEGER)
     assert kind_after("text", Kind.TEXT) == Column("text", Kind.TEXT)
 
 
@@ -210,6 +371,25 @@ def test_empty_and_overfull_columns_cannot_change() -> None:
         change_label(table, schema, "a")
     with pytest.raises(DataError, match="'zz'"):
         change_kind(table, schema, "zz", Kind.REAL)
+
+
+def test_an_ignored_column_comes_back_as_it_was() -> None:
+    """Postcodes taken back as numbers would be other people to the model: 1067 instead of 01067."""
+    table = table_of(
+        plz=["01067", "99084", "10115", "01067"], age=[31, 45, 28, 60], **{"a": [0.5, 1.5, 2, 2], "b": [0.5, 1.5, 2, 2]}
+    )
+    schema = rename_label_text(infer_schema(table), "plz", "01067", "Dresden")
+    without = change_kind(table, schema, "plz", Kind.IGNORED)
+    assert "plz" not in without.names
+    assert Schema.from_json(without.to_json()) == without
+    assert change_kind(table, without, "plz", Kind.CATEGORICAL) == schema
+
+
+def test_an_ignored_label_is_a_label_again() -> None:
+    schema = rename_label_text(infer_schema(MIXED), "out", 1, "granted")
+    other = change_label(MIXED, schema, "job")
+    ignored = change_kind(MIXED, other, "out", Kind.IGNORED)
+    assert make_dataset(MIXED, change_label(MIXED, ignored, "out")).classes == ("0", "granted")
 
 
 def test_a_column_that_is_no_input_is_not_protected() -> None:

@@ -60,6 +60,15 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
     group = parser.add_argument_group("what is assessed")
     group.add_argument("--data", required=True, metavar="D.csv", help="the table")
     group.add_argument("--schema", metavar="S.json", help="its columns; inferred from the table when missing")
+    group.add_argument(
+        "--missing",
+        type=option_values.names,
+        default=(),
+        metavar="a,b",
+        help="spellings of a missing cell, beside those that are found by themselves",
+    )
+    group.add_argument("--favourable", metavar="OUTCOME", help="the label's outcome that is good for the person")
+    group.add_argument("--id", metavar="COLUMN", help="the column that names the cases; no model takes it")
     group.add_argument("--model", required=is_model_needed, metavar="M", help="the model file")
     group.add_argument(
         "--protected", type=option_values.names, metavar="a,b", help="protected attributes; default: the schema's"

@@ -8,13 +8,26 @@ from typing import Any
 
 from fairness_engine.command_line.outcome import Outcome
 from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
-from fairness_engine.dataset import describe_columns, make_dataset
+from fairness_engine.corrections import find_column
+from fairness_engine.dataset import describe_columns, find_spellings, make_dataset, why_left_out
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, InputError
+from fairness_engine.missing import say_proposed
 from fairness_engine.runs.config import installed_versions
 from fairness_engine.runs.evaluator import Evaluator
 
-INSPECT_KEYS = ("rows", "columns", "rows_used", "problems", "column_summaries", "model", "fit", "certifiable")
+INSPECT_KEYS = (
+    "rows",
+    "columns",
+    "rows_used",
+    "problems",
+    "missing",
+    "id",
+    "column_summaries",
+    "model",
+    "fit",
+    "certifiable",
+)
 _MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
 _FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
 
@@ -27,7 +40,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
     if table is None:  # pragma: no cover - asked for above
         raise DataError("The table was not read.")
     dataset = make_dataset(table, schema)
-    problems = list(dict.fromkeys((*table.problems, *dataset.problems)))
+    problems = list(dict.fromkeys((*table.problems, *dataset.problems, *_on_guesses(assessed, options))))
     model, fit, warnings, reason = _fit(assessed, options)
     result = {
         "seed": options.seed,
@@ -40,6 +53,8 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "columns": len(table.frame.columns),
         "rows_used": len(dataset.rows),
         "problems": [*problems, *warnings],
+        "missing": {name: dict(spellings) for name, spellings in dataset.missing.items()},
+        "id": schema.case_id,
         "column_summaries": [
             {"name": summary.name, "kind": str(summary.kind)} for summary in describe_columns(table, schema)
         ],
@@ -48,6 +63,25 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "certifiable": reason,
     }
     return Outcome(result, _text(result))
+
+
+def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
+    """One sentence for each thing that was guessed of the table and may be otherwise; nothing of a schema that was given."""
+    table, schema = assessed.table, assessed.schema
+    if table is None or options.schema:
+        return []
+    said = [
+        f"Column '{name}' is left out: {reason}{'; it is taken for the id of the cases' if name == schema.case_id else ''}."
+        for name, reason in why_left_out(table, schema).items()
+    ]
+    said += say_proposed(find_spellings(table, schema))
+    outcome = find_column(schema, schema.label or "")
+    if outcome is not None and options.favourable is None:
+        said.append(
+            f"'{schema.favourable}' of '{schema.label}' is taken for the outcome that is good for the person, which nobody confirmed. "
+            "Say it with --favourable, or with 'favourable' in a schema file."
+        )
+    return said
 
 
 def _fit(

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairness_engine.corrections import replace_column
-from fairness_engine.dataset import Table, infer_schema, read_table
+from fairness_engine.dataset import Table, infer_schema, mark_missing, read_table, set_case_id
 from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, ModelError, SettingError
+from fairness_engine.outcome import favourable_class, find_outcome
 from fairness_engine.runs.config import UNSAFE_FORMATS_VARIABLE, default_workspace
 from fairness_engine.runs.store import FileRole, RunStore, StoredFile
 from fairness_engine.schema import Column, Kind, Schema
@@ -46,17 +47,41 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assesse
     if model_path is not None and not model_path.is_file():
         raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
     schema = Schema.read(Path(options.schema)) if options.schema else None
-    table = read_table(data_path) if needs_table or schema is None else None
+    is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
+    is_asked = needs_table or schema is None or is_corrected
+    table = read_table(data_path) if is_asked else None
     if schema is None:
         if table is None:  # pragma: no cover - read above
             raise DataError("The table was not read.")
         schema = infer_schema(table)
+    if table is not None:
+        schema = mark_missing(table, schema, options.missing)
+        schema = schema if options.id is None else set_case_id(table, schema, options.id)
+        schema = schema if options.favourable is None else _with_favourable(table, schema, options.favourable)
     if options.protected is not None:
         schema = schema.with_protected(options.protected)
     store = open_store(options)
     data = store.add_file(data_path, data_path.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
     return Assessed(store, data, model, schema, table)
+
+
+def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
+    """The schema with the favourable outcome that is named as the file or as people write it.
+
+    Raises:
+        InputError: there is no label, or it has no such outcome.
+    """
+    outcome = find_outcome(table, schema)
+    if outcome is None:
+        raise SettingError(
+            "--favourable names an outcome of the label, but the data has none. Name the label in a schema file."
+        )
+    position = favourable_class(outcome, named)
+    if position is None:
+        known = ", ".join(outcome.labels[:12])
+        raise SettingError(f"--favourable must be an outcome of '{outcome.name}' ({known}), got '{named}'.")
+    return replace(schema, favourable=outcome.codes[position])
 
 
 def read_scope(options: argparse.Namespace, schema: Schema, *, needs_variants: bool = True) -> Scope:

@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray
+from fairness_engine.words import spellings
 
 Texts = NDArray[np.object_]
 
-MISSING_IN_NUMBERS = frozenset(
-    {"?", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "nil", "-", "--", ".", "missing"}
-)
-"""What stands for an empty cell in a column of numbers, in lower case. In a column of labels only ``?`` does: ``None`` or
-``NA`` may well be a category."""
+SURELY_MISSING = spellings("missing", "sure")
+"""What stands for an empty cell in every column, unless its schema lists it as a category; in lower case."""
+
+MISSING_IN_NUMBERS = SURELY_MISSING | spellings("missing", "proposed")
+"""What stands for an empty cell in a column of numbers: these are no numbers, whatever they mean. In a column of labels ``none`` or
+``unknown`` may well be a category."""
 
 _MAX_JUDGED = 20_000
 """Distinct texts of a column that are looked at for its decimal sign."""
@@ -85,7 +87,7 @@ def find_decimal(columns: Iterable[tuple[str, Texts]]) -> tuple[str, list[str]]:
         texts = all_texts[:_MAX_JUDGED]
         cells = pa.array(texts, pa.large_string())
         is_like = _matches(cells, _NUMBER_LIKE)
-        if not is_like.any() or any(text.lower() not in MISSING_IN_NUMBERS for text in texts[~is_like]):
+        if not is_like.any() or not are_among(texts[~is_like], MISSING_IN_NUMBERS).all():
             continue
         cells = cells.filter(pa.array(is_like))
         has_comma = _matches(cells, _DECIMAL_COMMA).any()
@@ -112,6 +114,15 @@ def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequen
             "taken. Write both in the same way."
         )
     return said
+
+
+def are_among(texts: Texts, words: frozenset[str]) -> NDArray[np.bool_]:
+    """Which texts are one of the words, which are in lower case ``(n_texts,)``."""
+    cells = pc.utf8_lower(pa.array(texts, pa.large_string()))
+    found: NDArray[np.bool_] = pc.is_in(cells, pa.array(sorted(words), pa.large_string())).to_numpy(
+        zero_copy_only=False
+    )
+    return found
 
 
 def has_leading_zeros(texts: Texts) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairness_engine.dataset import change_kind, change_label, replace_column
+from fairness_engine.corrections import find_column, left_out
+from fairness_engine.dataset import change_kind, change_label, replace_column, set_case_id, why_left_out
 from fairness_engine.errors import SchemaError
+from fairness_engine.kinds import plain_column
 from fairness_engine.schema import Column, Kind, Schema
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Role(StrEnum):
     INPUT = "Input"
     PROTECTED = "Protected"
     LABEL = "Label"
+    ID = "Id"
     IGNORED = "Ignored"
 
 
@@ -61,23 +62,27 @@ def columns_table(table: Table, schema: Schema) -> pd.DataFrame:
 
     from fairness_engine.describe import describe_columns
 
-    frame = pd.DataFrame([_line(summary, schema) for summary in describe_columns(table, schema)])
+    reasons = why_left_out(table, schema)
+    frame = pd.DataFrame([_line(summary, schema, reasons) for summary in describe_columns(table, schema)])
     for name in ("Smallest", "Largest"):
         frame[name] = frame[name].astype("float64")
     return frame
 
 
-def _line(summary: ColumnSummary, schema: Schema) -> dict[str, Any]:
+def _line(summary: ColumnSummary, schema: Schema, reasons: Mapping[str, str]) -> dict[str, Any]:
     column = find_column(schema, summary.name)
-    number = column if column is not None and column.kind in _NUMBERS else None
+    number = column if column is not None and (column.was or column.kind) in _NUMBERS else None
+    values = f"e.g. {', '.join(summary.examples)}"
+    if summary.name in reasons:
+        values = f"{reasons[summary.name]}; {values}"
     return {
         "Column": summary.name,
         "Role": role_of(schema, summary.name).value,
-        "Type": KIND_NAMES.get(summary.kind),
+        "Type": KIND_NAMES.get(summary.kind if column is None else column.was or column.kind),
         "Smallest": number.minimum if number else None,
         "Largest": number.maximum if number else None,
         "Missing": 100 * summary.missing_share,
-        "Values": summary.range_text if summary.kind is Kind.CATEGORICAL else f"e.g. {', '.join(summary.examples)}",
+        "Values": summary.range_text if summary.kind is Kind.CATEGORICAL else values,
     }
 
 
@@ -85,15 +90,12 @@ def role_of(schema: Schema, name: str) -> Role:
     """What the schema uses a column for; a column that it does not name is ignored."""
     if name == schema.label:
         return Role.LABEL
+    if name == schema.case_id:
+        return Role.ID
     if name in schema.protected:
         return Role.PROTECTED
     column = find_column(schema, name)
     return Role.IGNORED if column is None or column.kind is Kind.IGNORED else Role.INPUT
-
-
-def find_column(schema: Schema, name: str) -> Column | None:
-    """The schema's column of that name, whatever its kind."""
-    return next((column for column in schema.columns if column.name == name), None)
 
 
 # --- table -> schema ----------------------------------------------------------------------------
@@ -111,9 +113,9 @@ def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
         before = schema.label
         schema = change_label(table, schema, label)
         if before is not None and _line_of(lines, before).role is Role.LABEL:
-            schema = replace_column(
-                schema, Column(before, Kind.IGNORED)
-            )  # an outcome among the inputs gives the answer away
+            known = find_column(schema, before) or Column(before, Kind.IGNORED)
+            schema = replace_column(schema, left_out(known))  # an outcome among the inputs gives the answer away
+    schema = set_case_id(table, schema, _case_id(schema, lines))
     for line in lines:
         if line.name != schema.label and line.role is not Role.LABEL:
             schema = _with_line(table, schema, line)
@@ -145,11 +147,17 @@ def _label(schema: Schema, lines: list[Line]) -> str | None:
     return (new or names or [None])[0]
 
 
+def _case_id(schema: Schema, lines: list[Line]) -> str | None:
+    """The column that names the cases; where two lines say that they do, the one that was just chosen."""
+    names = [line.name for line in lines if line.role is Role.ID]
+    new = [name for name in names if name != schema.case_id]
+    return (new or names or [None])[0]
+
+
 def _with_line(table: Table, schema: Schema, line: Line) -> Schema:
     column = find_column(schema, line.name)
-    if line.role is Role.IGNORED:
-        is_ignored = column is None or column.kind is Kind.IGNORED
-        return schema if is_ignored else replace_column(schema, Column(line.name, Kind.IGNORED))
+    if line.role in (Role.IGNORED, Role.ID):
+        return schema if column is None else replace_column(schema, left_out(column))
     if column is None or column.kind is Kind.IGNORED:
         return change_kind(table, schema, line.name, line.kind or _usual_kind(table, line.name))
     if line.kind is not None and line.kind is not column.kind:
@@ -162,12 +170,9 @@ def _with_line(table: Table, schema: Schema, line: Line) -> Schema:
 
 
 def _usual_kind(table: Table, name: str) -> Kind:
-    """The kind of a column that was ignored until now: numbers where all are numbers, else categories."""
-    cells = table.cells(name)
-    numbers = cells.numbers[np.isfinite(cells.numbers)]
-    if len(numbers) == 0 or len(numbers) < len(cells.texts):
-        return Kind.CATEGORICAL
-    return Kind.INTEGER if (numbers == np.floor(numbers)).all() else Kind.REAL
+    """The kind of a column that nobody described until now: numbers where all are numbers, else categories."""
+    kind = plain_column(name, table.cells(name)).kind
+    return Kind.CATEGORICAL if kind is Kind.IGNORED else kind
 
 
 def _with_protected(schema: Schema, names: list[str]) -> Schema:

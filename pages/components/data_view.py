@@ -23,7 +23,7 @@ _N_PROBLEMS = 6
 _TYPE_HELP = "Categorical: one of a list. Integer: whole numbers. Real: any number. Text: words that a table model does not take."
 _ROLE_HELP = (
     "Input: the model may use it. Protected: an input that must not decide. Label: the outcome that the model predicts. "
-    "Ignored: left out."
+    "Id: names the case, so that you find it again; the model never gets it. Ignored: left out."
 )
 
 

@@ -22,6 +22,7 @@ from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.store import RunState, RunStore
 from fairness_engine.samples import find_sample
 from fairness_engine.schema import Schema
+from loan_cases import loan_frame, write_messy_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "sample_data" / "census_income.csv"
@@ -203,6 +204,30 @@ def test_inspect_says_what_is_there(command: Commands) -> None:
     assert set(fit["output"]) >= {"min", "max", "kind"}
     assert command("inspect", *INPUTS, "--fail-if", "fit.accuracy < 0.5") == 0
     assert "5,000 rows, 10 columns" in command.out
+
+
+def test_inspect_says_what_it_took_for_missing_what_it_left_out_and_what_it_guessed(
+    command: Commands, tmp_path: Path
+) -> None:
+    file = tmp_path / "anträge.csv"
+    write_messy_csv(loan_frame(2_000, seed=3), file, has_proposed=True)
+    result = command.json("inspect", "--data", str(file))
+    assert set(result["missing"]["Wohneigentum"]) == {"", "-", "NA"}
+    assert result["id"] == "Antrags-ID"
+    said = "\n".join(result["problems"])
+    assert "Column 'Antragsdatum' is left out: dates" in said
+    assert "Column 'Antrags-ID' is left out: names of cases; it is taken for the id of the cases." in said
+    assert "'unbekannt' stands in" in said
+    assert "'ja' of 'bewilligt' is taken for the outcome that is good for the person, which nobody confirmed" in said
+    marked = command.json(
+        "inspect", "--data", str(file), "--missing", "unbekannt,999", "--favourable", "nein", "--id", "PLZ"
+    )
+    assert set(marked["missing"]["Laufzeit (Monate)"]) == {"999"}
+    assert marked["rows_used"] < result["rows_used"]
+    assert marked["id"] == "PLZ"
+    assert "'nein' of 'bewilligt'" not in "\n".join(marked["problems"])
+    assert command("inspect", "--data", str(file), "--favourable", "vielleicht") == 2
+    assert "--favourable must be an outcome of 'bewilligt' (ja, nein), got 'vielleicht'." in command.err
 
 
 def test_inspect_needs_neither_model_nor_schema(command: Commands) -> None:

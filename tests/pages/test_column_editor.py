@@ -93,6 +93,41 @@ def test_an_ignored_column_comes_back_with_its_usual_type(table: Table, schema: 
     assert back.column("age") == schema.column("age")
 
 
+def test_a_postcode_that_was_ignored_keeps_its_zeros() -> None:
+    content = "plz,age,hired\n" + "".join(
+        f"{('01067', '99084', '10115')[i % 3]},{20 + i % 40},{i % 2}\n" for i in range(60)
+    )
+    table = read_table(content.encode())
+    schema = infer_schema(table)
+    without = columns.read_columns(table, schema, edit(columns.columns_table(table, schema), "plz", Role="Ignored"))
+    frame = columns.columns_table(table, without)
+    assert frame.set_index("Column").loc["plz", "Type"] == "Categorical"
+    back = columns.read_columns(table, without, edit(frame, "plz", Role="Input"))
+    assert back.column("plz").codes == ("01067", "10115", "99084")
+    assert back == schema
+
+
+def test_a_column_that_nobody_described_is_read_with_its_zeros() -> None:
+    content = "plz,age\n" + "".join(f"{('01067', '99084')[i % 2]},{20 + i % 40}\n" for i in range(60))
+    table = read_table(content.encode())
+    schema = Schema(tuple(column for column in infer_schema(table).columns if column.name == "age"))
+    back = columns.read_columns(table, schema, edit(columns.columns_table(table, schema), "plz", Role="Input"))
+    assert back.column("plz").codes == ("01067", "99084")
+
+
+def test_one_column_names_the_cases(table: Table, schema: Schema) -> None:
+    frame = edit(columns.columns_table(table, schema), "age", Role="Id")
+    named = columns.read_columns(table, schema, frame)
+    assert named.case_id == "age"
+    assert "age" not in named.names
+    frame = edit(columns.columns_table(table, named), "note", Role="Id")
+    other = columns.read_columns(table, named, frame)
+    assert other.case_id == "note"
+    assert columns.columns_table(table, other).set_index("Column").loc["age", "Role"] == "Ignored"
+    back = columns.read_columns(table, other, edit(columns.columns_table(table, other), "note", Role="Input"))
+    assert (back.case_id, columns.find_column(back, "note")) == (None, columns.find_column(schema, "note"))
+
+
 @pytest.mark.parametrize(
     ("column", "changes", "part"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fairness_engine.errors import DataError
@@ -14,28 +16,50 @@ _ROWS_PER_VALUE = 5
 
 
 def find_outcome(table: Table, schema: Schema) -> Column | None:
-    """The label's column as categories: the schema's own, or made from the data.
+    """The label's column as categories: the schema's own, or made from the data; ``schema.positive`` is the last of two.
 
     Raises:
-        DataError: no outcome at all, one only, or too many.
+        DataError: no outcome at all, one only, or too many; or ``schema.positive`` is none of two.
     """
     if schema.label is None:
         return None
-    described = next((column for column in schema.columns if column.name == schema.label), None)
+    return _with_positive_last(_outcome_column(table, schema, schema.label), schema.positive)
+
+
+def _outcome_column(table: Table, schema: Schema, label: str) -> Column:
+    described = next((column for column in schema.columns if column.name == label), None)
     if described is not None and described.kind is Kind.CATEGORICAL:
         return described
-    codes = codes_of(table.cells(schema.label))
+    codes = codes_of(table.cells(label))
     if len(codes) < 2:
         got = f"only '{codes[0]}'" if codes else "none"
         raise DataError(
-            f"The label '{schema.label}' must hold at least two outcomes, got {got}. Choose another column, or no label."
+            f"The label '{label}' must hold at least two outcomes, got {got}. Choose another column, or no label."
         )
     if len(codes) > MAX_CLASSES:
         raise DataError(
-            f"The label '{schema.label}' must hold at most {MAX_CLASSES} outcomes, got {len(codes)} different values. "
+            f"The label '{label}' must hold at most {MAX_CLASSES} outcomes, got {len(codes)} different values. "
             "Choose another column, or cut it into classes."
         )
-    return Column(schema.label, Kind.CATEGORICAL, codes=codes, labels=tuple(str(code) for code in codes))
+    return Column(label, Kind.CATEGORICAL, codes=codes, labels=tuple(str(code) for code in codes))
+
+
+def _with_positive_last(outcome: Column, positive: Value | None) -> Column:
+    """The outcomes in the order of a model's classes: class 1 is the one that was said to be."""
+    if positive is None:
+        return outcome
+    place = favourable_class(outcome, positive)
+    if place is None or len(outcome.codes) != 2:
+        shown = ", ".join(f"'{code}'" for code in outcome.codes[:6])
+        what = (
+            "one of"
+            if len(outcome.codes) == 2
+            else "left open, since a label of more or less than two outcomes has no class 1:"
+        )
+        raise DataError(f"The outcome of class 1 must be {what} {shown}, got '{positive}'. Choose it again.")
+    if place == 1:
+        return outcome
+    return replace(outcome, codes=outcome.codes[::-1], labels=outcome.labels[::-1])
 
 
 def favourable_class(outcome: Column, favourable: Value | None) -> int | None:

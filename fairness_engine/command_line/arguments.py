@@ -40,6 +40,12 @@ def make_parser() -> Parser:
     )
     _add_inputs(inspect, is_model_needed=False)
     inspect.add_argument("--text-column", default="", metavar="COLUMN", help="the model takes the texts of this column")
+    inspect.add_argument(
+        "--known-answers",
+        default="",
+        metavar="A.csv",
+        help="scores that the model gave in its own environment (column 'score', and the case's id or the order of --data), or a column of --data",
+    )
     _add_common(inspect)
     _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
     _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
@@ -72,6 +78,11 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
     group.add_argument("--model", required=is_model_needed, metavar="M", help="the model file")
     group.add_argument(
         "--protected", type=option_values.names, metavar="a,b", help="protected attributes; default: the schema's"
+    )
+    group.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="the outcome whose probability the model's one score is; default: the second one",
     )
     group.add_argument(
         "--threshold", type=option_values.number, metavar="T", help="class 1 above this score; default: the model's own"

@@ -54,7 +54,7 @@ def certify(options: argparse.Namespace) -> Outcome:
 
     run = run_one(assessed, config, options, shown)
     n_pairs = write_pairs_csv(options.pairs, store, run.id, assessed.schema) if options.pairs else None
-    result = {**run_fields(run), **certified_fields(store, run)}
+    result = {**run_fields(run, store), **certified_fields(store, run)}
     text = certified_text(result)
     if n_pairs is not None:
         text += f"\n{n_pairs:,} pairs written to {options.pairs}."

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.command_line.display import say
-from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status
+from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status, reading_fields
 from fairness_engine.command_line.request import Assessed, assess
 from fairness_engine.command_line.searches import make_config, read_budget, run_one
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.runs.config import RunConfig, RunKind, installed_versions
-from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.store import RunRecord, RunState, RunStore
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique
 
@@ -49,7 +49,7 @@ def compare(options: argparse.Namespace) -> Outcome:
         wanted.insert(0, make_config(assessed, options, RunKind.COUNT, **same))
     runs = _run_all(assessed, options, wanted)
     compared = summarise(assessed.store, runs)
-    return Outcome(_result(options, name, runs, compared), _text(compared), _status(runs))
+    return Outcome(_result(options, assessed.store, name, runs, compared), _text(compared), _status(runs))
 
 
 def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
@@ -94,9 +94,12 @@ def _status(runs: Sequence[RunRecord]) -> ExitStatus:
     return max((end_status(run) for run in runs), key=lambda status: status.value)
 
 
-def _result(options: argparse.Namespace, name: str, runs: Sequence[RunRecord], compared: Comparison) -> dict[str, Any]:
+def _result(
+    options: argparse.Namespace, store: RunStore, name: str, runs: Sequence[RunRecord], compared: Comparison
+) -> dict[str, Any]:
     status = _status(runs)
     return {
+        **reading_fields(store, runs[0]),
         "seed": options.seed,
         "seconds": sum(run.seconds for run in runs),
         "evaluations": sum(run.evaluations for run in runs),

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
-from fairness_engine.command_line.outcome import Outcome
+from fairness_engine.command_line.display import say
+from fairness_engine.command_line.outcome import ExitStatus, Outcome
 from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
 from fairness_engine.corrections import find_column
-from fairness_engine.dataset import describe_columns, find_spellings, make_dataset, why_left_out
+from fairness_engine.dataset import describe_columns, find_spellings, make_dataset, read_table, why_left_out
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, InputError
+from fairness_engine.known_answers import KnownAnswers, answers_in_column, answers_in_file
 from fairness_engine.missing import say_proposed
+from fairness_engine.models.reading import KnownBy, Reading, State
 from fairness_engine.runs.config import installed_versions
 from fairness_engine.runs.evaluator import Evaluator
 
@@ -28,6 +32,11 @@ INSPECT_KEYS = (
     "fit",
     "certifiable",
 )
+_BY = {
+    KnownBy.FILE: "as its file says",
+    KnownBy.PERSON: "as was said",
+    KnownBy.NOBODY: "taken for it: the second outcome; --positive says another",
+}
 _MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
 _FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
 
@@ -42,6 +51,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
     dataset = make_dataset(table, schema)
     problems = list(dict.fromkeys((*table.problems, *dataset.problems, *_on_guesses(assessed, options))))
     model, fit, warnings, reason = _fit(assessed, options)
+    reading = fit.pop("reading") or None if fit else None
     result = {
         "seed": options.seed,
         "seconds": time.perf_counter() - started,
@@ -61,7 +71,12 @@ def inspect(options: argparse.Namespace) -> Outcome:
         "model": model,
         "fit": fit,
         "certifiable": reason,
+        "reading": reading,
+        "positive": reading.get("positive") if reading else None,
     }
+    if reading is not None and reading["state"] == State.REFUSED:
+        say(" ".join(reading["advice"]))
+        return Outcome(result, _text(result), ExitStatus.BAD_INPUT)
     return Outcome(result, _text(result))
 
 
@@ -91,12 +106,12 @@ def _fit(
     if assessed.model is None:
         return None, None, [], None
     evaluator = Evaluator(assessed.store)
-    schema, column = assessed.schema, options.text_column
-    texts = (
-        (with_text(schema, column), Scope(protected=(column,), threshold=options.threshold)) if column else (schema,)
-    )
+    schema, scope, column = assessed.schema, None, options.text_column
+    if column:
+        schema, scope = with_text(schema, column), Scope(protected=(column,), threshold=options.threshold)
+    answers = known_answers(assessed, options)
     try:
-        card = evaluator.fit_card(assessed.data.id, assessed.model.id, *texts).to_json()
+        card = evaluator.fit_card(assessed.data.id, assessed.model.id, schema, scope, answers).to_json()
         reason = _why_not_certifiable(assessed, options, evaluator)
     finally:
         evaluator.close()
@@ -104,6 +119,24 @@ def _fit(
     model = {name: card.get(name) for name in _MODEL_FIELDS}
     fit = {name: card.get(name) for name in _FIT_FIELDS} | rest
     return model, fit, list(card.get("warnings", ())), reason
+
+
+def known_answers(assessed: Assessed, options: argparse.Namespace) -> KnownAnswers | None:
+    """What ``--known-answers`` names: a file, or a column of the data; ``None`` where it is not given.
+
+    Raises:
+        DataError: it is neither, or holds no answers of the data's rows.
+    """
+    named = options.known_answers
+    if not named:
+        return None
+    if assessed.table is None:  # pragma: no cover - asked for above
+        raise DataError("The table was not read.")
+    if Path(named).is_file():
+        return answers_in_file(read_table(Path(named)), assessed.table, assessed.schema)
+    if named in assessed.table.columns:
+        return answers_in_column(assessed.table, assessed.schema, named)
+    raise DataError(f"--known-answers must name a CSV file or a column of --data, but there is neither at {named}.")
 
 
 def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
@@ -117,12 +150,27 @@ def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evalua
         return str(error)
 
 
+def _on_reading(content: dict[str, Any]) -> list[str]:
+    """How far the reading is confirmed, and whose score the model's is."""
+    reading = Reading.from_json(content)
+    lines = [f"Reading: {reading.in_words()}."]
+    if reading.max_difference is not None:
+        lines[0] = (
+            f"Reading: {reading.in_words()} (largest difference {reading.max_difference:.2g} over {reading.n_compared:,} rows)."
+        )
+    if reading.positive is not None:
+        lines.append(f"Its score is that of '{reading.positive}' ({_BY[reading.positive_by]}).")
+    return lines
+
+
 def _text(result: dict[str, Any]) -> str:
     lines = [f"{result['rows']:,} rows, {result['columns']} columns; {result['rows_used']:,} rows can be used."]
     lines += [f"- {problem}" for problem in result["problems"]]
     if result["model"]:
         model, fit = result["model"], result["fit"]
         lines.append(f"Model: {model['format']}, {model['kind']}, {model['n_inputs']} inputs.")
+        if result["reading"]:
+            lines += _on_reading(result["reading"])
         if fit["accuracy"] is not None:
             lines.append(f"Accuracy {fit['accuracy']:.3f}; always the commonest class: {fit['majority_share']:.3f}.")
         unused = [name for name, uses in (fit["uses_protected"] or {}).items() if not uses]

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.store import RunRecord, RunState, RunStore
 
-COMMON_KEYS = ("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state")
+COMMON_KEYS = (
+    *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
+    *("positive", "reading"),
+)
 
 
 class ExitStatus(IntEnum):
@@ -31,9 +34,15 @@ class Outcome:
     status: ExitStatus = ExitStatus.DONE
 
 
-def run_fields(run: RunRecord) -> dict[str, Any]:
-    """What the JSON of every run says."""
+def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
+    """What the JSON of every run says.
+
+    Args:
+        run: as it ended.
+        store: that keeps it.
+    """
     return {
+        **reading_fields(store, run),
         "seed": run.config.seed,
         "seconds": run.seconds,
         "evaluations": run.evaluations,
@@ -42,6 +51,12 @@ def run_fields(run: RunRecord) -> dict[str, Any]:
         "versions": dict(run.config.versions),
         "state": run.state.value,
     }
+
+
+def reading_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """How far it was confirmed that the model was read rightly when the run began, and whose score its one score is."""
+    reading = store.results(run.id).get("reading")
+    return {"positive": reading and reading.get("positive"), "reading": reading}
 
 
 def end_status(run: RunRecord) -> ExitStatus:

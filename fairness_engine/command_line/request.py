@@ -60,6 +60,8 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assesse
         schema = schema if options.favourable is None else _with_favourable(table, schema, options.favourable)
     if options.protected is not None:
         schema = schema.with_protected(options.protected)
+    if options.positive is not None:
+        schema = replace(schema, positive=options.positive)
     store = open_store(options)
     data = store.add_file(data_path, data_path.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None

@@ -47,7 +47,7 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     training = results.get("training") or {}
     measured = results.get("measured")
     return {
-        **run_fields(run),
+        **run_fields(run, store),
         "before": _side(store, results, "before"),
         "after": _side(store, results, "after"),
         "iterations": told.get("n_rounds", len(training.get("rounds", ()))),

@@ -41,7 +41,10 @@ def rules(options: argparse.Namespace) -> Outcome:
         return progress_text(run, has_bar=has_bar, counts=f"{run.evaluations:,} evaluations, {run.seconds:.1f} s")
 
     run = run_one(assessed, config, options, shown)
-    result = {**run_fields(run), **rules_fields(assessed.store, run, options.top, with_folded=options.folded)}
+    result = {
+        **run_fields(run, assessed.store),
+        **rules_fields(assessed.store, run, options.top, with_folded=options.folded),
+    }
     return Outcome(result, rules_text(result), end_status(run))
 
 

@@ -61,7 +61,7 @@ def search(options: argparse.Namespace) -> Outcome:
     )
     run = run_one(assessed, config, options)
     n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
-    result = {**run_fields(run), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
+    result = {**run_fields(run, assessed.store), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
     text = (
         f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
@@ -81,7 +81,12 @@ def estimate(options: argparse.Namespace) -> Outcome:
     run = run_one(assessed, config, options)
     found = assessed.store.results(run.id)
     share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
-    result = {**run_fields(run), **share, "distribution": options.distribution, "curve": found.get("share_curve", [])}
+    result = {
+        **run_fields(run, assessed.store),
+        **share,
+        "distribution": options.distribution,
+        "curve": found.get("share_curve", []),
+    }
     text = "Nothing was drawn."
     if share["n"]:
         text = (
@@ -103,7 +108,7 @@ def count(options: argparse.Namespace) -> Outcome:
             f"{found['n_discriminatory']:,} of {found['n_individuals']:,} individuals are discriminatory ({found['share']:.3%}, "
             f"counted, not estimated); {run.evaluations:,} evaluations in {run.seconds:.1f} s. Run {run.id}."
         )
-    return Outcome({**run_fields(run), **found}, text, end_status(run))
+    return Outcome({**run_fields(run, assessed.store), **found}, text, end_status(run))
 
 
 def _why(run: RunRecord) -> str:
@@ -161,7 +166,8 @@ def run_one(
         raise RunError(run.message or "The run failed; its log may say why.")
     if run.state is RunState.CRASHED:
         say(run.message or "The run crashed; its log may say why.")
-    for note in _notes(store.results(run.id)):
+    results = store.results(run.id)
+    for note in (*results.get("reading", {}).get("advice", ()), *_notes(results)):
         say(f"Note: {note}")
     return run
 

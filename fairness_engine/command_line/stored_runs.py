@@ -60,7 +60,11 @@ def runs(options: argparse.Namespace) -> Outcome:
         return _cancel(store, run)
     if options.action == "verify":
         return _verify(store, run)
-    result = _line(run) | {"message": run.message, "config": run.config.to_json(), "results": store.results(run.id)}
+    result = _line(store, run) | {
+        "message": run.message,
+        "config": run.config.to_json(),
+        "results": store.results(run.id),
+    }
     result |= {"version": _version_json(store, run)}
     shown = result | {"results": {name: value for name, value in store.results(run.id).items() if name not in _CURVES}}
     return Outcome(result, "\n".join(f"{name}: {value}" for name, value in shown.items() if name != "config"))
@@ -78,8 +82,8 @@ def find_run(store: RunStore, text: str) -> RunRecord:
     return found[0] if found else store.run(text)
 
 
-def _line(run: RunRecord) -> dict[str, Any]:
-    return run_fields(run) | {
+def _line(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    return run_fields(run, store) | {
         "kind": run.config.kind.value,
         "technique": run.config.technique,
         "created": run.created.isoformat(timespec="seconds"),
@@ -90,7 +94,7 @@ def _line(run: RunRecord) -> dict[str, Any]:
 
 def _list(store: RunStore) -> Outcome:
     start_queued(store)
-    lines = [_line(run) for run in store.runs()]
+    lines = [_line(store, run) for run in store.runs()]
     text = [
         f"{run['run_id']}  {run['created']}  {run['state']:9}  {run['technique'] or run['kind']:12}  {run['n_found']:,} found"
         for run in lines
@@ -118,7 +122,7 @@ def _cancel(store: RunStore, run: RunRecord) -> Outcome:
     deadline = time.monotonic() + _CANCEL_SECONDS
     while (now := store.run(run.id)).is_active and time.monotonic() < deadline:
         time.sleep(0.05)
-    return Outcome(_line(now), f"Run {now.id} is {now.state.value}; {now.n_found:,} found.")
+    return Outcome(_line(store, now), f"Run {now.id} is {now.state.value}; {now.n_found:,} found.")
 
 
 def _verify(store: RunStore, run: RunRecord) -> Outcome:
@@ -140,7 +144,11 @@ def _verify(store: RunStore, run: RunRecord) -> Outcome:
         model = _check_model(store, run, evaluator)
     finally:
         evaluator.close()
-    result = _line(run) | {"n_pairs": n_pairs, "n_confirmed": n_pairs - n_mismatches, "n_mismatches": n_mismatches}
+    result = _line(store, run) | {
+        "n_pairs": n_pairs,
+        "n_confirmed": n_pairs - n_mismatches,
+        "n_mismatches": n_mismatches,
+    }
     lines = [rules_check_text(run, rules)] if run.config.kind is RunKind.RULES else []
     lines += _model_lines(model) if run.config.kind is RunKind.RETRAIN else []
     if not lines:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fairness_engine.estimate import Z_95, interval
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.fit import auc
 from fairness_engine.models.model import Model
+from fairness_engine.models.roc import auc, placements
 
 BoolArray = NDArray[np.bool_]
 
@@ -103,10 +103,10 @@ def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Int
 
     Reference: DeLong, DeLong and Clarke-Pearson (1988); midranks as Sun and Xu (2014).
     """
-    positive, negative = scores[is_positive], scores[~is_positive]
-    above = _share_below(negative, positive)  # of each positive row: negatives below it
-    below = 1 - _share_below(positive, negative)
-    n_positive, n_negative = len(positive), len(negative)
+    places = placements(scores, is_positive)
+    assert places is not None, "some are positive, and not all"
+    above, below = places
+    n_positive, n_negative = len(above), len(below)
     variance = _variance(above) / n_positive + _variance(below) / n_negative
     if area in (0.0, 1.0) or variance <= 0:
         low, high = interval(round(area * min(n_positive, n_negative)), min(n_positive, n_negative))
@@ -118,12 +118,3 @@ def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Int
 
 def _variance(values: FloatArray) -> float:
     return float(values.var(ddof=1)) if len(values) > 1 else 0.25
-
-
-def _share_below(values: FloatArray, places: FloatArray) -> FloatArray:
-    """How much of ``values`` lies below each place ``(n_places,)``; equal ones count half."""
-    ordered = np.sort(values)
-    shares: FloatArray = (np.searchsorted(ordered, places, "left") + np.searchsorted(ordered, places, "right")) / (
-        2 * len(values)
-    )
-    return shares

@@ -104,18 +104,28 @@ def _as_opened(model: Model, network: DenseNetwork, schema: Schema) -> tuple[Den
         assert affine is not None, "an encoding was folded because it is affine"
         scale, shift = affine
         network = network.with_affine_inputs(1 / scale, -shift / scale)
-    if isinstance(own, CodesEncoder):
-        n_inputs, places = len(schema.inputs), np.asarray(own.order)
-    elif isinstance(own, OneHotEncoder):
-        known = {(feature.column, feature.position): i for i, feature in enumerate(one_hot_features(schema))}
-        wanted = [(feature.column, feature.position) for feature in own.features]
-        if len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
-            raise ModelError(_inputs_refused())
-        n_inputs, places = len(known), np.array([known[key] for key in wanted])
-    else:
+    n_inputs = len(one_hot_features(schema)) if isinstance(own, OneHotEncoder) else len(schema.inputs)
+    whole_encoder = choose_encoder(schema, n_inputs)  # as the new file will be opened
+    known = {key: i for i, key in enumerate(_made_of(whole_encoder))}
+    wanted = _made_of(own)
+    if len(set(wanted)) < len(wanted) or not set(wanted) <= set(known):
         raise ModelError(_inputs_refused())
+    places = np.array([known[key] for key in wanted])
     whole = _with_inputs(network, n_inputs, places)
-    return whole, FixedInputs(choose_encoder(schema, n_inputs), np.isin(np.arange(n_inputs), places))
+    return whole, FixedInputs(whole_encoder, np.isin(np.arange(n_inputs), places))
+
+
+def _made_of(encoder: Any) -> list[tuple[int, int | None]]:
+    """Column and category of every input, in order; the category is ``None`` where the column is one number.
+
+    Raises:
+        ModelError: the encoder takes rows in another way.
+    """
+    if isinstance(encoder, CodesEncoder):
+        return [(int(column), None) for column in encoder.order]
+    if isinstance(encoder, OneHotEncoder):
+        return [(feature.column, feature.position) for feature in encoder.features]
+    raise ModelError(_inputs_refused())
 
 
 def _inputs_refused() -> str:

@@ -49,6 +49,8 @@ def _encoder(schema: Schema, surrogate: Surrogate) -> Encoder:
     has_amounts = surrogate in (Surrogate.LINEAR, Surrogate.MLP) and n_inputs <= _MOST_INPUTS
     if schema.model_input is ModelInput.ONE_HOT or (schema.model_input is ModelInput.AUTO and has_amounts):
         return choose_encoder(schema, n_inputs)
+    if schema.layout.order:
+        return choose_encoder(schema, len(schema.inputs))  # as its file will be opened
     return CodesEncoder(schema)
 
 

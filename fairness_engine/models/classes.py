@@ -17,11 +17,13 @@ class ClassMatch:
         classes: names of class 0, 1, ... after ``order``.
         order: for every class of the result, the class of the model; ``None`` to leave them.
         notes: one sentence each, where a user should look.
+        is_named: the model's own names of its classes are the data's outcomes.
     """
 
     classes: tuple[str, ...]
     order: tuple[int, ...] | None = None
     notes: tuple[str, ...] = ()
+    is_named: bool = False
 
 
 def match_classes(
@@ -44,10 +46,13 @@ def match_classes(
             f"({', '.join(classes[:6])}). Choose the label column the model was trained on."
         )
         return ClassMatch(own_names, notes=(note,))
+    if own is None and schema.positive is not None:
+        return ClassMatch(classes)  # the data's outcomes are in the order that was said
     for names in (_label_codes(schema, classes), classes):
         order = _order(own_names, names)
         if order is not None:
-            return ClassMatch(classes, None if order == tuple(range(n_classes)) else order)
+            is_named = own is not None
+            return ClassMatch(classes, None if order == tuple(range(n_classes)) else order, is_named=is_named)
     if own is None or _is_numbering(own_names):
         return ClassMatch(classes)
     note = (

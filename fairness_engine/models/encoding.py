@@ -14,9 +14,17 @@ import numpy as np
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
 from fairness_engine.models.domain_values import numeric_codes, positions_of
-from fairness_engine.models.input_names import Names, are_numbered
+from fairness_engine.models.input_names import say_nothing
 from fairness_engine.models.model import Encoder
-from fairness_engine.models.one_hot import OneHotEncoder, OneHotFeature, features_by_name, matches_of, one_hot_features
+from fairness_engine.models.one_hot import (
+    OneHotEncoder,
+    OneHotFeature,
+    features_by_name,
+    features_in_order,
+    matches_of,
+    one_hot_sets,
+    scaling_of,
+)
 from fairness_engine.schema import Column, Kind, ModelInput, Schema
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ class CodesEncoder:
     Categories whose codes are text are passed as their positions 0..k-1.
 
     Args:
-        schema: what the rows are.
+        schema: what the rows are; ``schema.layout.scaling`` holds for the inputs that it names.
         order: indices of the columns that the model takes, in its order.
         named: the same as features, where the model has names for them.
     """
@@ -48,8 +56,10 @@ class CodesEncoder:
         self.matches = matches_of(schema, features)
         self._n_columns = len(columns)
         self._tables = [numeric_codes(columns[i]) for i in self.order]
+        self._scaling = scaling_of(schema.layout, self.names)
         is_same = all(table is None or np.array_equal(table, np.arange(len(table))) for table in self._tables)
-        self.is_identity = is_same and np.array_equal(self.order, np.arange(len(columns)))
+        is_in_place = np.array_equal(self.order, np.arange(len(columns)))
+        self.is_identity = is_same and is_in_place and self._scaling is None
         self.block_rows = None if self.is_identity else _CODES_BLOCK
 
     def encode(self, rows: FloatArray) -> FloatArray:
@@ -60,7 +70,7 @@ class CodesEncoder:
         for j, table in enumerate(self._tables):
             if table is not None:
                 inputs[:, j] = table[positions_of(inputs[:, j])]
-        return inputs
+        return inputs if self._scaling is None else (inputs - self._scaling[0]) / self._scaling[1]
 
     plain = encode
 
@@ -72,7 +82,7 @@ class CodesEncoder:
         if self.is_identity:
             return gradients
         by_column = np.zeros((len(rows), self._n_columns))
-        by_column[:, self.order] = gradients
+        by_column[:, self.order] = gradients if self._scaling is None else gradients / self._scaling[1]
         for column, table in zip(self.order, self._tables, strict=True):
             if table is not None and len(table) > 1:
                 by_column[:, column] *= np.gradient(table)[positions_of(rows[:, column])]
@@ -90,7 +100,9 @@ class CodesEncoder:
             if not np.array_equal(table, table[0] + step * np.arange(len(table))):
                 return None
             scale[j], shift[j] = step, table[0]
-        return scale, shift
+        if self._scaling is None:
+            return scale, shift
+        return scale / self._scaling[1], (shift - self._scaling[0]) / self._scaling[1]
 
 
 class FoldedEncoder:
@@ -180,7 +192,7 @@ def choose_encoder(
         FitError: the model's inputs cannot be made from the schema's columns.
     """
     asked = schema.model_input
-    if names is not None and are_numbered(names) and not Names(schema, names).found:
+    if names is not None and say_nothing(schema, names):
         if takes_frame and len(names) == len(schema.inputs):
             return LabelsEncoder(schema, named=[OneHotFeature(name, i) for i, name in enumerate(names)])
         names = names if takes_frame else None  # they say nothing but places
@@ -191,12 +203,23 @@ def choose_encoder(
             return LabelsEncoder(schema, named=features) if is_labels else CodesEncoder(schema, named=features)
         if asked is not ModelInput.LABELS:
             return OneHotEncoder(schema, features, is_frame=takes_frame)
+    return _by_width(schema, n_inputs, takes_frame)
+
+
+def _by_width(schema: Schema, n_inputs: int | None, takes_frame: bool) -> Encoder:
+    """The encoder of a model without names: by the schema's word and order, else by the number of its inputs."""
+    asked = schema.model_input
     if asked is ModelInput.LABELS:
         return LabelsEncoder(schema)
-    n_columns, features = len(schema.inputs), one_hot_features(schema)
-    if asked is ModelInput.ONE_HOT or (asked is ModelInput.AUTO and n_inputs == len(features) != n_columns):
-        _check_width(n_inputs, len(features), "one-hot columns of the data")
-        return OneHotEncoder(schema, features)
+    if schema.layout.order and n_inputs in (None, len(schema.layout.order)):
+        return _in_order(schema, schema.layout.order)
+    n_columns, sets = len(schema.inputs), one_hot_sets(schema)
+    features = sets[0]
+    fitting = [each for each in sets if n_inputs == len(each) != n_columns]
+    if asked is ModelInput.ONE_HOT or (asked is ModelInput.AUTO and fitting):
+        chosen = fitting[0] if fitting else features
+        _check_width(n_inputs, len(chosen), "one-hot columns of the data")
+        return OneHotEncoder(schema, chosen)
     if n_inputs not in (None, n_columns):
         _check_width(n_inputs, n_columns, f"input columns of the data (or {len(features)} one-hot ones)")
     return LabelsEncoder(schema) if takes_frame else CodesEncoder(schema)
@@ -206,6 +229,14 @@ def _whole_columns(schema: Schema, order: Sequence[int] | None) -> list[OneHotFe
     """Columns as inputs of a model that has no names for them; all in the schema's order, if none is given."""
     chosen = range(len(schema.inputs)) if order is None else order
     return [OneHotFeature(schema.inputs[i].name, int(i)) for i in chosen]
+
+
+def _in_order(schema: Schema, order: tuple[str, ...]) -> Encoder:
+    """The encoder of inputs that a person put in order: columns, or categories of columns."""
+    features = features_in_order(schema, order)
+    if all(feature.position is None for feature in features):
+        return CodesEncoder(schema, [feature.column for feature in features])
+    return OneHotEncoder(schema, features)
 
 
 def _file_values(column: Column) -> Any:

@@ -6,7 +6,7 @@ Accuracy alone proves nothing about the order of the columns, so three rows are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ import numpy as np
 from fairness_engine.dataset import Dataset
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.known_answers import KnownAnswers
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.fit_warnings import fit_warnings
 from fairness_engine.models.input_names import input_matches
 from fairness_engine.models.model import Model, measure_rows_per_second
 from fairness_engine.models.probing import score
+from fairness_engine.models.reading import assess_reading
+from fairness_engine.models.roc import auc
 from fairness_engine.schema import Kind, Schema
 
 _MAX_ROWS = 20_000
@@ -49,6 +52,7 @@ class FitCard:
         not_taken: columns of the schema that are not among the model's inputs.
         is_deterministic: two evaluations of the same rows agree.
         has_gradient: scores can be derived by the columns, which some techniques need.
+        reading: how far it is confirmed that the model is read rightly, as ``Reading.to_json`` gives it.
         sample_rows: three rows: ``labels`` as people read them, ``received`` as the model gets them,
             ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
         warnings: one sentence each, with a remedy.
@@ -79,6 +83,7 @@ class FitCard:
     rows_per_second: float
     has_gradient: bool = False
     inputs: tuple[Mapping[str, Any], ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal card."""
@@ -100,13 +105,16 @@ class FitCard:
         return cls(**values)
 
 
-def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitCard:
+def assess_fit(
+    model: Model, dataset: Dataset, rng: np.random.Generator, answers: KnownAnswers | None = None
+) -> FitCard:
     """Evaluate the model on the data and on uniform rows, and say what was seen.
 
     Args:
         model: bound to ``dataset.schema``.
         dataset: up to 20,000 of its rows are used.
         rng: draws those rows and the uniform ones.
+        answers: of the model in its own environment.
 
     Raises:
         FitError: the model fails on rows of the data.
@@ -149,30 +157,12 @@ def assess_fit(model: Model, dataset: Dataset, rng: np.random.Generator) -> FitC
         rows_per_second=speed,
         has_gradient=model.has_gradient,
         inputs=tuple(asdict(match) for match in input_matches(model.encoder)),
+        reading=assess_reading(model, dataset, speed, rng, answers).to_json(),
     )
     n_nan = int(np.isnan(scores).any(axis=1).sum())
-    notes = (*model.notes, *fit_warnings(card, n_differing, n_nan))
+    doubts = card.reading["advice"] if is_comparable else ()
+    notes = (*model.notes, *doubts, *fit_warnings(card, n_differing, n_nan))
     return replace(card, warnings=notes)
-
-
-def auc(scores: FloatArray, is_positive: Any) -> float | None:
-    """Area under the ROC curve: how often a positive row scores above a negative one; ties count half.
-
-    Args:
-        scores: ``(n_rows,)``.
-        is_positive: ``(n_rows,)``.
-
-    Returns:
-        ``None`` when one of the two kinds is missing, or a score is not a number.
-    """
-    n_positive = int(np.sum(is_positive))
-    n_negative = len(scores) - n_positive
-    if not n_positive or not n_negative or np.isnan(scores).any():
-        return None
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    rank_sum = float(ranks[np.asarray(is_positive)].sum())
-    return (rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
 
 
 def _speed(model: Model, schema: Schema, rng: np.random.Generator) -> float:

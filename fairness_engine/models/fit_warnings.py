@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from fairness_engine.models.fit import FitCard
 
 _SLOW_ROWS_PER_SECOND = 2_000
-_INVERTED_AUC = 0.45
 _CONSTANT_SHARE = 0.999
 
 
@@ -75,15 +74,12 @@ def _on_accuracy(card: FitCard) -> list[str]:
             f"Nearly every row of the data is decided '{largest}' ({100 * card.class_shares[largest]:.1f} %). Check the order of "
             "the columns and the threshold."
         )
-    if card.auc is not None and card.auc < _INVERTED_AUC:
+    is_doubted = bool(card.reading.get("advice"))  # the reading says the same, with what to do
+    accuracy, commonest = card.accuracy, card.majority_share
+    if not is_doubted and accuracy is not None and commonest is not None and accuracy <= commonest:
         sentences.append(
-            f"The outputs look inverted (AUC {card.auc:.2f}, below 0.5): is the favourable label right? Exchange the outcomes, or "
-            "check the order of the columns."
-        )
-    elif card.accuracy is not None and card.majority_share is not None and card.accuracy <= card.majority_share:
-        sentences.append(
-            f"The model is right on {100 * card.accuracy:.1f} % of the rows, no more than always saying the commonest outcome "
-            f"({100 * card.majority_share:.1f} %). Check the order of the columns, the codes and the label."
+            f"The model is right on {100 * accuracy:.1f} % of the rows, no more than always saying the commonest outcome "
+            f"({100 * commonest:.1f} %). Check the threshold and the label."
         )
     return sentences
 

@@ -283,6 +283,11 @@ def are_numbered(names: Sequence[str]) -> bool:
     return len(names) > 1 and len(words) == 1 and all(a < b for a, b in itertools.pairwise(numbers))
 
 
+def say_nothing(schema: Schema, names: Sequence[str] | None) -> bool:
+    """True where a model has no names for its inputs, or such as tell their place only and nothing of the schema."""
+    return names is None or (are_numbered(names) and not Names(schema, names).found)
+
+
 def some(names: Sequence[str]) -> str:
     """A list of names that fits into a sentence."""
     more = f", and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""

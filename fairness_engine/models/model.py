@@ -88,6 +88,9 @@ class Model:
             such a row is not called discriminatory.
         format: of the file, in words.
         notes: what a user should know of how the model was read, one sentence each.
+        names_classes: the file says what its classes are called.
+        bare: the predictor of the model's own inputs as the file holds it, where the file has no names for them: so that
+            other orders of the columns can be tried on it.
     """
 
     predictor: Predictor
@@ -98,6 +101,8 @@ class Model:
     rounding: float = 0.0
     format: str = ""
     notes: tuple[str, ...] = ()
+    names_classes: bool = False
+    bare: Predictor | None = None
 
     @property
     def is_binary(self) -> bool:

@@ -12,7 +12,7 @@ from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.domain_values import numeric_codes, positions_of
 from fairness_engine.models.input_names import ABSENT, Found, How, InputMatch, Names, match_of, some
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.schema import Column, Kind, Layout, Schema
 
 _ONE_HOT_BLOCK = 1 << 12
 
@@ -31,7 +31,7 @@ class OneHotEncoder:
     """One input a category, and one a number.
 
     Args:
-        schema: what the rows are.
+        schema: what the rows are; ``schema.layout.scaling`` holds for the inputs that it names.
         features: the model's inputs, in its order.
         is_frame: the model wants a DataFrame of its names, not a matrix.
     """
@@ -51,6 +51,7 @@ class OneHotEncoder:
             if feature.position is None
         ]
         self._targets = _one_hot_targets(schema, self.features)
+        self._scaling = scaling_of(schema.layout, self.names)
 
     def encode(self, rows: FloatArray) -> Any:
         """``(n_rows, n_columns)`` -> ``(n_rows, n_inputs)`` of zeros, ones and numbers."""
@@ -70,20 +71,61 @@ class OneHotEncoder:
             inputs[lines, target[positions_of(rows[:, column])]] = 1.0
         for j, column, table in self._numbers:
             inputs[:, j] = rows[:, column] if table is None else table[positions_of(rows[:, column])]
-        return inputs[:, :-1]
+        inputs = inputs[:, :-1]
+        return inputs if self._scaling is None else (inputs - self._scaling[0]) / self._scaling[1]
 
     plain = encode
 
 
-def one_hot_features(schema: Schema) -> list[OneHotFeature]:
-    """The inputs of a one-hot model in the schema's order: every category of a column, or the number."""
+def one_hot_features(schema: Schema, *, drop_first: bool = False, only_texts: bool = False) -> list[OneHotFeature]:
+    """The inputs of a one-hot model in the schema's order: every category of a column, or the number.
+
+    Args:
+        drop_first: the first category of a column has no input: exporters leave out what the others tell.
+        only_texts: a column whose categories are numbers in the file stays one number, as ``pandas.get_dummies`` leaves it.
+    """
     features = []
     for i, column in enumerate(schema.inputs):
-        if column.kind is Kind.CATEGORICAL:
-            features += [OneHotFeature(f"{column.name}_{code}", i, p) for p, code in enumerate(column.codes)]
+        if column.kind is Kind.CATEGORICAL and (is_text(column) or not only_texts):
+            named = [OneHotFeature(f"{column.name}_{code}", i, p) for p, code in enumerate(column.codes)]
+            features += named[1:] if drop_first else named
         else:
             features.append(OneHotFeature(column.name, i))
     return features
+
+
+def one_hot_sets(schema: Schema) -> list[list[OneHotFeature]]:
+    """The sets of inputs that one-hot models have, the commonest first; those of the same number once."""
+    sets: dict[int, list[OneHotFeature]] = {}
+    for drop_first in (False, True):
+        for only_texts in (False, True):
+            features = one_hot_features(schema, drop_first=drop_first, only_texts=only_texts)
+            sets.setdefault(len(features), features)
+    return list(sets.values())
+
+
+def features_in_order(schema: Schema, order: Sequence[str]) -> list[OneHotFeature]:
+    """The inputs that a layout names: columns, and categories as ``one_hot_features`` calls them.
+
+    Raises:
+        FitError: a name is neither.
+    """
+    known = {feature.name: feature for feature in one_hot_features(schema)}
+    known |= {column.name: OneHotFeature(column.name, i) for i, column in enumerate(schema.inputs)}
+    unknown = [name for name in order if name not in known]
+    if unknown:
+        raise FitError(
+            f"The order of the model's inputs must name columns, or categories as 'column_category', got '{unknown[0]}'. Put them in order again."
+        )
+    return [known[name] for name in order]
+
+
+def scaling_of(layout: Layout, names: Sequence[str]) -> tuple[FloatArray, FloatArray] | None:
+    """``(shift, scale)`` of a model's inputs ``(n_inputs,)`` each; ``None`` where none of them is scaled outside the model."""
+    if not any(name in layout.scaling for name in names):
+        return None
+    pairs = np.array([layout.scaling.get(name, (0.0, 1.0)) for name in names])
+    return pairs[:, 0], pairs[:, 1]
 
 
 def features_by_name(schema: Schema, names: tuple[str, ...]) -> list[OneHotFeature]:

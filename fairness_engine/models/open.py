@@ -19,6 +19,7 @@ from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder
 from fairness_engine.models.formats import FileFormat, detect_format
+from fairness_engine.models.input_names import say_nothing
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
 from fairness_engine.models.probing import probe
 from fairness_engine.schema import Schema
@@ -67,16 +68,19 @@ def open_model(
     notes, own = read.notes, read.classes
     if read.estimator is not None:
         from fairness_engine.models.estimator_binding import bind_estimator
-        from fairness_engine.models.sklearn_model import prepare_estimator
+        from fairness_engine.models.sklearn_model import compile_estimator, input_names, prepare_estimator, takes_frame
 
         estimator = prepare_estimator(read.estimator)
         predictor, encoder, more = bind_estimator(estimator, schema)
         own, notes = tuple(str(name) for name in estimator.classes_), (*notes, *more)
+        is_bare = say_nothing(schema, input_names(estimator)) and not takes_frame(estimator)
+        bare = compile_estimator(estimator) if is_bare else None
     else:
         assert read.predictor is not None  # a file yields one or the other
         predictor = read.predictor
         names, needs_frame = getattr(predictor, "feature_names", None), getattr(predictor, "takes_frame", False)
         encoder = choose_encoder(schema, predictor.n_inputs, names, needs_frame)
+        bare = predictor if say_nothing(schema, names) and not needs_frame else None
     return bind(
         predictor,
         encoder,
@@ -87,6 +91,7 @@ def open_model(
         threshold=threshold,
         file_format=file_format,
         notes=notes,
+        bare=bare,
     )
 
 
@@ -101,6 +106,7 @@ def bind(
     threshold: float | None = None,
     file_format: str = "",
     notes: tuple[str, ...] = (),
+    bare: Predictor | None = None,
 ) -> Model:
     """A model of a predictor and an encoder, tried on a few rows.
 
@@ -108,6 +114,7 @@ def bind(
 
     Args:
         own_classes: what the predictor calls its classes; ``None`` when they are numbered.
+        bare: see ``Model``.
 
     Others as in ``open_model``.
 
@@ -132,6 +139,8 @@ def bind(
         favourable,
         format=file_format,
         notes=(*notes, *match.notes, *getattr(encoder, "notes", ()), *_encoding_notes(encoder, schema)),
+        names_classes=match.is_named,
+        bare=bare,
     )
     probe(model, schema)
     rows = sample_rows(schema, _ROUNDING_ROWS, np.random.default_rng(0))

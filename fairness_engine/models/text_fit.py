@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.fit import FitCard, auc
+from fairness_engine.models.fit import FitCard
 from fairness_engine.models.model import Output
+from fairness_engine.models.roc import auc
 from fairness_engine.models.text_model import TextModel, score_texts
 from fairness_engine.texts import UNKNOWN, Texts
 

@@ -118,7 +118,7 @@ class Child:
         if request["do"] == "summary":
             return self._opened.summary()
         if request["do"] == "fit":
-            return self._opened.fit()
+            return self._opened.fit(request.get("answers"))
         return _explain(self._opened, request)
 
     def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:

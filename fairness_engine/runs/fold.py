@@ -46,10 +46,11 @@ WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
-_RESULTS = ("notes", "plausibility", "discovery", "diversity", "count", "split")
-_PROOF_RESULTS = ("certification", "plausibility")
-_RULE_RESULTS = ("notes", "rules", "sentences")
+_RESULTS = ("reading", "notes", "plausibility", "discovery", "diversity", "count", "split")
+_PROOF_RESULTS = ("reading", "certification", "plausibility")
+_RULE_RESULTS = ("reading", "notes", "rules", "sentences")
 _RETRAIN_RESULTS = (
+    "reading",
     *("notes", "before", "training", "control", "after", "changes", "worst_rule_set", "retrained", "card"),
 )
 _MAX_RESULT_CHARACTERS = 1_000_000

@@ -18,8 +18,9 @@ from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.events import Event, FloatArray, Pairs, ResultReady, pack_array, unpack_array
+from fairness_engine.known_answers import KnownAnswers
 from fairness_engine.models.model import Model
-from fairness_engine.models.no_model import no_model
+from fairness_engine.models.no_model import is_there, no_model
 from fairness_engine.models.open import open_model
 from fairness_engine.recorded import Recorded, recorded_labels, recorded_predictions
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -84,6 +85,8 @@ class Opened:
             InputError: the model cannot be searched, or not with this technique; see ``requirements.check``. Or it cannot be
                 certified; see ``certification.subject``.
         """
+        if is_there(self.model):
+            yield ResultReady("reading", self.reading())
         if config.kind is RunKind.CERTIFY:
             from fairness_engine.runs.proving import certification_events
 
@@ -221,12 +224,25 @@ class Opened:
         settings = (config.distribution.value, config.n_samples, config.seed)
         yield from run_estimate(self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget)
 
-    def fit(self) -> dict[str, Any]:
-        """The fit card, as JSON. What is drawn for it does not depend on a run."""
+    def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The fit card, as JSON. What is drawn for it does not depend on a run.
+
+        Args:
+            answers: that the model gave in its own environment, as ``KnownAnswers.to_json`` gives them.
+        """
         from fairness_engine.models.fit import assess_fit
 
-        card: dict[str, Any] = assess_fit(self.model, self.dataset, np.random.default_rng(0)).to_json()
+        known = None if answers is None else KnownAnswers.from_json(answers)
+        card: dict[str, Any] = assess_fit(self.model, self.dataset, np.random.default_rng(0), known).to_json()
         return {"fit": card}
+
+    def reading(self) -> dict[str, Any]:
+        """How far it is confirmed that the model is read rightly, by a brief look, as JSON."""
+        from fairness_engine.models.model import measure_rows_per_second
+        from fairness_engine.models.reading import assess_reading
+
+        speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
+        return assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True).to_json()
 
     def scores(self, rows: Any) -> dict[str, Any]:
         """Scores and decisions of rows of the engine.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.domain import Scope
-from fairness_engine.errors import FitError
+from fairness_engine.errors import FitError, SettingError
 from fairness_engine.events import Event, pack_array
 from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
 from fairness_engine.runs.config import RunConfig, RunKind
@@ -69,8 +69,16 @@ class OpenedTexts:
         subject = TextSubject(self.texts_of_data.texts, self.model)
         yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
 
-    def fit(self) -> dict[str, Any]:
-        """The fit card, as JSON. What is drawn for it does not depend on a run."""
+    def fit(self, answers: Any = None) -> dict[str, Any]:
+        """The fit card, as JSON. What is drawn for it does not depend on a run.
+
+        Raises:
+            SettingError: known answers were given.
+        """
+        if answers is not None:
+            raise SettingError(
+                "Known answers are compared for models of tables, got some for a model of texts. Leave them out."
+            )
         from fairness_engine.models.text_fit import assess_text_fit
 
         return {"fit": assess_text_fit(self.model, self.texts_of_data, np.random.default_rng(0)).to_json()}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.where import Where
     from fairness_engine.gradient_agreement import GradientCheck
     from fairness_engine.group_report import FigureSettings, GroupReport
+    from fairness_engine.known_answers import KnownAnswers
     from fairness_engine.mitigation.trainable import Trainable
     from fairness_engine.models.fit import FitCard
     from fairness_engine.plausibility import Assessed
@@ -53,11 +54,19 @@ class Questions(ABC):
             ProcessError: the model's process ended, or gave no answer in time.
         """
 
-    def fit_card(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> FitCard:
+    def fit_card(
+        self,
+        data_id: str,
+        model_id: str,
+        schema: Schema,
+        scope: Scope | None = None,
+        answers: KnownAnswers | None = None,
+    ) -> FitCard:
         """Do the model and the data belong together?
 
         Args:
             scope: of a review of texts, to say which column the model takes; not needed for a table.
+            answers: that the model gave in its own environment.
 
         Raises:
             InputError: the data or the model cannot be used.
@@ -65,7 +74,8 @@ class Questions(ABC):
         """
         from fairness_engine.models.fit import FitCard
 
-        reply = self._ask((data_id, model_id, schema, scope), "fit", FIT_SECONDS)
+        known = {} if answers is None else {"answers": answers.to_json()}
+        reply = self._ask((data_id, model_id, schema, scope), "fit", FIT_SECONDS, **known)
         try:
             return FitCard.from_json(reply["fit"])
         except (KeyError, TypeError, ValueError):

@@ -14,6 +14,7 @@ _MAX_WORDS = 500
 _MAX_RULES = 100
 _SHARE_TOLERANCE = 1e-9
 _SUM_TOLERANCE = 1e-6
+_STATES = ("confirmed", "plausible", "unconfirmed", "refused")
 
 
 def is_possible(name: str, content: Mapping[str, Any]) -> bool:
@@ -54,6 +55,14 @@ def _is_split(content: Mapping[str, Any]) -> bool:
     return all(
         isinstance(counts, Mapping) and _is_part(*_values(counts, "n_tried", "n_found")) for counts in content.values()
     )
+
+
+def _is_reading(content: Mapping[str, Any]) -> bool:
+    """How far it is confirmed that the model is read rightly: see ``models/reading.py``; only what pages and files say of it."""
+    state, advice, area = _values(content, "state", "advice", "auc")
+    is_area = area is None or (is_number(area) and area <= 1)
+    sentences = advice if isinstance(advice, list) else [None]
+    return state in _STATES and is_area and all(isinstance(text, str) and len(text) <= _MAX_WORDS for text in sentences)
 
 
 def _is_part(whole: Any, part: Any) -> bool:
@@ -202,6 +211,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "diversity": _are_figures,
     "notes": _are_notes,
     "plausibility": _are_figures,
+    "reading": _is_reading,
     "rules": _are_rules,
     "sentences": _are_sentences,
     "split": _is_split,

@@ -27,7 +27,8 @@ def ask_favourable(review: Review) -> Schema:
         st.caption("There is no label, so no outcome is called favourable.")
         return schema
     column = next((column for column in schema.columns if column.name == schema.label), None)
-    codes = column.codes if column is not None and len(column.codes) == len(dataset.classes) else dataset.classes
+    known = {} if column is None else dict(zip(column.labels, column.codes, strict=True))
+    codes = [known.get(name, name) for name in dataset.classes]
     chosen = st.selectbox(
         "Favourable outcome",
         range(len(codes)),

@@ -19,9 +19,10 @@ from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import CodesEncoder
-from fairness_engine.models.fit import FitCard, assess_fit, auc
+from fairness_engine.models.fit import FitCard, assess_fit
 from fairness_engine.models.model import Output, measure_rows_per_second
 from fairness_engine.models.open import bind, open_model
+from fairness_engine.models.roc import auc
 from fairness_engine.schema import ModelInput, Schema
 
 SCHEMA = numbers_schema()
@@ -86,7 +87,12 @@ def test_the_card_says_whether_the_model_has_a_gradient():
 @pytest.mark.parametrize(
     ("function", "labels", "settings", "message"),
     [
-        (share, (share(ROWS) < 0.5).astype(np.int64), {}, r"look inverted \(AUC 0\.0"),
+        (
+            share,
+            (share(ROWS) < 0.5).astype(np.int64),
+            {},
+            r"Class 1 is taken for '1', which fits the labels badly \(AUC 0\.0",
+        ),
         (lambda rows: np.full(len(rows), 0.2), None, {}, "gives every row the same score"),
         (
             lambda rows: np.where(rows[:, 0] == 3.5, 0.9, 0.01 * share(rows)),
@@ -124,6 +130,12 @@ def test_the_card_says_whether_the_model_has_a_gradient():
         (
             lambda rows: rows[:, 2] / 9,
             np.repeat(np.array([0, 1]), [400, 200]),
+            {},
+            "no better than guessing",
+        ),
+        (
+            lambda rows: share(rows) * 0.4,
+            (share(ROWS) > 0.7).astype(np.int64),
             {},
             "no more than always saying the commonest outcome",
         ),

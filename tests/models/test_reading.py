@@ -1,0 +1,348 @@
+"""Whether a model is read as its owner reads it: known answers, the labels, class 1, the order and the scaling of inputs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.errors import DataError
+from fairness_engine.known_answers import KnownAnswers, answers_in_column, answers_in_file
+from fairness_engine.models.fit import assess_fit
+from fairness_engine.models.input_ways import ways_of
+from fairness_engine.models.model import Model
+from fairness_engine.models.open import open_model
+from fairness_engine.models.reading import KnownBy, Reading, State, assess_reading
+from fairness_engine.schema import Layout, Schema
+from fairness_engine.table import Table
+
+N_ROWS = 3_000
+
+
+def people_csv(n: int = N_ROWS) -> bytes:
+    """Ids, two numbers, two categories, and an outcome that depends on all of them."""
+    rng = np.random.default_rng(8)
+    sex = rng.choice(["m", "w", "d"], n, p=(0.5, 0.45, 0.05))
+    age, months = rng.integers(18, 80, n), rng.integers(6, 90, n)
+    job = rng.choice(["bank", "care", "craft", "none"], n)
+    merit = 0.05 * (age - 48) - 0.04 * (months - 48) + 1.5 * (job == "bank") - 1.2 * (sex == "w")
+    good = merit + rng.logistic(0, 0.6, n) > 0
+    lines = ["id,sex,age,job,months,granted"]
+    for i in range(n):
+        lines.append(f"C{i},{sex[i]},{age[i]},{job[i]},{months[i]},{'ja' if good[i] else 'nein'}")
+    return "\n".join(lines).encode()
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return read_table(people_csv(), "people.csv")
+
+
+@pytest.fixture(scope="module")
+def schema(table: Table) -> Schema:
+    return infer_schema(table).with_protected(("sex",))
+
+
+ORDERS = {
+    "the schema's": "sex_d sex_m sex_w age job_bank job_care job_craft job_none months",
+    "numbers first": "age months sex_d sex_m sex_w job_bank job_care job_craft job_none",
+    "alphabetical": "age job_bank job_care job_craft job_none months sex_d sex_m sex_w",
+    "shuffled": "job_none months sex_w sex_d job_care age job_bank sex_m job_craft",
+    "without first": "sex_m sex_w age job_care job_craft job_none months",
+}
+"""The inputs of one-hot networks, as their authors put them in order."""
+
+
+class Net:
+    """A small network on one-hot inputs, trained by scikit-learn, written as the text of a ``.nnet`` file: no name of anything in it."""
+
+    def __init__(self, dataset: Dataset, order: str, *, scaling: str = "", of: str = "ja") -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        self.names = ORDERS[order].split()
+        values = self.inputs(dataset)
+        self.shift, self.scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        if scaling:
+            self.shift, self.scale = values.mean(axis=0), values.std(axis=0)
+        if scaling == "numbers":
+            is_number = np.array(["_" not in name for name in self.names])
+            self.shift, self.scale = np.where(is_number, self.shift, 0), np.where(is_number, self.scale, 1)
+        wanted = np.array(dataset.classes)[dataset.labels] == of
+        fitted = LogisticRegression(max_iter=2_000).fit((values - self.shift) / self.scale, wanted)
+        self.weights, self.bias = fitted.coef_[0], float(fitted.intercept_[0])
+
+    def inputs(self, dataset: Dataset) -> Any:
+        columns = []
+        for name in self.names:
+            column, _, category = name.partition("_")
+            values = dataset.rows[:, dataset.schema.index(column)]
+            if category:
+                values = values == dataset.schema.column(column).labels.index(category)
+            columns.append(values.astype(float))
+        return np.column_stack(columns)
+
+    def answers(self, dataset: Dataset) -> Any:
+        """Logits in its author's environment."""
+        return (self.inputs(dataset) - self.shift) / self.scale @ self.weights + self.bias
+
+    def write(self, path: Path) -> Path:
+        n = len(self.names)
+        ends = "0," * n
+        lines = [f"1,{n},1,{n},", f"{n},1,", "0", ends, ends, ends, ends]
+        path.write_text("\n".join([*lines, ",".join(map(repr, self.weights.tolist())) + ",", f"{self.bias!r},"]) + "\n")
+        return path
+
+
+def opened(path: Path, table: Table, schema: Schema) -> tuple[Model, Dataset]:
+    dataset = make_dataset(table, schema)
+    return open_model(path, schema, classes=dataset.classes, favourable=0), dataset
+
+
+def read(path: Path, table: Table, schema: Schema, answers: KnownAnswers | None = None) -> Reading:
+    model, dataset = opened(path, table, schema)
+    return assess_reading(model, dataset, 1e6, np.random.default_rng(0), answers)
+
+
+def known(dataset: Dataset, scores: Any) -> KnownAnswers:
+    return KnownAnswers(dataset.kept, np.asarray(scores), np.full(len(scores), -1), 1e-4)
+
+
+# --- by the labels ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", ["", "numbers", "all"])
+@pytest.mark.parametrize("order", list(ORDERS))
+def test_no_order_of_the_inputs_is_misread_without_a_word(
+    order: str, scaling: str, table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    """Read in the schema's order: plausible only where that is the order; else said, with the order where it is a usual one."""
+    net = Net(make_dataset(table, schema), order, scaling=scaling)
+    path = net.write(tmp_path / "net.nnet")
+    said = replace(schema, positive="ja")
+    reading = read(path, table, said)
+    is_plain = order in ("the schema's", "without first") and not scaling
+    assert reading.state is (State.PLAUSIBLE if is_plain else State.UNCONFIRMED), reading
+    assert bool(reading.advice) is not is_plain
+    if order == "shuffled" or is_plain:
+        return
+    assert reading.better, reading
+    mended = replace(said, layout=Layout.from_json(reading.better["layout"]))
+    model, dataset = opened(path, table, mended)
+    again = assess_reading(model, dataset, 1e6, np.random.default_rng(0))
+    assert again.state is State.PLAUSIBLE
+    assert again.inputs_by is KnownBy.PERSON
+    np.testing.assert_allclose(model.scores(dataset.rows)[:, 0], net.answers(dataset), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", ["the schema's", "numbers first"])
+def test_a_score_of_the_other_outcome_is_said_and_exchanged(
+    order: str, table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    """'ja' stands before 'nein' in the alphabet: a network of 'ja' would be taken for one of 'nein'."""
+    net = Net(make_dataset(table, schema), order)
+    path = net.write(tmp_path / "net.nnet")
+    reading = read(path, table, schema)
+    assert reading.positive == "nein"
+    assert reading.positive_by is KnownBy.NOBODY
+    assert reading.state is State.UNCONFIRMED
+    assert reading.better["positive"] == "ja"
+    assert "'ja'" in reading.advice[0]
+    layout = Layout.from_json(reading.better.get("layout", {}))
+    mended = replace(schema, positive="ja", layout=layout)
+    model, dataset = opened(path, table, mended)
+    assert model.classes == ("nein", "ja")
+    right = model.decide(model.scores(dataset.rows)) == dataset.labels
+    assert right.mean() > 0.7
+    assert read(path, table, mended).state is State.PLAUSIBLE
+
+
+def test_class_1_that_was_said_changes_no_decision_but_whose_it_is(
+    table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    path = Net(make_dataset(table, schema), "the schema's").write(tmp_path / "net.nnet")
+    one, dataset = opened(path, table, replace(schema, positive="ja"))
+    other, _ = opened(path, table, replace(schema, positive="nein"))
+    np.testing.assert_array_equal(one.scores(dataset.rows), other.scores(dataset.rows))
+    assert (one.classes, other.classes) == (("nein", "ja"), ("ja", "nein"))
+
+
+def test_class_1_must_be_an_outcome(table: Table, schema: Schema) -> None:
+    with pytest.raises(DataError, match="class 1 must be one of 'ja', 'nein', got 'yes'"):
+        make_dataset(table, replace(schema, positive="yes"))
+
+
+def test_a_model_that_guesses_is_not_confirmed(table: Table, schema: Schema, tmp_path: Path) -> None:
+    net = Net(make_dataset(table, schema), "the schema's")
+    guess = np.random.default_rng(3).permutation(N_ROWS)
+    shuffled = make_dataset(table, replace(schema, positive="ja"))
+    model, _ = opened(net.write(tmp_path / "net.nnet"), table, replace(schema, positive="ja"))
+    of_others = replace(shuffled, labels=shuffled.labels[guess])
+    reading = assess_reading(model, of_others, 1e6, np.random.default_rng(0))
+    assert reading.state is State.UNCONFIRMED
+    assert "no better than guessing" in reading.advice[0]
+
+
+def test_without_labels_nothing_is_plausible(table: Table, schema: Schema, tmp_path: Path) -> None:
+    path = Net(make_dataset(table, schema), "the schema's").write(tmp_path / "net.nnet")
+    model, dataset = opened(path, table, schema)
+    blind = replace(dataset, labels=None, classes=())
+    reading = assess_reading(model, blind, 1e6, np.random.default_rng(0))
+    assert reading.state is State.UNCONFIRMED
+    assert "Bring known answers" in reading.advice[0]
+
+
+# --- by known answers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", ["", "numbers", "all"])
+@pytest.mark.parametrize("order", list(ORDERS))
+def test_known_answers_confirm_or_refute_every_order(
+    order: str, scaling: str, table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    said = replace(schema, positive="ja")
+    dataset = make_dataset(table, said)
+    net = Net(dataset, order, scaling=scaling)
+    path, answers = net.write(tmp_path / "net.nnet"), known(dataset, net.answers(dataset))
+    reading = read(path, table, said, answers)
+    if order in ("the schema's", "without first") and not scaling:
+        assert reading.state is State.CONFIRMED
+        assert reading.max_difference is not None
+        assert reading.max_difference < 1e-6
+        assert reading.n_compared == N_ROWS
+        return
+    assert reading.state is State.REFUSED
+    assert reading.row == 1
+    assert reading.given == pytest.approx(net.answers(dataset)[0])
+    if order == "shuffled":
+        assert not reading.better
+        return
+    mended = replace(said, layout=Layout.from_json(reading.better["layout"]))
+    assert read(path, table, mended, answers).state is State.CONFIRMED
+
+
+def test_probabilities_are_known_answers_of_a_network_of_logits(table: Table, schema: Schema, tmp_path: Path) -> None:
+    said = replace(schema, positive="ja")
+    dataset = make_dataset(table, said)
+    net = Net(dataset, "the schema's")
+    shares = 1 / (1 + np.exp(-net.answers(dataset)))
+    path = net.write(tmp_path / "net.nnet")
+    assert read(path, table, said, known(dataset, shares)).state is State.CONFIRMED
+    other = read(path, table, said, known(dataset, 1 - shares))
+    assert other.state is State.REFUSED
+    assert other.better == {"positive": "nein"}
+
+
+def test_answers_that_agree_do_not_confirm_a_class_1_that_the_labels_contradict(
+    table: Table, schema: Schema, tmp_path: Path
+) -> None:
+    """A column of the model's raw numbers is the same whatever they are taken for."""
+    dataset = make_dataset(table, schema)
+    net = Net(dataset, "the schema's")
+    reading = read(net.write(tmp_path / "net.nnet"), table, schema, known(dataset, net.answers(dataset)))
+    assert reading.state is State.REFUSED
+    assert reading.better == {"positive": "ja"}
+    assert "as scores of 'ja'" in reading.advice[0]
+    assert (reading.given, reading.got) in (("ja", "nein"), ("nein", "ja"))
+
+
+def test_one_wrong_answer_is_named_by_its_row(table: Table, schema: Schema, tmp_path: Path) -> None:
+    said = replace(schema, positive="ja")
+    dataset = make_dataset(table, said)
+    net = Net(dataset, "the schema's")
+    scores = net.answers(dataset)
+    scores[41] += 0.01
+    reading = read(net.write(tmp_path / "net.nnet"), table, said, known(dataset, scores))
+    assert (reading.state, reading.row) == (State.REFUSED, 42)
+    assert "in row 42" in reading.advice[0]
+    assert reading.max_difference == pytest.approx(0.01, abs=1e-6)
+
+
+def test_known_decisions_confirm_too(table: Table, schema: Schema, tmp_path: Path) -> None:
+    said = replace(schema, positive="ja")
+    dataset = make_dataset(table, said)
+    net = Net(dataset, "the schema's")
+    decided = (net.answers(dataset) > 0).astype(np.int64)
+    nothing = np.full(N_ROWS, np.nan)
+    answers = KnownAnswers(dataset.kept, nothing, decided, 1e-4)
+    path = net.write(tmp_path / "net.nnet")
+    assert read(path, table, said, answers).state is State.CONFIRMED
+    decided[7] = 1 - decided[7]
+    wrong = read(path, table, said, answers)
+    assert (wrong.state, wrong.row) == (State.REFUSED, 8)
+    assert {wrong.given, wrong.got} == {"ja", "nein"}
+
+
+# --- the file of answers ------------------------------------------------------------------
+
+
+def test_answers_are_matched_by_id_in_any_order_and_by_the_order_of_rows(table: Table, schema: Schema) -> None:
+    by_id = read_table(b"id,score\nC5,0.25\nC2,0.75\nC999999,0.5\n", "a.csv")
+    found = answers_in_file(by_id, table, replace(schema, case_id="id"))
+    assert found.rows.tolist() == [2, 5]
+    assert found.scores.tolist() == [0.75, 0.25]
+    assert found.tolerance == pytest.approx(0.0051)
+    in_order = answers_in_file(read_table(b"score;x\n0,125;a\n0,5;b\n", "a.csv"), table, schema)
+    assert in_order.rows.tolist() == [0, 1]
+    assert in_order.scores.tolist() == [0.125, 0.5]
+
+
+def test_scores_in_full_are_compared_closely(table: Table, schema: Schema) -> None:
+    found = answers_in_file(read_table(b"score,x\n0.12345678,a\n1.5e-7,b\n", "a.csv"), table, schema)
+    assert found.tolerance == 1e-4
+
+
+def test_a_column_of_the_data_holds_answers(table: Table, schema: Schema) -> None:
+    of_label = answers_in_column(table, schema, "granted")
+    assert np.isnan(of_label.scores).all()
+    assert set(of_label.classes) == {0, 1}
+    numbers = answers_in_column(table, schema, "months")
+    assert np.isfinite(numbers.scores).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a,b,c\n1,2,3\n", "must have a column 'score'"),
+        (b"id,score\nX1,0.5\nX2,0.25\n", "which no row has"),
+        (b"score,x\nhigh,1\nlow,2\n", "must be numbers, got 'high'"),
+        (b"decision,x\nja,1\nperhaps,2\n", "must be outcomes of the label"),
+    ],
+)
+def test_a_file_that_holds_no_answers_is_refused_in_a_sentence(
+    content: bytes, said: str, table: Table, schema: Schema
+) -> None:
+    with pytest.raises(DataError, match=said):
+        answers_in_file(read_table(content, "a.csv"), table, replace(schema, case_id="id"))
+
+
+def test_more_answers_than_rows_are_refused(table: Table, schema: Schema) -> None:
+    many = "score,x\n" + "0.5,a\n" * (N_ROWS + 1)
+    with pytest.raises(DataError, match="3,001"):
+        answers_in_file(read_table(many.encode(), "a.csv"), table, schema)
+
+
+# --- what is handed on --------------------------------------------------------------------
+
+
+def test_a_reading_travels_as_json_and_stands_on_the_fit_card(table: Table, schema: Schema, tmp_path: Path) -> None:
+    path = Net(make_dataset(table, schema), "numbers first").write(tmp_path / "net.nnet")
+    model, dataset = opened(path, table, schema)
+    card = assess_fit(model, dataset, np.random.default_rng(0))
+    reading = Reading.from_json(json.loads(json.dumps(card.reading)))
+    assert reading.state is State.UNCONFIRMED
+    assert reading.advice[0] in card.warnings
+    assert reading.in_words() == "not confirmed"
+    assert reading.ways[0]["auc"] > 0.7 or reading.ways[0]["auc"] < 0.3
+
+
+def test_usual_ways_are_all_different(table: Table, schema: Schema) -> None:
+    rows = make_dataset(table, schema).rows
+    ways = ways_of(schema, 9, rows)
+    inputs = [way.inputs(rows).tobytes() for way in ways]
+    assert len(set(inputs)) == len(inputs) > 20
+    assert ways[0].schema.layout.order == tuple(ORDERS["the schema's"].split())

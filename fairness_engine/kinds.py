@@ -222,7 +222,9 @@ def _guess_number(name: str, cells: Cells) -> Guess:
     is_run = len(distinct) >= _MIN_RUN and bool((np.diff(numbers) > 0).all())
     is_exact = np.abs(distinct).max() <= _EXACT_INTEGERS
     if is_whole and _is_called_id(name) and (is_unique or _is_nearly_unique(cells, _MOSTLY)):
-        return _left_out(name, "numbers of cases", is_id=_is_nearly_unique(cells, _NEARLY) or is_unique)
+        return _left_out(
+            name, f"ids, {len(distinct):,} different", is_id=_is_nearly_unique(cells, _NEARLY) or is_unique
+        )
     if is_whole and is_unique and (is_run or not is_exact):
         return _left_out(
             name, "whole numbers that rise from row to row" if is_run else "a different long number in every row"
@@ -244,10 +246,10 @@ def _guess_text(name: str, cells: Cells) -> Guess:
     has_digits = np.mean([any(sign.isdigit() for sign in text) for text in texts[:_MAX_LOOKED_AT]]) >= _NEARLY
     is_code = has_digits and not has_words and _is_nearly_unique(cells, _NEARLY)
     if is_code or (_is_called_id(name) and not has_words and _is_nearly_unique(cells, _MOSTLY)):
-        return _left_out(name, "names of cases", is_id=is_code or _is_nearly_unique(cells, _NEARLY))
+        return _left_out(name, f"ids, {n_texts:,} different", is_id=is_code or _is_nearly_unique(cells, _NEARLY))
     if n_texts == n_rows and not has_words:
         is_id = _is_called_id(name)
-        return _left_out(name, "names of cases" if is_id else "a different text in every row", is_id=is_id)
+        return _left_out(name, f"ids, {n_texts:,} different" if is_id else "a different text in every row", is_id=is_id)
     return Guess(Column(name, Kind.TEXT), f"free text, {n_texts:,} different")
 
 

@@ -8,8 +8,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairness_engine.corrections import find_column, left_out
-from fairness_engine.dataset import change_kind, change_label, replace_column, set_case_id, why_left_out
+from fairness_engine.dataset import (
+    add_category,
+    change_kind,
+    change_label,
+    remove_category,
+    replace_column,
+    set_case_id,
+    why_left_out,
+)
+from fairness_engine.encode_table import positions_of
 from fairness_engine.errors import SchemaError
 from fairness_engine.kinds import plain_column
 from fairness_engine.schema import Column, Kind, Schema
@@ -111,7 +122,7 @@ def read_columns(table: Table, schema: Schema, edited: pd.DataFrame) -> Schema:
     label = _label(schema, lines)
     if label != schema.label:
         before = schema.label
-        schema = change_label(table, schema, label)
+        schema = replace(change_label(table, schema, label), favourable=None)  # nobody said yet which outcome is good
         if before is not None and _line_of(lines, before).role is Role.LABEL:
             known = find_column(schema, before) or Column(before, Kind.IGNORED)
             schema = replace_column(schema, left_out(known))  # an outcome among the inputs gives the answer away
@@ -206,6 +217,49 @@ def without_words(schema: Schema) -> list[str]:
         for column in columns_with_codes(schema)
         if column.name in told and column.labels == tuple(str(code) for code in column.codes)
     ]
+
+
+def categorical(schema: Schema) -> list[Column]:
+    """All columns with categories."""
+    return [column for column in schema.columns if column.kind is Kind.CATEGORICAL]
+
+
+def category_table(table: Table, column: Column) -> pd.DataFrame:
+    """One line a category, and then one for every value of the data that is none: whether it is used, code, label, rows."""
+    import pandas as pd
+
+    cells = table.cells(column.name)
+    positions, _, wrong = positions_of(cells, column)
+    counts = np.bincount(positions[positions >= 0].astype(int), cells.counts[positions >= 0], len(column.codes))
+    others = cells.texts[wrong].tolist()
+    return pd.DataFrame(
+        {
+            "Used": [True] * len(column.codes) + [False] * len(others),
+            "Code": [*(str(code) for code in column.codes), *others],
+            "Label": [*column.labels, *others],
+            "Rows": [*counts.astype(int).tolist(), *cells.counts[wrong].tolist()],
+        }
+    )
+
+
+def with_categories(schema: Schema, name: str, edited: pd.DataFrame) -> Schema:
+    """The schema that an edited table of categories asks for.
+
+    Raises:
+        SchemaError: a label is empty, or stands twice; no category is left; a value cannot be one.
+    """
+    column = find_column(schema, name)
+    if column is None:
+        raise SchemaError(f"There is no column '{name}' to label. Open the page again.")
+    known = len(column.codes)
+    schema = with_labels(schema, name, list(edited["Label"][:known]))
+    for code, is_used in zip(column.codes, edited["Used"][:known], strict=True):
+        if not is_used:
+            schema = remove_category(schema, name, code)
+    for text, is_used in zip(edited["Code"][known:], edited["Used"][known:], strict=True):
+        if is_used:
+            schema = add_category(schema, name, text)
+    return schema
 
 
 def with_labels(schema: Schema, name: str, labels: Sequence[object]) -> Schema:

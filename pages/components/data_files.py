@@ -12,7 +12,8 @@ import streamlit as st
 
 from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, InputError, SchemaError
-from fairness_engine.schema import Schema
+from fairness_engine.outcome import favourable_class
+from fairness_engine.schema import Schema, Value
 from pages.components import state, text_review
 from pages.components.kept import kept
 from pages.components.outcome_source import is_without_model
@@ -65,6 +66,17 @@ def _dataset(sha256: str, name: str, schema: str, _table: Table) -> Dataset:  # 
     return make_dataset(_table, Schema.from_json(json.loads(schema)))
 
 
+def reasons_of(review: Review) -> dict[str, str]:
+    """Why columns of the review's data are left out, by what they hold; looked at once a schema."""
+    from fairness_engine.dataset import why_left_out
+
+    table, schema = table_of(review), review.schema
+    if schema is None:
+        return {}
+    key = (table.source_hash, *((column.name, column.kind) for column in schema.columns), schema.label)
+    return kept("left_out", key, lambda: why_left_out(table, schema))
+
+
 def group_tables_of(review: Review) -> list[tuple[str, pd.DataFrame]]:
     """Title and table of the groups of each protected attribute, and of their combinations."""
     dataset = dataset_of(review)
@@ -84,6 +96,8 @@ def _group_tables(sha256: str, schema: str, _dataset: Dataset) -> list[tuple[str
 def keep_data(review: Review, content: bytes, name: str, schema: Schema | None = None) -> Review:
     """Give a review a data set; without a schema one is inferred. A scope and a fit that no longer hold are dropped.
 
+    The favourable outcome of an inferred schema is left open: the page asks for it.
+
     Raises:
         InputError: the file is no table, or does not fit the schema given.
     """
@@ -94,7 +108,7 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
     changed = replace(review, data_id=file.id)
     if schema is None:
         inferred = infer_schema(table_of(changed))
-        schema = inferred.with_protected(suggest_protected(inferred))
+        schema = replace(inferred, favourable=None, protected=suggest_protected(inferred))
     else:
         dataset_of(replace(changed, schema=schema))
         schema = with_label_described(table_of(changed), schema)
@@ -130,10 +144,22 @@ def with_schema(review: Review, schema: Schema) -> Review:
         has_values = old is not None and _is_space(Domain, old, scope)
         if not _is_space(Domain if has_values else Ranges, schema, scope):  # values to compare are not lost unnoticed
             scope = None
+    fit = review.fit
+    if old is not None and old.favourable is None and schema.favourable is not None:
+        fit, old = _with_favourable(fit, schema), replace(old, favourable=schema.favourable)
     is_same = old is not None and _as_model_sees(old) == _as_model_sees(schema)
-    is_kept = is_without_model(review) or (is_same and knows_use_of(review, schema.protected))
-    fit = review.fit if is_kept else None
-    return replace(review, schema=schema, scope=scope, fit=fit)
+    is_kept = is_without_model(review) or (is_same and knows_use_of(replace(review, fit=fit), schema.protected))
+    return replace(review, schema=schema, scope=scope, fit=fit if is_kept else None)
+
+
+def _with_favourable(fit: dict[str, Any] | None, schema: Schema) -> dict[str, Any] | None:
+    """A fit card that was confirmed before anybody said which outcome is favourable, with the answer; ``None`` where it has no such class."""
+    classes = list((fit or {}).get("classes") or ())
+    label = next((column for column in schema.columns if column.name == schema.label), None)
+    position = None if label is None or schema.favourable is None else favourable_class(label, schema.favourable)
+    if fit is None or label is None or position is None or label.labels[position] not in classes:
+        return None if classes else fit
+    return {**fit, "favourable": classes.index(label.labels[position])}
 
 
 def _is_space(kind: type[Ranges], schema: Schema, scope: Scope) -> bool:
@@ -196,5 +222,9 @@ def fold_and_keep(review: Review, table: Table) -> Review:
         raise DataError("Folding labels needs a label column. Choose one in the table of columns.")
     folded = fold_labels(table, schema.label)
     content = folded.frame.to_csv(index=False).encode("utf-8")
-    corrected = change_label(folded, schema, schema.label)
+    corrected = replace(change_label(folded, schema, schema.label), favourable=_folded(schema.favourable))
     return keep_data(review, content, f"folded {table.name}", corrected)
+
+
+def _folded(favourable: Value | None) -> Value | None:
+    return favourable.removesuffix(".") if isinstance(favourable, str) else favourable

@@ -52,11 +52,11 @@ def ask_files(review: Review) -> None:
         described = data_files.with_label_described(data_files.table_of(review), schema)
         data_files.change_schema(review, described)
     st.session_state["data_turn"] = turn + 1
-    _redraw_columns()
+    redraw_columns()
     st.rerun()
 
 
-def _redraw_columns() -> None:
+def redraw_columns() -> None:
     """Draw the table of columns anew: what stands in its cells was derived from what just changed."""
     st.session_state["columns_turn"] = st.session_state.get("columns_turn", 0) + 1
 
@@ -91,12 +91,12 @@ def offer_remedies(review: Review, table: Table, dataset: Dataset) -> None:
     wider = widen_to_data(table, schema) if dataset.n_dropped else schema
     if wider != schema and st.button("Widen ranges and categories to the data", key="widen"):
         data_files.change_schema(review, wider)
-        _redraw_columns()
+        redraw_columns()
         st.rerun()
     if data_files.has_doubled_labels(dataset) and st.button("Fold labels that differ by a full stop", key="fold"):
         with st.spinner("Writing the corrected file …"):
             data_files.fold_and_keep(review, table)
-        _redraw_columns()
+        redraw_columns()
         st.rerun()
 
 
@@ -134,7 +134,7 @@ def edit_columns(review: Review, table: Table) -> None:
     st.session_state[f"{base_key}_saved"] = edited
     if changed != schema:
         if not edited[["Role", "Type"]].equals(base[["Role", "Type"]]):
-            _redraw_columns()
+            redraw_columns()
         st.rerun()
 
 
@@ -148,48 +148,10 @@ def _column_config() -> dict[str, object]:
         "Smallest": config.NumberColumn(format="%g", help="Lower end of the domain; numbers only.", width=105),
         "Largest": config.NumberColumn(format="%g", help="Upper end of the domain; numbers only.", width=105),
         "Missing": config.NumberColumn(
-            "Missing (%)", format="%.1f", help="Share of rows with an empty cell or a question mark.", width=110
+            "Missing (%)", format="%.1f", help="Share of rows whose cell is empty, or treated as missing.", width=110
         ),
         "Values": config.TextColumn("Values in people's words"),
     }
-
-
-def edit_labels(review: Review, table: Table) -> None:
-    """Words for codes, one column at a time."""
-    schema = review.schema
-    assert schema is not None, "the page shows the editor after the upload"
-    coded = columns.columns_with_codes(schema)
-    if not coded:
-        return
-    bare = columns.without_words(schema)
-    if bare:
-        st.info(
-            f"{wording.markdown(wording.listed(bare))}: the file holds codes here. Give them labels below, or drop a schema file."
-        )
-    with st.expander("Labels of codes: what people read instead of numbers", key="labels_of_codes"):
-        names = [column.name for column in coded]
-        name = st.selectbox("Column", names, key="label_column")
-        column = coded[names.index(name)]
-        edited = st.data_editor(
-            _label_table(table, column.codes, column.labels, name),
-            hide_index=True,
-            disabled=["Code", "Rows"],
-            key=f"labels_{review.id}_{name}",
-        )
-        changed = columns.with_labels(schema, name, list(edited["Label"]))
-        if changed != schema:
-            data_files.change_schema(review, changed)
-            _redraw_columns()
-            st.rerun()
-
-
-def _label_table(table: Table, codes: tuple, labels: tuple[str, ...], name: str) -> pd.DataFrame:
-    import pandas as pd
-
-    cells = table.cells(name)
-    counts = dict(zip(cells.numbers, cells.counts, strict=True))
-    rows = [int(counts.get(float(code), 0)) for code in codes]
-    return pd.DataFrame({"Code": [str(code) for code in codes], "Label": list(labels), "Rows": rows})
 
 
 # --- groups and rows ----------------------------------------------------------------------------

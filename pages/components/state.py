@@ -293,7 +293,7 @@ def require(place: steps.Place) -> Review:
     missing = missing or steps.START
     if review is None and _open("review") is not None:
         st.warning("This link names a review that is not here: it was deleted, or made in another workspace.")
-    st.info(missing.invitation)
+    st.info(steps.invitation(missing, review))
     link_to(missing, f"Go to {missing.title}")
     return st.stop()
 

@@ -76,10 +76,23 @@ TECHNIQUES = Place("Techniques", "pages/learn/techniques.py", "techniques", "Lea
 PLACES = (START, DATA, MODEL, SCOPE, PLAN, RUN, COMPARE, PAIRS, WHERE, GROUPS, CERTIFY, GRADIENTS, RETRAIN, TECHNIQUES)
 
 _IS_READY: dict[Place, Callable[[Review], bool]] = {
-    DATA: lambda review: review.data_id is not None and review.schema is not None,
+    DATA: lambda review: review.data_id is not None and review.schema is not None and not lacks_favourable(review),
     MODEL: lambda review: is_without_model(review) or (review.model_id is not None and review.fit is not None),
     SCOPE: lambda review: review.scope is not None,
 }
+
+
+_ASK_FAVOURABLE = "This needs to know which outcome is good for the person. Answer it on the Data page."
+
+
+def lacks_favourable(review: Review) -> bool:
+    """Whether a review's data has a label, and nobody said which of its outcomes is good for the person."""
+    return review.schema is not None and review.schema.label is not None and review.schema.favourable is None
+
+
+def invitation(place: Place, review: Review | None) -> str:
+    """What is missing where a step is not done, in words."""
+    return _ASK_FAVOURABLE if place is DATA and review is not None and lacks_favourable(review) else place.invitation
 
 
 def is_done(place: Place, review: Review | None, *, has_runs: bool = False) -> bool:

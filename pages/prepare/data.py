@@ -4,17 +4,19 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.components import (
+    categories,
     data_files,
     data_view,
     group_rows,
     layout,
+    missing_cells,
     review_changes,
     state,
     steps,
     text_data,
     text_review,
 )
-from pages.components.outcome import ask_favourable
+from pages.components.outcome import answer_once, ask_favourable, is_open_question
 
 layout.heading("Data", "Drop a table of people or cases, and check what each column is.")
 review = state.require(steps.DATA)
@@ -40,12 +42,15 @@ with st.expander("Another file, or a schema file"):
     data_view.ask_files(review)
 
 st.subheader("Columns", anchor=False)
+categories.say_left_out(review.schema, data_files.reasons_of(review))
 st.caption("Correct role, type and range in the table: double-click a cell. Changes are saved at once.")
 review_changes.say_before(review)
 data_view.edit_columns(review, table)
-data_view.edit_labels(review, table)
+missing_cells.draw(review, table, data_view.redraw_columns)
+categories.draw(review, table, data_view.redraw_columns)
+is_open = dataset is not None and is_open_question(dataset)
 if dataset is not None:
-    schema = ask_favourable(review)
+    schema = answer_once(review, dataset) if is_open else ask_favourable(review)
     if schema != review.schema:
         data_files.change_schema(review, schema)
         st.rerun()
@@ -57,7 +62,9 @@ if dataset is not None:
     data_view.show_preview(table, dataset)
 
 with st.container(horizontal=True):
-    is_done = st.button("Go on to the model", type="primary", disabled=dataset is None, key="data_done")
+    is_done = st.button("Go on to the model", type="primary", disabled=dataset is None or is_open, key="data_done")
     data_view.offer_schema(review)
+if is_open:
+    st.caption("Answer above which outcome is good for the person, then it goes on.")
 if is_done:
     state.go_to(steps.MODEL)

@@ -134,6 +134,7 @@ def test_bad_files_leave_the_page_alive(app: AppPage, app_server: AppServer, tmp
     app.reload()
     app.upload("CSV file", SAMPLE.data)
     app.expect_text("Rows by")
+    app.click_button("Confirm: “granted” is good for the person")
     app.click_button("Go on to the model")
     pickled = tmp_path / "model.pkl"
     pickled.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.")

@@ -153,6 +153,23 @@ def test_codes_get_words(table: Table, schema: Schema) -> None:
         columns.with_labels(schema, "code", ["abroad", ""])
 
 
+def test_categories_are_taken_away_and_brought_back(table: Table, schema: Schema) -> None:
+    job = schema.column("job")
+    frame = columns.category_table(table, job)
+    assert frame["Code"].tolist() == ["clerk", "cook", "nurse"]
+    assert frame["Rows"].tolist() == [40, 40, 40]
+    assert columns.with_categories(schema, "job", frame) == schema
+    frame.loc[1, "Used"] = False
+    frame.loc[0, "Label"] = "office clerk"
+    fewer = columns.with_categories(schema, "job", frame)
+    assert (fewer.column("job").codes, fewer.column("job").labels) == (("clerk", "nurse"), ("office clerk", "nurse"))
+    assert make_dataset(table, fewer).n_dropped == 41, "40 cooks, and one row without a sex"
+    again = columns.category_table(table, fewer.column("job"))
+    assert again["Used"].tolist() == [True, True, False]
+    again.loc[2, "Used"] = True
+    assert columns.with_categories(fewer, "job", again).column("job").codes == ("clerk", "cook", "nurse")
+
+
 def test_groups_count_every_row_and_the_unknown(table: Table, schema: Schema) -> None:
     (sizes,) = group_sizes.sizes_of(make_dataset(table, schema))
     frame = group_sizes.group_table(sizes).set_index("Group")

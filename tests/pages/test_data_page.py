@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import said
@@ -14,6 +16,7 @@ from fairness_engine.dataset import infer_schema, read_table
 from fairness_engine.domain import Scope
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Schema
+from loan_cases import loan_frame, write_messy_csv
 from pages.components.columns import columns_table, columns_with_codes, read_columns
 from pages.components.data_files import read_schema, schema_file, with_label_described, with_schema
 
@@ -25,6 +28,16 @@ CSV = (
         for i in range(150)
     )
 ).encode()
+
+
+def _loans() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "loans.csv"
+        write_messy_csv(loan_frame(600, seed=2), path, seed=2, has_proposed=True)
+        return path.read_bytes()
+
+
+LOANS = _loans()
 
 
 @pytest.fixture
@@ -101,8 +114,118 @@ def test_a_label_that_the_schema_file_only_names_can_get_words() -> None:
     assert with_label_described(table, described) == described
 
 
+def test_the_favourable_outcome_is_asked_and_blocks_the_way_until_somebody_answers(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.favourable is None, "a guess is no answer"
+    assert app.button(key="data_done").disabled
+    assert "Which outcome of “outcome” is good for the person?" in said.text_of(app)
+    assert app.radio(key="favourable_answer").options == ["no", "yes"]
+    assert app.radio(key="favourable_answer").value == 1, "proposed by its name"
+    model = open_app("pages/prepare/model.py", review=review.id)
+    assert "which outcome is good for the person" in said.text_of(model)
+    app.button(key="favourable_confirm").click().run()
+    assert store.review(review.id).schema == replace(saved, favourable="yes")
+    assert not app.button(key="data_done").disabled
+    assert said.errors_of(app) == []
+
+
+def test_where_no_word_tells_nothing_is_proposed(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    content = b"age,level\n" + b"".join(b"%d,%s\n" % (20 + i % 30, (b"u", b"w")[i % 2]) for i in range(60))
+    app = upload(open_app(DATA, review=review.id), content)
+    assert app.radio(key="favourable_answer").value is None
+    assert app.button(key="favourable_confirm").disabled
+    app.radio(key="favourable_answer").set_value(0).run()
+    app.button(key="favourable_confirm").click().run()
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.favourable == "u"
+
+
+def test_a_schema_file_may_answer(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    schema = infer_schema(read_table(CSV, "people.csv"))
+    app = open_app(DATA, review=review.id)
+    app.file_uploader(key="schema_0").set_value(("s.json", json.dumps(schema.to_json()).encode(), "application/json"))
+    app = upload(app, CSV)
+    assert said.errors_of(app) == []
+    assert not app.button(key="data_done").disabled
+    assert store.review(review.id).schema == schema
+
+
+def test_an_answer_given_late_keeps_what_was_confirmed(store: RunStore, review: Review) -> None:
+    """Reviews of earlier versions may have a model confirmed and no favourable outcome."""
+    schema = replace(infer_schema(read_table(CSV, "people.csv")), favourable=None)
+    fit = {"uses_protected": {}, "classes": ["no", "yes"], "favourable": 1}
+    held = replace(review, schema=schema, fit=fit)
+    assert with_schema(held, replace(schema, favourable="no")).fit == {**fit, "favourable": 0}
+    assert with_schema(held, replace(schema, favourable="yes")).fit == fit
+    other = {**fit, "classes": ["0", "1"]}
+    assert with_schema(replace(held, fit=other), replace(schema, favourable="yes")).fit is None
+
+
+def test_what_is_left_out_is_said_with_its_reason(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), LOANS)
+    assert said.errors_of(app) == []
+    text = said.text_of(app).replace("*", "")
+    assert "Antragsdatum: dates," in text
+    assert "Antrags-ID: ids, 600 different; taken as the id of the cases" in text
+    assert "Bemerkung: missing in" in text
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.case_id == "Antrags-ID"
+    assert saved.protected == ("Geschlecht", "Alter", "Staatsangehörigkeit")
+
+
+def test_spellings_of_missing_cells_are_listed_and_switched(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), LOANS)
+    before = store.review(review.id).schema
+    assert before is not None
+    boxes = {box.label.split("”")[0].strip("“"): box for box in app.checkbox if "Beschäftigung" in box.key}
+    assert not boxes["unbekannt"].value
+    boxes["unbekannt"].check().run()
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert "unbekannt" in saved.column("Beschäftigung").missing
+    assert "unbekannt" not in saved.column("Beschäftigung").codes
+    assert "a missing cell" in app.warning[0].value
+    home = next(box for box in app.checkbox if "Wohneigentum" in box.key and "_NA_" in box.key)
+    assert home.value
+    home.uncheck().run()
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert "NA" in saved.column("Wohneigentum").codes
+    assert all(box.disabled for box in app.checkbox if "_Score_" in box.key), "no numbers: nothing else is possible"
+    assert said.errors_of(app) == []
+
+
+def test_other_spellings_are_marked_in_every_column(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), LOANS)
+    app.text_input(key="more_missing_texts").set_value("d, verbeamtet")
+    next(button for button in app.button if button.label == "Treat as missing").click().run()
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.column("Geschlecht").codes == ("m", "w")
+    assert "verbeamtet" not in saved.column("Beschäftigung").codes
+    assert said.errors_of(app) == []
+
+
+def test_a_category_is_added_to_a_column(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), CSV)
+    app.selectbox(key="label_column").set_value("sex").run()
+    app.text_input(key="new_category_text").set_value("Diverse")
+    next(button for button in app.button if button.label == "Add the category").click().run()
+    saved = store.review(review.id).schema
+    assert saved is not None
+    assert saved.column("sex").codes == ("Diverse", "Female", "Male")
+    assert said.errors_of(app) == []
+
+
 def test_a_favourable_outcome_is_saved_as_the_file_holds_it(open_app: OpenApp, store: RunStore, review: Review) -> None:
     app = upload(open_app(DATA, review=review.id), CSV)
+    app.button(key="favourable_confirm").click().run()
     app.selectbox(key="favourable").set_value(0).run()
     assert said.errors_of(app) == []
     saved = store.review(review.id).schema
@@ -136,6 +259,7 @@ def test_a_correction_keeps_a_scope_only_while_it_holds(store: RunStore, review:
 
 def test_the_way_on_leads_to_the_model(open_app: OpenApp, review: Review) -> None:
     app = upload(open_app(DATA, review=review.id), CSV)
+    app.button(key="favourable_confirm").click().run()
     app.button(key="data_done").click().run()
     assert app.title[0].value == "Model"
     assert app.query_params["review"] == review.id

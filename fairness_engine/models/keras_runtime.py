@@ -6,6 +6,7 @@ hold an uploaded model, and loads with ``safe_mode``.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -22,7 +23,9 @@ from fairness_engine.models.archive import read_members
 from fairness_engine.models.formats import TAKES_TEXTS
 from fairness_engine.models.hdf5 import open_hdf5
 from fairness_engine.models.keras_file import is_keras_member
+from fairness_engine.models.keras_inputs import input_specs
 from fairness_engine.models.keras_scores import KerasScores
+from fairness_engine.models.typed_inputs import Takes
 
 _ROWS_AT_ONCE = 8192
 _PROBE_WIDTH = 4
@@ -36,6 +39,7 @@ class KerasRuntime(KerasScores):
         path: a ``.keras`` archive or legacy ``.h5`` file whose description was judged.
 
     Attributes:
+        specs: what each of several inputs takes; ``None`` for a model that takes one matrix of numbers.
         rounding: scores change by less than this with the number of rows in a call.
 
     Raises:
@@ -46,18 +50,14 @@ class KerasRuntime(KerasScores):
 
     def __init__(self, path: Path) -> None:
         model = load_keras(path)
-        inputs = model.inputs
-        self.takes_frame = len(inputs) > 1
-        self.feature_names = tuple(value.name for value in inputs) if self.takes_frame else None
-        self._dtypes = [str(value.dtype) for value in inputs]
-        if not self.takes_frame and self._dtypes[0] == "string":
+        inputs, specs = model.inputs, input_specs(model)
+        if len(inputs) == 1 and specs[0].takes is Takes.TEXT and specs[0].width == 1:
             raise FitError(TAKES_TEXTS)
-        if any(np.prod([n or 1 for n in value.shape[1:]]) != 1 for value in inputs) and self.takes_frame:
-            raise ModelError(
-                "The model has several inputs of more than one number each. Join them into one and save it again."
-            )
-        self._tail = None if self.takes_frame else tuple(inputs[0].shape[1:])
-        self.n_inputs: int | None = len(inputs) if self._tail is None else _n_inputs(self._tail)
+        is_typed = len(inputs) > 1 or specs[0].takes is Takes.TEXT
+        self.specs = specs if is_typed else None
+        self._dtype = str(inputs[0].dtype)
+        self._tail = None if is_typed else tuple(inputs[0].shape[1:])
+        self.n_inputs: int | None = sum(s.width for s in specs) if self._tail is None else _n_inputs(self._tail)
         super().__init__(model, _ROWS_AT_ONCE)
         self.kind = f"Keras model ({self._layers})"
 
@@ -78,7 +78,7 @@ class KerasRuntime(KerasScores):
     @cached_property
     def _is_differentiable(self) -> bool:
         """Whether one row has a gradient: Keras does not say it of a model beforehand."""
-        if self._tail is None or not self._dtypes[0].startswith(("float", "bfloat")):
+        if self._tail is None or not self._dtype.startswith(("float", "bfloat")):
             return False
         try:
             return self._gradient(np.zeros((1, self.n_inputs or _PROBE_WIDTH)), np.zeros(1, dtype=np.int64)) is not None
@@ -123,10 +123,15 @@ def network_inputs(network: Any, inputs: Any) -> Any:
 
     Args:
         network: as loaded.
-        inputs: ``(n_rows, n_inputs)``; a DataFrame for a network that takes its columns one by one.
+        inputs: ``(n_rows, n_inputs)``; a DataFrame of all their values for a network of several inputs, or of words.
     """
-    if len(network.inputs) > 1:
-        return {value.name: _column(inputs[value.name], str(value.dtype)) for value in network.inputs}
+    if len(network.inputs) > 1 or str(network.inputs[0].dtype) == "string":
+        starts = np.cumsum([0, *(int(np.prod([n or 1 for n in value.shape[1:]])) for value in network.inputs)])
+        spans = itertools.pairwise(starts)
+        return {
+            value.name: _of_frame(inputs.iloc[:, a:b], value)
+            for value, (a, b) in zip(network.inputs, spans, strict=True)
+        }
     only = network.inputs[0]
     shape = tuple(only.shape[1:])
     tail = [length or (1 if i < len(shape) - 1 else -1) for i, length in enumerate(shape)]
@@ -175,12 +180,14 @@ def _n_inputs(tail: tuple[int | None, ...]) -> int | None:
     return int(np.prod(known))
 
 
-def _column(values: Any, dtype: str) -> Any:
-    """One column ``(n_rows, 1)`` in the dtype of its input."""
+def _of_frame(columns: Any, value: Any) -> Any:
+    """The columns of a frame that one input takes, in its dtype and shape."""
+    shape = (len(columns), *(length or 1 for length in value.shape[1:]))
+    dtype = str(value.dtype)
     if dtype == "string":
         import tensorflow as tf
 
-        return tf.constant([[str(value)] for value in values])
+        return tf.constant(columns.to_numpy(dtype=object).reshape(shape).tolist(), shape=shape, dtype=tf.string)
     from keras import ops
 
-    return ops.convert_to_tensor(values.to_numpy(dtype=dtype).reshape(-1, 1))
+    return ops.convert_to_tensor(np.ascontiguousarray(columns.to_numpy()).astype(dtype).reshape(shape))

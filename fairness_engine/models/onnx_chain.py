@@ -31,7 +31,7 @@ def read_chain(graph: Graph) -> DenseNetwork | None:
     """The graph as a dense network, or ``None`` when it is more than a chain of weights and activations."""
 
     inputs = graph.inputs
-    if graph.is_label or len(inputs) != 1 or inputs[0].type.tensor_type.elem_type not in FLOAT_TYPES:
+    if graph.is_label or graph.by_class or len(inputs) != 1 or inputs[0].type.tensor_type.elem_type not in FLOAT_TYPES:
         return None
     constants = _constants(graph)
     nodes = _walk_back(graph, constants, inputs[0].name)

@@ -10,6 +10,8 @@ from fairness_engine.errors import ModelError
 
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 _LOOPS = ("Loop", "SequenceMap")
+_ON_THE_WAY = ("Identity", "Reshape", "Cast", "Squeeze", "Unsqueeze", "Flatten")
+"""Operators that hand values on as they are."""
 FLOAT_TYPES = (1, 11)  # FLOAT, DOUBLE
 
 
@@ -22,12 +24,14 @@ class Graph:
         scores: name of the output that holds scores.
         is_label: the only output is the decided class.
         classes: names of the classes, when the file carries them.
+        by_class: names of the outputs, where each class has its own; else empty.
     """
 
     model: Any
     scores: str
     is_label: bool
     classes: tuple[str, ...] | None
+    by_class: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> list[Any]:
@@ -97,13 +101,11 @@ def _tensors(graph: Any) -> Iterator[Any]:
 
 
 def _choose_scores(model: Any) -> Graph:
-    """Take ``ZipMap`` nodes out, and choose the output with scores."""
+    """Take ``ZipMap`` nodes out, and choose the output with scores, or the outputs with one class each."""
     import onnx
 
     zips = {node.output[0]: node for node in model.graph.node if node.op_type == "ZipMap"}
-    classes = None
-    for node in model.graph.node:
-        classes = classes or _class_names(node)
+    classes = _classes(model, list(zips.values()))
     names = [zips[output.name].input[0] if output.name in zips else output.name for output in model.graph.output]
     for output in list(model.graph.output):
         if output.name in zips:
@@ -114,11 +116,54 @@ def _choose_scores(model: Any) -> Graph:
         model.graph.node.remove(node)
     types = {output.name: output.type.tensor_type.elem_type for output in model.graph.output}
     scores = [name for name in names if types[name] in (*FLOAT_TYPES, onnx.TensorProto.FLOAT16)]
-    if len(scores) > 1:
+    if len(scores) > 1 and len(scores) != len(classes or ()):
         raise ModelError(
             f"The ONNX file has {len(scores)} outputs of numbers; a classifier has one. Export one outcome only."
         )
-    return Graph(model, scores[0] if scores else names[0], not scores, classes)
+    return Graph(
+        model, scores[0] if scores else names[0], not scores, classes, tuple(scores) if len(scores) > 1 else ()
+    )
+
+
+def _classes(model: Any, zips: list[Any]) -> tuple[str, ...] | None:
+    """What the classes are called: by the node that names the scores, else by where the label comes from, else by the last classifier."""
+    import onnx
+
+    for node in zips:
+        if (named := _class_names(node)) is not None:
+            return named
+    makers = {name: node for node in model.graph.node for name in node.output}
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for output in model.graph.output:
+        node = makers.get(output.name)
+        while node is not None and node.op_type in _ON_THE_WAY:
+            node = makers.get(node.input[0])
+        if node is None:
+            continue
+        if (named := _class_names(node)) is not None:
+            return named
+        if node.op_type == "ArrayFeatureExtractor" and node.input[0] in constants:
+            values = onnx.numpy_helper.to_array(constants[node.input[0]]).ravel()
+            if values.dtype.kind in "iuO":
+                return tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
+    found = [named for node in model.graph.node if (named := _class_names(node)) is not None]
+    return found[-1] if found else None
+
+
+def known_values(model: Any, name: str) -> tuple[Any, ...] | None:
+    """The words or codes that a graph looks up in one of its inputs; ``None`` where it looks up none."""
+    known: tuple[Any, ...] | None = None
+    for node in model.graph.node:
+        if name not in node.input:
+            continue
+        if node.op_type in _ON_THE_WAY:
+            known = known_values(model, node.output[0]) or known
+        for attribute in node.attribute if node.op_type in ("OneHotEncoder", "LabelEncoder") else ():
+            if attribute.name in ("cats_strings", "keys_strings"):
+                known = tuple(value.decode("utf-8", "replace") for value in attribute.strings)
+            elif attribute.name in ("cats_int64s", "keys_int64s"):
+                known = tuple(int(value) for value in attribute.ints)
+    return known
 
 
 def _class_names(node: Any) -> tuple[str, ...] | None:

@@ -22,9 +22,11 @@ from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.input_names import say_nothing
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
 from fairness_engine.models.probing import probe
+from fairness_engine.models.typed_inputs import TypedEncoder
 from fairness_engine.schema import Schema
 
 _ROUNDING_ROWS = 10_000
+_TRIED_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,15 @@ def open_model(
     else:
         assert read.predictor is not None  # a file yields one or the other
         predictor = read.predictor
-        names, needs_frame = getattr(predictor, "feature_names", None), getattr(predictor, "takes_frame", False)
-        encoder = choose_encoder(schema, predictor.n_inputs, names, needs_frame)
-        bare = predictor if say_nothing(schema, names) and not needs_frame else None
+        specs = getattr(predictor, "specs", None)  # of several inputs, each of its own type
+        if specs is None:
+            names = getattr(predictor, "feature_names", None)
+            encoder = choose_encoder(schema, predictor.n_inputs, names)
+            bare = predictor if say_nothing(schema, names) else None
+        else:
+            encoder, bare = TypedEncoder(schema, specs), None
+            if hasattr(predictor, "try_out"):  # a file of ONNX does not say what it gives
+                predictor.try_out(encoder.encode(sample_rows(schema, _TRIED_ROWS, np.random.default_rng(1))))
     return bind(
         predictor,
         encoder,

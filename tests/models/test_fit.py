@@ -405,7 +405,7 @@ def test_keras_evaluates_what_is_no_chain_of_dense_layers(runtime: dict[str, Any
     [
         ("two_outputs.keras", "has 2 outputs"),
         ("text.keras", "reads text"),
-        ("wide_inputs.keras", "several inputs of more than one number"),
+        ("wide_inputs.keras", "cannot be known which columns the model's inputs are made of"),
         ("no_weights.keras", "must hold 'model.weights.h5'"),
         ("mismatch.keras", "Keras cannot load the model"),
     ],

@@ -22,7 +22,7 @@ from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError
 from fairness_engine.models.encoding import choose_encoder
 from fairness_engine.models.keras_runtime import KerasRuntime
-from fairness_engine.models.open import bind
+from fairness_engine.models.open import bind, open_model
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.search.eidig import Eidig
 from fairness_engine.search.run import run_search
@@ -53,8 +53,7 @@ for name, model in MODELS.items():
     read = KerasRuntime(path)
     facts = report[name] = {"has_gradient": hasattr(read, "score_gradients")}
     if not facts["has_gradient"]:
-        encoder = choose_encoder(schema, read.n_inputs, read.feature_names, read.takes_frame)
-        bound = bind(read, encoder, schema)
+        bound = open_model(path, schema)
         facts["bound_has_gradient"] = bound.has_gradient
         try:
             bound.gradients(rows[:2])

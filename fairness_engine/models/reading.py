@@ -83,7 +83,7 @@ class Reading:
         reference_auc: of a plain linear fit to the same columns, on rows that it did not see.
         max_difference: largest difference to a known answer, over ``n_compared`` rows.
         row: the first row of the table, counted from 1, whose answer differs; ``given`` and ``got`` are the two scores.
-        ways: ``order``, ``scaling``, ``auc`` of what was tried, the best first.
+        ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
         better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds them.
         advice: one sentence each, what was seen and what to do.
     """
@@ -294,7 +294,10 @@ class _Judge:
             if time.perf_counter() > self.ends:
                 break
         tried.sort(key=lambda each: -each[0])
-        shown = tuple({"order": way.order, "scaling": way.scaling, "auc": area} for _, area, way, _ in tried[:_N_SHOWN])
+        shown = tuple(
+            {"order": way.order, "scaling": way.scaling, "auc": area, "layout": way.schema.layout.to_json()}
+            for _, area, way, _ in tried[:_N_SHOWN]
+        )
         if not tried:
             return shown, {}
         _, area, way, scores = tried[0]

@@ -242,7 +242,8 @@ class Opened:
         from fairness_engine.models.reading import assess_reading
 
         speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
-        return assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True).to_json()
+        content = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True).to_json()
+        return {**content, "ways": []}  # for the Model page, where they can be chosen
 
     def scores(self, rows: Any) -> dict[str, Any]:
         """Scores and decisions of rows of the engine.

@@ -189,6 +189,14 @@ class ReviewTerms:
 
 
 @dataclass(frozen=True)
+class AnswersSource:
+    """Where the known answers of a review's model are: a file of the store, or else a column of the data."""
+
+    file_id: str | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class RulePin:
     """A rule set of a run that a person kept, with a note; ``rule_index`` is its position, from 0."""
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.domain import Scope
 from fairness_engine.errors import RunError, StaleReviewError
 from fairness_engine.runs import tables
-from fairness_engine.runs.records import Review, ReviewTerms, to_time
+from fairness_engine.runs.records import AnswersSource, Review, ReviewTerms, to_time
 from fairness_engine.schema import Schema
 
 LOCAL_OWNER = "local"
@@ -175,6 +175,31 @@ class ReviewShelf:
         with self.engine.connect() as connection:
             content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
         return None if content is None else ReviewTerms.from_json(content)
+
+    # --- known answers --------------------------------------------------------------------
+
+    def set_answers(self, review_id: str, source: AnswersSource | None) -> None:
+        """Keep where a review's known answers are; ``None`` takes them away.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        table = tables.review_answers
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(delete(table).where(table.c.review_id == review_id))
+                if source is not None:
+                    content = {"file_id": source.file_id, "column": source.column}
+                    connection.execute(insert(table).values(review_id=review_id, content=content))
+        except IntegrityError:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
+
+    def answers(self, review_id: str) -> AnswersSource | None:
+        """Where a review's known answers are; ``None`` where it has none."""
+        table = tables.review_answers
+        with self.engine.connect() as connection:
+            content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
+        return None if content is None else AnswersSource(content.get("file_id"), content.get("column"))
 
 
 def _title(name: str) -> str:

@@ -154,6 +154,14 @@ review_terms = Table(
 )
 """The identity terms of a review of texts, where they are not the project's own list."""
 
+review_answers = Table(
+    "review_answers",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+"""Where the known answers of a review's model are: a file of the store, or a column of the data."""
+
 rule_pins = Table(
     "rule_pins",
     metadata,

@@ -181,7 +181,8 @@ def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
 
 def _as_model_sees(schema: Schema) -> tuple[Any, ...]:
     texts = text_review.text_columns(schema)
-    return schema.inputs, texts, schema.label, schema.favourable, schema.model_input
+    said = (schema.positive, schema.layout, schema.model_input)
+    return schema.inputs, texts, schema.label, schema.favourable, *said
 
 
 def read_schema(content: bytes, name: str) -> Schema:

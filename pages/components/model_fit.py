@@ -16,6 +16,8 @@ from fairness_engine.schema import ModelInput
 from pages.components import data_files, state, text_review
 
 if TYPE_CHECKING:
+    from fairness_engine.known_answers import KnownAnswers
+    from fairness_engine.runs.records import AnswersSource
     from fairness_engine.runs.store import Review
     from fairness_engine.schema import Schema
 
@@ -46,6 +48,41 @@ def change_input(review: Review, way: ModelInput) -> Review:
         return review
     changed = data_files.with_schema(review, replace(review.schema, model_input=way))
     return state.save(replace(changed, fit=None))
+
+
+def change_reading(review: Review, **said: Any) -> Review:
+    """Say which outcome class 1 is (``positive``), or in which order the inputs stand (``layout``, ``model_input``)."""
+    assert review.schema is not None, "the page asks after the data step"
+    changed = data_files.with_schema(review, replace(review.schema, **said))
+    data_files.dataset_of(changed)  # refuses an outcome that is none
+    return state.save(replace(changed, fit=None))
+
+
+def change_answers(review: Review, source: AnswersSource | None) -> None:
+    """Bring known answers, or take them away; the model must be confirmed again."""
+    state.store().set_answers(review.id, source)
+    forget()
+    if review.fit is not None:
+        state.save(replace(review, fit=None))
+
+
+def answers_of(review: Review) -> KnownAnswers | None:
+    """The known answers of a review's model, matched with the rows of its data; ``None`` where nobody brought any.
+
+    Raises:
+        DataError: they are no answers of these rows.
+    """
+    from fairness_engine.known_answers import answers_in_column, answers_in_file
+    from fairness_engine.table import read_table
+
+    source = state.store().answers(review.id)
+    if source is None or review.schema is None:
+        return None
+    table = data_files.table_of(review)
+    if source.file_id is None:
+        return answers_in_column(table, review.schema, source.column or "")
+    file = state.store().file(source.file_id)
+    return answers_in_file(read_table(file.path, file.name), table, review.schema)
 
 
 def takes(review: Review) -> str:
@@ -82,7 +119,7 @@ def fit_of(review: Review) -> dict[str, Any]:
 
 def _key(review: Review) -> str:
     schema = json.dumps(review.schema.to_json()) if review.schema else ""
-    return f"{review.data_id} {review.model_id} {takes(review)} {schema}"
+    return f"{review.data_id} {review.model_id} {takes(review)} {state.store().answers(review.id)} {schema}"
 
 
 def _ask(review: Review) -> dict[str, Any] | EvenhandError:
@@ -125,7 +162,8 @@ def _card(review: Review, column: str | None) -> dict[str, Any]:
     assert review.model_id is not None, "asked with a model"
     assert review.schema is not None, "asked with a schema"
     scope = None if column is None else Scope((column,))
-    card = state.evaluator().fit_card(review.data_id, review.model_id, review.schema, scope).to_json()
+    answers = answers_of(review) if column is None else None
+    card = state.evaluator().fit_card(review.data_id, review.model_id, review.schema, scope, answers).to_json()
     return card if column is None else {**card, text_review.FIT_KEY: column}
 
 

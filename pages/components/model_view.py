@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.schema import ModelInput, Schema
-from pages.components import layout, model_fit, state, theme, wording
+from pages.components import layout, model_fit, model_reading, state, theme, wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +62,9 @@ def ask_input(review: Review) -> None:
 
 
 def show_card(card: Mapping[str, Any], schema: Schema) -> None:
-    """The fit card: warnings first, then figures, then three rows as the model receives them."""
-    for warning in card.get("warnings") or ():
+    """The fit card: warnings first, then figures, then a few people as the model receives them."""
+    said = (card.get("reading") or {}).get("advice") or ()  # said by the verdict above
+    for warning in [each for each in card.get("warnings") or () if each not in said]:
         st.warning(wording.markdown(warning), icon=":material/warning:")
     st.markdown(f"**{wording.markdown(describe(card))}**")
     with layout.wrapping("figures"):
@@ -192,42 +193,19 @@ def _mark(is_so: bool) -> str:
 
 
 def show_rows(card: Mapping[str, Any]) -> None:
-    """Three rows: in words, as the model receives them, and what it answered."""
+    """A few people: every value as the model receives it, and what it answered."""
     rows: Sequence[Mapping[str, Any]] = card.get("sample_rows") or ()
     if not rows:
         return
-    st.subheader("Three rows as the model receives them", anchor=False)
+    st.subheader("A few people as the model receives them", anchor=False)
     st.caption(
-        "Check that each value stands where the model was trained to expect it. Accuracy alone cannot prove the order."
+        "Check that each value stands where the model was trained to expect it: what people read, and behind the arrow what the model is given. A category that an "
+        "input stands for is 1 or 0."
     )
     for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
-        place.markdown(f"**Row {number}**: {wording.markdown(row['decision'])}, {scores_text(row['score'])}")
-    if all(list(row["labels"]) == list(row["received"]) for row in rows):
-        table = side_by_side(rows)
-        st.dataframe(table, hide_index=True, key="sample_rows", height="content", column_config=_widths(table))
-        return
-    for number, row in enumerate(rows, start=1):
-        st.caption(f"Row {number}")
-        st.dataframe(row_table(row), key=f"sample_row_{number}")
-
-
-def _widths(table: pd.DataFrame) -> dict[str, Any]:
-    narrow = {name for name in table if str(name).endswith("received")}
-    return {
-        name: st.column_config.Column(width=95 if name in narrow else 160 if name == "Input" else 120) for name in table
-    }
-
-
-def side_by_side(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One line an input in the model's order; two columns a row, in words and as received."""
-    import pandas as pd
-
-    names = list(rows[0]["received"])
-    table: dict[str, list[str]] = {"Input": [f"{place}. {name}" for place, name in enumerate(names, start=1)]}
-    for number, row in enumerate(rows, start=1):
-        table[f"Row {number}"] = [str(row["labels"][name]) for name in names]
-        table[f"{number} received"] = [str(row["received"][name]) for name in names]
-    return pd.DataFrame(table)
+        place.markdown(f"**Person {number}**: {wording.markdown(row['decision'])}, {scores_text(row['score'])}")
+    table = model_reading.received_table(card)
+    st.dataframe(table, hide_index=True, key="sample_rows", height=min(460, 38 + 35 * len(table)))
 
 
 def scores_text(scores: float | Sequence[float]) -> str:
@@ -235,17 +213,6 @@ def scores_text(scores: float | Sequence[float]) -> str:
     if isinstance(scores, int | float):
         return f"score {scores:.3f}"
     return f"score{'s' if len(scores) > 1 else ''} " + ", ".join(f"{score:.3f}" for score in scores)
-
-
-def row_table(row: Mapping[str, Any]) -> pd.DataFrame:
-    """Two lines: the row in words, and the model's inputs, where these are other columns."""
-    import pandas as pd
-
-    labels, received = row["labels"], row["received"]
-    return pd.DataFrame(
-        [{k: str(v) for k, v in labels.items()}, {k: str(v) for k, v in received.items()}],
-        index=["In words", "Received"],
-    ).fillna(wording.DASH)
 
 
 # --- walls --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from fairness_engine.errors import EvenhandError, ProcessError
 from pages.components import (
     layout,
     model_fit,
+    model_reading,
     model_view,
     retrain_versions,
     review_changes,
@@ -58,6 +59,8 @@ if problem is not None:
     layout.say(problem)
     text_fit.ask_takes(review)
     model_view.ask_input(review)
+    model_reading.ask_inputs(review, None, problem.inputs)
+    model_reading.ask_answers(review)
     if isinstance(problem, ProcessError) and st.button("Try again", key="fit_again", icon=":material/refresh:"):
         model_fit.forget()
         st.rerun()
@@ -67,11 +70,19 @@ if problem is not None:
 if text_review.FIT_KEY in card:
     text_fit.show_card(card)
     text_fit.ask_takes(review)
+    reading = None
 else:
+    reading = model_reading.reading_of(card)
+    if reading is not None:
+        model_reading.show_verdict(review, reading)
+        model_reading.ask_positive(review, card, reading)
     model_view.show_card(card, review.schema)
     text_fit.ask_takes(review)
+    model_reading.ask_answers(review)
     model_view.ask_input(review)
+    if reading is not None:
+        model_reading.ask_inputs(review, reading, card.get("inputs") or ())
 model_view.show_protections()
-if st.button("This is right: go on to the scope", type="primary", key="fit_confirmed"):
-    model_fit.confirm(review, card)
+if model_reading.ask_to_go_on(reading):
+    model_fit.confirm(*model_reading.confirmed(review, card))
     state.go_to(steps.SCOPE)

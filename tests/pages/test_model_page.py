@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.samples import find_sample
 from fairness_engine.schema import ModelInput
-from pages.components import model_view
+from pages.components import model_reading, model_view
 
 MODEL = "pages/prepare/model.py"
 
@@ -53,10 +53,11 @@ def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     assert "Gives the same answer to the same row" in text
     assert "true gradient by the columns" in text
     assert "protections on" in " ".join(expander.label for expander in app.expander)
-    table = app.dataframe[len(app.dataframe) - 1].value
+    table = next(each.value for each in app.dataframe if "Made of" in each.value)
     assert table["Input"].tolist()[0] == "1. checking_account"
     assert review.schema is not None
-    assert table["Row 1"].tolist()[0] in review.schema.inputs[0].labels
+    label, _, received = table["Person 1"].tolist()[0].partition(" → ")
+    assert review.schema.inputs[0].labels[int(received)] == label
     assert store.review(review.id).fit is None, "nobody confirmed it yet"
     app.button(key="fit_confirmed").click().run()
     assert app.title[0].value == "Scope"
@@ -119,10 +120,15 @@ def test_a_second_visit_does_not_ask_again(open_app: OpenApp, review: Review, mo
 
 
 def test_one_hot_inputs_are_shown_line_by_line() -> None:
-    row = {"labels": {"sex": "Female"}, "received": {"sex=f": 1, "sex=m": 0}, "score": 0.5, "decision": "no"}
-    table = model_view.row_table(row)
-    assert table.loc["Received", "sex=f"] == "1"
-    assert table.loc["In words", "sex"] == "Female"
+    row = {"labels": {"sex": "Female", "age": "30"}, "received": {"sex=f": 1, "sex=m": 0, "age": -0.5}}
+    inputs = [
+        {"name": "sex=f", "column": "sex", "category": "Female", "how": "exact"},
+        {"name": "sex=m", "column": "sex", "category": "Male", "how": "exact"},
+        {"name": "age", "column": "age", "category": None, "how": "exact"},
+    ]
+    table = model_reading.received_table({"sample_rows": [row], "inputs": inputs})
+    assert table["Made of"].tolist() == ["sex is Female", "sex is Male", "age"]
+    assert table["Person 1"].tolist() == ["1", "0", "30 → -0.5"]
 
 
 def test_a_card_without_labels_says_so() -> None:

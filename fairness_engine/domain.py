@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,13 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.schema import Column, Kind, Schema
 
 KeyArray = NDArray[np.uint64]
+Combination = tuple[float | None, ...]
+"""Protected values, one an attribute; ``None`` stands for any."""
 
+_MAX_PRODUCT = 2_000_000
+"""Combinations that are written down to see which of them are excluded."""
+_EXACT = 1e-9
+"""Values of a lattice are products of its step: two are the same that agree to this share."""
 _MAX_EXACT_KEYS = 2.0**63
 _CONTINUOUS_STEPS = 100.0
 """A move on a continuous column is 1/100 of its range (AEQUITAS moves by one unit; see docs/techniques.md)."""
@@ -39,8 +45,10 @@ class Scope:
         score_gap: the papers' gamma. 0: a pair needs different decisions. Above 0: scores that differ by more.
         fixed: attributes that a technique must not vary; uniform rows take them from rows of the data.
         limits: narrower ranges by attribute, in values of the engine (positions for categories).
-        bins: values to test for a protected number, instead of every value of its range.
-        max_variants: above this many combinations of protected values the user must choose bins.
+        bins: values to compare of a protected attribute, instead of every value of its range (positions for categories).
+        max_variants: above this many combinations of protected values the user must choose which to compare.
+        excluded: combinations of protected values that are not compared, such as those of nobody in the data: each one value an
+            attribute, in the order of ``protected``, or ``None`` where any value counts; two values at least.
     """
 
     protected: tuple[str, ...]
@@ -50,6 +58,7 @@ class Scope:
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     max_variants: int = 1000
+    excluded: tuple[Combination, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.protected:
@@ -63,12 +72,58 @@ class Scope:
             raise SettingError(f"The score gap must be 0 or more, got {self.score_gap}.")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise SettingError(f"The decision threshold must be a finite number, got {self.threshold}.")
+        for combination in self.excluded:
+            n_values = sum(value is not None for value in combination)
+            if len(combination) != len(self.protected) or n_values < 2:
+                raise SettingError(
+                    f"A combination that is left out must have two values or more of the {len(self.protected)} protected attributes, and a "
+                    f"place for each, got {list(combination)}."
+                )
+
+    def with_protected(self, protected: tuple[str, ...]) -> Scope:
+        """The same question about other protected attributes: what it says of those that are not protected any more goes."""
+        bins = {name: values for name, values in self.bins.items() if name in protected}
+        fixed = tuple(name for name in self.fixed if name not in protected)
+        excluded = []
+        for combination in self.excluded:
+            known = {name: value for name, value in zip(self.protected, combination, strict=True) if value is not None}
+            if set(known) <= set(protected):
+                excluded.append(tuple(known.get(name) for name in protected))
+        return replace(self, protected=protected, bins=bins, fixed=fixed, excluded=tuple(excluded))
+
+    def moved(self, old: Schema, new: Schema) -> Scope:
+        """The same question in a corrected schema: positions follow their categories, and what names a category that is gone goes."""
+        places = {name: _places(old, new, name) for name in {*self.protected, *self.limits, *self.bins}}
+
+        def at(name: str, value: float) -> float:
+            known = places[name]
+            return value if known is None else known.get(value, math.nan)
+
+        bins = {name: np.array([at(name, value) for value in values]) for name, values in self.bins.items()}
+        kept = {name: tuple(np.sort(values[~np.isnan(values)]).tolist()) for name, values in bins.items()}
+        limits = {name: (at(name, low), at(name, high)) for name, (low, high) in self.limits.items()}
+        excluded = [
+            tuple(
+                None if value is None else at(name, value)
+                for name, value in zip(self.protected, combination, strict=True)
+            )
+            for combination in self.excluded
+        ]
+        return replace(
+            self,
+            bins={name: values for name, values in kept.items() if values},
+            limits={name: ends for name, ends in limits.items() if not any(map(math.isnan, ends))},
+            excluded=tuple(
+                each for each in excluded if not any(value is not None and math.isnan(value) for value in each)
+            ),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal scope."""
         content = asdict(self)
         content["limits"] = {name: list(limits) for name, limits in self.limits.items()}
         content["bins"] = {name: list(values) for name, values in self.bins.items()}
+        content["excluded"] = [list(combination) for combination in self.excluded]
         return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
 
     @classmethod
@@ -79,6 +134,7 @@ class Scope:
             known[name] = tuple(known.get(name, ()))
         known["limits"] = {name: (limits[0], limits[1]) for name, limits in known.get("limits", {}).items()}
         known["bins"] = {name: tuple(values) for name, values in known.get("bins", {}).items()}
+        known["excluded"] = tuple(tuple(combination) for combination in known.get("excluded", ()))
         return cls(**known)
 
 
@@ -142,36 +198,48 @@ class Domain(Ranges):
     """The space ``I`` of the papers, and its protected variants.
 
     Attributes:
-        variant_values: every combination of protected values ``(n_variants, n_protected)``.
+        variant_values: the combinations of protected values that are compared ``(n_variants, n_protected)``: the product of the
+            values of each attribute, without those that the scope excludes. Nothing may take them for a whole product.
 
     Raises:
         SettingError: too many variants, or fewer than two.
     """
 
     def __init__(self, schema: Schema, scope: Scope, taken: Collection[str] | None = None) -> None:
-        """As ``Ranges``, and every combination of protected values."""
+        """As ``Ranges``, and the combinations of protected values."""
         super().__init__(schema, scope, taken)
         self.variant_values = self._variant_values()
 
     def _variant_values(self) -> FloatArray:
         scope = self.scope
-        values = [_protected_values(self.schema.column(name), scope, self._range_of(name)) for name in scope.protected]
+        values = [compared_values(self.schema, scope, name) for name in scope.protected]
         n_variants = math.prod(len(v) for v in values)
+        if n_variants <= _MAX_PRODUCT and (scope.excluded or n_variants <= scope.max_variants):
+            every = np.array(list(itertools.product(*values)), dtype=np.float64)
+            every = every[~self._is_excluded(every)]
+            n_variants = len(every)
         if n_variants > scope.max_variants:
             parts = " x ".join(f"{name} {len(v)}" for name, v in zip(scope.protected, values, strict=True))
             raise SettingError(
-                f"The protected attributes have {n_variants:,} combinations ({parts}), more than {scope.max_variants:,}. "
-                "Choose bins for a number, or fewer attributes."
+                f"The protected attributes have {n_variants:,} combinations ({parts}), more than {scope.max_variants:,}. Compare "
+                "evenly spaced values of a number, the commonest values of a category (--values), or fewer attributes."
             )
         if n_variants < 2:
+            why = " and the others are left out" if scope.excluded else ""
             raise SettingError(
-                f"The protected attributes need at least two values to compare, got one for {', '.join(scope.protected)}."
+                f"The protected attributes need at least two values to compare, got one for {', '.join(scope.protected)}{why}."
             )
-        return np.array(list(itertools.product(*values)), dtype=np.float64)
+        return every
 
-    def _range_of(self, name: str) -> tuple[float, float]:
-        index = self.schema.index(name)
-        return float(self.low[index]), float(self.high[index])
+    def _is_excluded(self, values: FloatArray) -> NDArray[np.bool_]:
+        """Which combinations of protected values ``(n, n_protected)`` the scope leaves out ``(n,)``."""
+        is_out: NDArray[np.bool_] = np.zeros(len(values), dtype=bool)
+        for combination in self.scope.excluded:
+            known = [i for i, value in enumerate(combination) if value is not None]
+            wanted = np.array([combination[i] for i in known], dtype=np.float64)
+            are_near: NDArray[np.bool_] = np.abs(values[:, known] - wanted) <= _EXACT * (1.0 + np.abs(wanted))
+            is_out |= are_near.all(axis=1)
+        return is_out
 
     @property
     def n_variants(self) -> int:
@@ -230,6 +298,12 @@ class Domain(Ranges):
         out = rows.copy()
         out[:, self.protected] = self.variant_values[index]
         return out
+
+    def are_variants(self, rows: FloatArray) -> NDArray[np.bool_]:
+        """Whether the protected values of each row are a combination that is compared ``(n_rows,)``."""
+        values, own = self.variant_values, rows[:, None, self.protected]
+        differing = (np.abs(own - values) > _EXACT * (1.0 + np.abs(values))).sum(axis=2)
+        return np.asarray(differing.min(axis=1) == 0)
 
     # --- identity -------------------------------------------------------------------------
 
@@ -291,10 +365,16 @@ def _step(column: Column) -> float:
     return 1.0
 
 
-def _protected_values(column: Column, scope: Scope, limits: tuple[float, float]) -> list[float]:
-    low, high = limits
-    if column.name in scope.bins:
-        return _chosen_values(column, sorted(set(scope.bins[column.name])), limits)
+def compared_values(schema: Schema, scope: Scope, name: str) -> list[float]:
+    """The values of one protected attribute that are compared, ascending.
+
+    Raises:
+        SettingError: limits or values that cannot be, or a continuous number without values.
+    """
+    column = schema.column(name)
+    low, high = _range(column, scope.limits.get(name))
+    if name in scope.bins:
+        return _chosen_values(column, sorted(set(scope.bins[name])), (low, high))
     if column.n_values is None:
         raise SettingError(
             f"'{column.name}' is continuous: choose the values to compare, for example {low:g} and {high:g}."
@@ -308,7 +388,10 @@ def _chosen_values(column: Column, values: list[float], limits: tuple[float, flo
     """Values to compare that a user chose, inside the range that is searched and on the column's lattice."""
     low, high = limits
     if not values or values[0] < low or values[-1] > high:
-        raise SettingError(f"The values of '{column.name}' must lie within {low:g} to {high:g}, got {_few(values)}.")
+        raise SettingError(
+            f"The values of '{column.name}' must lie within {_in_words(column, [low])} to {_in_words(column, [high])}, got "
+            f"{_in_words(column, values)}."
+        )
     step = _step(column)
     off = [value for value in values if step and abs((value - low) / step - round((value - low) / step)) > 1e-6]
     if off:
@@ -318,8 +401,19 @@ def _chosen_values(column: Column, values: list[float], limits: tuple[float, flo
     return values
 
 
-def _few(values: list[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values[:8]) or "none"
+def _in_words(column: Column, values: list[float]) -> str:
+    """Some values, as people read them; what is no category stays a number."""
+    is_known = column.kind is Kind.CATEGORICAL and all(value in range(len(column.labels)) for value in values)
+    return ", ".join(column.text(value) if is_known else f"{value:g}" for value in values[:8]) or "none"
+
+
+def _places(old: Schema, new: Schema, name: str) -> dict[float, float] | None:
+    """The new position of every category that is still there; ``None`` where the values of a column stay as they are."""
+    both = [column for schema in (old, new) for column in schema.columns if column.name == name]
+    if len(both) < 2 or any(column.kind is not Kind.CATEGORICAL for column in both):
+        return None
+    known = {code: float(position) for position, code in enumerate(both[1].codes)}
+    return {float(position): known[code] for position, code in enumerate(both[0].codes) if code in known}
 
 
 def _odd_constant(index: int) -> int:

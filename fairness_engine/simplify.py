@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
@@ -70,7 +71,8 @@ def _fewest_protected(
             continue
         firsts, seconds = np.repeat(first[None], 2, 0), np.repeat(second[None], 2, 0)
         firsts[0, column], seconds[1, column] = second[column], first[column]
-        holds = np.flatnonzero(_holds(model, domain, firsts, seconds))
+        are_compared = domain.are_variants(firsts) & domain.are_variants(seconds)
+        holds = np.flatnonzero(_holds(model, domain, firsts, seconds) & are_compared)
         if len(holds):
             first, second = firsts[holds[0]], seconds[holds[0]]
     return first, second
@@ -128,7 +130,7 @@ def _unit_values(domain: Domain, row: FloatArray, plain: FloatArray, differing: 
     return [(i, value) for i, value in moved if abs(value - plain[i]) < abs(row[i] - plain[i])]
 
 
-def _holds(model: Model, domain: Domain, firsts: FloatArray, seconds: FloatArray) -> FloatArray:
+def _holds(model: Model, domain: Domain, firsts: FloatArray, seconds: FloatArray) -> NDArray[np.bool_]:
     """Which pairs are discriminatory ``(n_pairs,)``."""
     scores_first, scores_second = model.scores(firsts), model.scores(seconds)
     if domain.scope.score_gap > 0:

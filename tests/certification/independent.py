@@ -190,7 +190,8 @@ class People:
         protected: names of the protected columns.
         names, n_digits: of the free columns, in the order of the proof.
         limits: narrower ranges by name (positions for categories).
-        bins: values of a protected number to compare, instead of all.
+        bins: values of a protected column to compare, instead of all (positions for categories).
+        excluded: combinations of protected values, one an attribute and ``None`` for any, that are not compared.
     """
 
     def __init__(
@@ -201,6 +202,7 @@ class People:
         n_digits: Sequence[int],
         limits: Mapping[str, tuple[float, float]] | None = None,
         bins: Mapping[str, Sequence[float]] | None = None,
+        excluded: Sequence[Sequence[float | None]] = (),
     ) -> None:
         columns = [column for column in schema["columns"] if column["name"] != schema.get("label")]
         at = {column["name"]: i for i, column in enumerate(columns)}
@@ -214,8 +216,19 @@ class People:
         self.ranges = [_range(column, limits) for column in free]
         assert all(v is None or len(v) == n for v, n in zip(self.values, self.n_digits, strict=True))
         self.protected = np.array([at[name] for name in protected], dtype=int)
-        choices = [bins.get(name, column_values(columns[at[name]], limits)) for name in protected]
-        self.variants = np.array(list(itertools.product(*choices)), dtype=float)
+        own = [columns[at[name]] for name in protected]
+        choices = [_chosen(column, bins, limits) for column in own]
+        left_out = [
+            [None if v is None else _code(column, v) for column, v in zip(own, each, strict=True)] for each in excluded
+        ]
+        self.variants = np.array(
+            [
+                variant
+                for variant in itertools.product(*choices)
+                if not any(all(v is None or v == w for v, w in zip(each, variant, strict=True)) for each in left_out)
+            ],
+            dtype=float,
+        )
 
     @property
     def n_individuals(self) -> float:
@@ -241,6 +254,21 @@ class People:
         out = np.repeat(rows, len(self.variants), axis=0)
         out.reshape(len(rows), len(self.variants), self.n_columns)[:, :, self.protected] = self.variants
         return out
+
+
+def _chosen(
+    column: Mapping[str, Any], bins: Mapping[str, Sequence[float]], limits: Mapping[str, tuple[float, float]]
+) -> Sequence[float] | np.ndarray:
+    """The values that are compared of one protected column, in the file's codes."""
+    if column["name"] not in bins:
+        values = column_values(column, limits)
+        assert values is not None, "a continuous number needs values"
+        return values
+    return [_code(column, value) for value in bins[column["name"]]]
+
+
+def _code(column: Mapping[str, Any], value: float) -> float:
+    return float(_codes(column)[int(value)]) if column["kind"] == "categorical" else float(value)
 
 
 def _codes(column: Mapping[str, Any]) -> np.ndarray:

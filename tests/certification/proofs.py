@@ -80,7 +80,7 @@ def attack_of(
     """An attack on a stored proof, which knows the files and the question alone."""
     proof = Proof(path)
     schema = json.loads(schema_path.read_text(encoding="utf-8"))
-    people = People(schema, scope.protected, proof.names, proof.n_digits, scope.limits, scope.bins)
+    people = People(schema, scope.protected, proof.names, proof.n_digits, scope.limits, scope.bins, scope.excluded)
     if judge is None:
         assert model_path is not None
         judge = read_judge(model_path)

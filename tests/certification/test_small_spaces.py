@@ -128,9 +128,11 @@ def one_hot(rows: np.ndarray, content: dict[str, Any]) -> np.ndarray:
     return np.concatenate(parts, axis=1).astype(float)
 
 
-def random_small(seed: int, *, is_one_hot: bool = False, n_outputs: int = 1, hidden: str = "relu") -> Small:
+def random_small(
+    seed: int, *, is_one_hot: bool = False, n_outputs: int = 1, hidden: str = "relu", scope: Scope | None = None
+) -> Small:
     rng = np.random.default_rng(seed)
-    scope = QUESTIONS[seed % len(QUESTIONS)]
+    scope = scope or QUESTIONS[seed % len(QUESTIONS)]
     rows = sample_codes(PEOPLE, 500, rng)
     prepare = (lambda rows: one_hot(rows, PEOPLE)) if is_one_hot else (lambda rows: rows)
     inputs = prepare(rows)
@@ -171,8 +173,9 @@ def compare(case: Small, path: Path, settings: dict[str, Any], rows: np.ndarray 
         found = certify(case.model, case.domain, CertifySettings(max_boxes=max_boxes, **settings), path, rows=rows)
         proof = Proof(path)
         if not len(truth):
+            scope = case.scope
             people = People(
-                case.content, case.scope.protected, proof.names, proof.n_digits, case.scope.limits, case.scope.bins
+                case.content, scope.protected, proof.names, proof.n_digits, scope.limits, scope.bins, scope.excluded
             )
             assert people.n_individuals <= 1_000_000
             attack = Attack(proof, people, case.judge)
@@ -343,7 +346,7 @@ def narrowed(content: dict[str, Any], protected: tuple[str, ...], most: float) -
 # --- other families -------------------------------------------------------------------------
 
 
-def fitted(estimator: Any, seed: int, n_classes: int = 2) -> Small:
+def fitted(estimator: Any, seed: int, n_classes: int = 2, scope: Scope | None = None) -> Small:
     """An estimator of scikit-learn trained on people whose outcome depends on all columns."""
     rng = np.random.default_rng(seed)
     rows = sample_codes(PEOPLE, 1500, rng)
@@ -351,7 +354,7 @@ def fitted(estimator: Any, seed: int, n_classes: int = 2) -> Small:
         random_layers(rows.shape[1], rows.std(axis=0), rng, n_classes if n_classes > 2 else 1, rows)
     )
     estimator.fit(rows, hidden.decide(rows))
-    scope = QUESTIONS[seed % len(QUESTIONS)]
+    scope = scope or QUESTIONS[seed % len(QUESTIONS)]
 
     def model(schema: Schema) -> Model:
         return bind(compile_estimator(estimator), CodesEncoder(schema), schema)
@@ -418,3 +421,50 @@ def test_forests_by_shares_of_the_data(seed: int, tmp_path: Path) -> None:
     rows = data_rows(case, seed)
     results = compare(case, tmp_path / "tree.npz", {"weights": Weights.DATA, "n_samples": 0}, rows)
     assert is_settled(results)
+
+
+# --- combinations that are left out --------------------------------------------------------------
+
+LEFT_OUT = (
+    Scope(
+        ("race", "sex"), bins={"race": (0.0, 2.0, 3.0)}, excluded=((0.0, 1.0), (3.0, 1.0)), limits={"hours": (0, 12)}
+    ),
+    Scope(
+        ("age", "job", "sex"),
+        bins={"age": tuple(range(17, 29)), "job": (1.0, 2.0, 5.0)},  # a line of ages with holes
+        excluded=(
+            *((float(age), None, 1.0) for age in range(17, 29) if age != 22),
+            (20.0, 5.0, None),
+            (23.0, 1.0, 0.0),
+        ),
+        limits={"hours": (0, 12), "race": (0, 2)},
+    ),
+)
+WAYS = {
+    "network": lambda scope: random_small(1, scope=scope),
+    "one-hot network": lambda scope: random_small(2, is_one_hot=True, scope=scope),
+    "several classes": lambda scope: random_small(1, n_outputs=3, scope=scope),
+    "linear": lambda scope: fitted(LogisticRegression(max_iter=300, tol=0.05), 1, scope=scope),
+    "forest": lambda scope: fitted(RandomForestClassifier(6, max_leaf_nodes=20, random_state=0), 1, scope=scope),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", LEFT_OUT, ids=["pairs", "lines"])
+def test_combinations_that_are_left_out_prove_nothing_and_refute_nothing(
+    scope: Scope, way: str, tmp_path: Path
+) -> None:
+    case = WAYS[way](scope)
+    whole = WAYS[way](replace(scope, excluded=()))
+    assert case.domain.n_variants < whole.domain.n_variants
+    results = compare(case, tmp_path / "tree.npz", {"n_samples": 0})
+    assert is_settled(results)
+    every = compare(whole, tmp_path / "whole.npz", {"n_samples": 0})
+    assert results[-1]["truth"] <= every[-1]["truth"]
+    if scope is LEFT_OUT[0]:
+        assert results[-1]["truth"] < every[-1]["truth"], "who differed by them only is not discriminated against"
+
+
+def test_the_papers_mode_leaves_combinations_out_too(tmp_path: Path) -> None:
+    settings = {"mode": Mode.CLASSIC, "check_depth": 9, "max_depth": 12, "n_samples": 0}
+    compare(random_small(1, scope=LEFT_OUT[1]), tmp_path / "tree.npz", settings)

@@ -111,7 +111,19 @@ def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True
         action="append",
         default=[],
         metavar="NAME=V,V",
-        help="values of a protected number to compare, instead of all",
+        help="values of a protected attribute to compare, instead of all",
+    )
+    group.add_argument(
+        "--max-variants",
+        type=option_values.count,
+        default=1000,
+        metavar="N",
+        help="compare at most this many combinations of protected values (default 1000)",
+    )
+    group.add_argument(
+        "--leave-out-impossible",
+        action="store_true",
+        help="do not compare protected values that the data never holds together",
     )
     group.add_argument(
         "--unsafe-formats", action="store_true", help="accept pickle and joblib files, which run code when loaded"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.command_line.display import say
-from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status, reading_fields
-from fairness_engine.command_line.request import Assessed, assess
+from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status, left_out, reading_fields
+from fairness_engine.command_line.request import Assessed, assess, read_scope
 from fairness_engine.command_line.searches import make_config, read_budget, run_one
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
@@ -30,7 +30,7 @@ def compare(options: argparse.Namespace) -> Outcome:
     """Run the searches one after the other, so that none slows another, and put them side by side."""
     techniques = _techniques(options)
     assessed, budget, name = assess(options), read_budget(options), secrets.token_hex(6)
-    same = {"comparison": name, "budget": budget}
+    same = {"comparison": name, "budget": budget, "scope": read_scope(options, assessed.schema, assessed.table)}
     wanted = [
         make_config(
             assessed,
@@ -107,6 +107,7 @@ def _result(
         "run_id": None,
         "versions": dict(installed_versions()),
         "state": next(run.state.value for run in runs if end_status(run) is status),
+        "left_out": left_out(runs[0].config),
         "comparison": name,
         "techniques": [_line(line) for line in compared.techniques],
         "n_exact": compared.n_exact,

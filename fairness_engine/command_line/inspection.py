@@ -144,7 +144,7 @@ def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evalua
     if assessed.model is None or not assessed.schema.protected or options.text_column:
         return None
     try:
-        scope = read_scope(options, assessed.schema)
+        scope = read_scope(options, assessed.schema, assessed.table)
         return evaluator.why_not_certifiable(assessed.data.id, assessed.model.id, assessed.schema, scope)
     except InputError as error:
         return str(error)

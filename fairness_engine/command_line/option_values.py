@@ -104,7 +104,7 @@ def limit(text: str) -> tuple[str, tuple[float, float]]:
     return name, (number(low), number(high))
 
 
-def values(text: str) -> tuple[str, tuple[float, ...]]:
-    """Values of an attribute, ``NAME=V,V``."""
+def values(text: str) -> tuple[str, tuple[str, ...]]:
+    """Values of an attribute, ``NAME=V,V``, as they were typed: what they mean, the column says."""
     name, value = _assignment(text, "age=20,40,60")
-    return name, tuple(number(part) for part in value.split(","))
+    return name, names(value)

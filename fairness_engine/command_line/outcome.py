@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.store import RunRecord, RunState, RunStore
 
 COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
-    *("positive", "reading"),
+    *("positive", "reading", "left_out"),
 )
 
 
@@ -50,6 +51,7 @@ def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
         "run_id": run.id,
         "versions": dict(run.config.versions),
         "state": run.state.value,
+        "left_out": left_out(run.config),
     }
 
 
@@ -57,6 +59,15 @@ def reading_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     """How far it was confirmed that the model was read rightly when the run began, and whose score its one score is."""
     reading = store.results(run.id).get("reading")
     return {"positive": reading and reading.get("positive"), "reading": reading}
+
+
+def left_out(config: RunConfig) -> list[dict[str, str]]:
+    """Protected values that a run does not compare together, by column."""
+    scope, column = config.scope, config.schema.column
+    return [
+        {name: column(name).text(value) for name, value in zip(scope.protected, each, strict=True) if value is not None}
+        for each in scope.excluded
+    ]
 
 
 def end_status(run: RunRecord) -> ExitStatus:

@@ -7,8 +7,11 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fairness_engine.combinations import unseen_combinations
+from fairness_engine.command_line import option_values
+from fairness_engine.command_line.display import say
 from fairness_engine.corrections import replace_column
-from fairness_engine.dataset import Table, infer_schema, mark_missing, read_table, set_case_id
+from fairness_engine.dataset import Table, infer_schema, make_dataset, mark_missing, read_table, set_case_id
 from fairness_engine.domain import Domain, Ranges, Scope
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.outcome import favourable_class, find_outcome
@@ -86,10 +89,13 @@ def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
     return replace(schema, favourable=outcome.codes[position])
 
 
-def read_scope(options: argparse.Namespace, schema: Schema, *, needs_variants: bool = True) -> Scope:
+def read_scope(
+    options: argparse.Namespace, schema: Schema, table: Table | None = None, *, needs_variants: bool = True
+) -> Scope:
     """The scope that the options describe, checked against the schema.
 
     Args:
+        table: the data, where it was read already.
         needs_variants: people are compared who differ in protected values, so a number must not have too many.
 
     Raises:
@@ -105,10 +111,43 @@ def read_scope(options: argparse.Namespace, schema: Schema, *, needs_variants: b
         score_gap=options.gap,
         fixed=options.fixed,
         limits=dict(options.limit),
-        bins=dict(options.values),
+        bins={name: _values(schema, name, texts) for name, texts in options.values},
+        max_variants=options.max_variants,
     )
+    if needs_variants and options.leave_out_impossible:
+        dataset = make_dataset(table or read_table(Path(options.data)), schema)
+        found = unseen_combinations(dataset.rows, dataset.schema, scope)
+        scope = replace(scope, excluded=tuple(each.combination for each in found))
+        if found:
+            named = "; ".join(each.text(schema, scope) for each in found[:_N_NAMED])
+            more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
+            say(f"Left out what the data never holds together: {named}{more}.")
     (Domain if needs_variants else Ranges)(schema, scope)  # refuses what cannot be
     return scope
+
+
+_N_NAMED = 5
+
+
+def _values(schema: Schema, name: str, texts: tuple[str, ...]) -> tuple[float, ...]:
+    """Values to compare, as they were typed: numbers, or categories as the file or people write them.
+
+    Raises:
+        InputError: no such column, no number, or no such category.
+    """
+    column = schema.inputs[schema.index(name)]
+    if column.kind is not Kind.CATEGORICAL:
+        try:
+            return tuple(option_values.number(text) for text in texts)
+        except argparse.ArgumentTypeError as error:
+            raise SettingError(f"--values of '{name}' {error}.") from None
+    places = {str(code): float(place) for place, code in enumerate(column.codes)}
+    places |= {label: float(place) for place, label in enumerate(column.labels)}
+    unknown = [text for text in texts if text not in places]
+    if unknown:
+        known = ", ".join(column.labels[:12]) + (" …" if len(column.labels) > 12 else "")
+        raise SettingError(f"--values of '{name}' must be among its categories ({known}), got '{unknown[0]}'.")
+    return tuple(places[text] for text in texts)
 
 
 def with_text(schema: Schema, name: str) -> Schema:

@@ -137,16 +137,17 @@ def read_budget(options: argparse.Namespace) -> Budget:
 
 
 def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
-    """A run of what the options assess; ``own`` are further fields of it.
+    """A run of what the options assess; ``own`` are further fields of it, the scope among them where it was read already.
 
     Raises:
         InputError: no model, or a scope that cannot be.
     """
     if assessed.model is None:
         raise ModelError("A model is needed: name it with --model.")
-    scope = read_scope(options, assessed.schema)
+    if "scope" not in own:
+        own["scope"] = read_scope(options, assessed.schema, assessed.table)
     own = {"seed": options.seed, **own}
-    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, scope, **own)
+    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, **own)
 
 
 def run_one(

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.__main__ import main
 from fairness_engine.command_line.outcome import COMMON_KEYS
@@ -528,3 +531,31 @@ def test_a_reader_that_leaves_ends_the_command_quietly(workspace: Path) -> None:
     shell = f"{sys.executable} -m fairness_engine inspect --data {DATA} --workspace {workspace} --json - | true"
     done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, cwd=ROOT, timeout=60, check=True)
     assert b"Traceback" not in done.stderr
+
+
+def test_values_that_never_go_together_are_left_out_on_request_and_named(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 600)
+    status = np.where(rng.random(600) < 0.5, "single", np.where(sex == "f", "wife", "husband"))
+    lines = [f"{s},{t},{i % 50},{('no', 'yes')[i % 3 // 2]}" for i, (s, t) in enumerate(zip(sex, status, strict=True))]
+    data, model = tmp_path / "people.csv", tmp_path / "tree.skops"
+    data.write_text("\n".join(["sex,status,points,hired", *lines]) + "\n", encoding="utf-8")
+    rows = np.column_stack([sex == "m", np.searchsorted(["husband", "single", "wife"], status), np.arange(600) % 50])
+    outcome = rows[:, 2] + 20 * (rows[:, 0] == 1) * (rows[:, 1] == 2) + 9 * (rows[:, 1] == 1) > 25
+    skops.io.dump(DecisionTreeClassifier(random_state=0).fit(rows, outcome), model)
+    asked = ("count", "--data", str(data), "--model", str(model), "--protected", "sex,status")
+    whole = command.json(*asked)
+    fewer = command.json(*asked, "--leave-out-impossible")
+    assert "sex m and status wife; sex f and status husband" in command.err
+    assert whole["left_out"] == []
+    assert fewer["left_out"] == [{"sex": "m", "status": "wife"}, {"sex": "f", "status": "husband"}]
+    assert fewer["evaluations"] == whole["evaluations"] * 4 / 6
+    again = command.json("runs", "show", fewer["run_id"])["config"]["scope"]
+    assert again["excluded"] == [[1.0, 2.0], [0.0, 0.0]], "it is repeated by what is stored, not by the option"
+    chosen = command.json(*asked, "--values", "status=wife,single")
+    assert chosen["evaluations"] == whole["evaluations"] * 4 / 6
+    assert command(*asked, "--values", "status=widow,single") == 2
+    assert "'status' must be among its categories (husband, single, wife), got 'widow'" in command.err
+    assert command(*asked, "--values", "points=1,x") == 2
+    assert command(*asked, "--max-variants", "5") == 2
+    assert "6 combinations (sex 2 x status 3), more than 5" in command.err

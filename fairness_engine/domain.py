@@ -6,7 +6,6 @@ of the engine (see ``schema.py``) and never of the file's codes.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -24,8 +23,8 @@ KeyArray = NDArray[np.uint64]
 Combination = tuple[float | None, ...]
 """Protected values, one an attribute; ``None`` stands for any."""
 
-_MAX_PRODUCT = 2_000_000
-"""Combinations that are written down to see which of them are excluded."""
+MAX_PRODUCT = 200_000
+"""Combinations of protected values that are written down at most."""
 _EXACT = 1e-9
 """Values of a lattice are products of its step: two are the same that agree to this share."""
 _MAX_EXACT_KEYS = 2.0**63
@@ -213,16 +212,17 @@ class Domain(Ranges):
     def _variant_values(self) -> FloatArray:
         scope = self.scope
         values = [compared_values(self.schema, scope, name) for name in scope.protected]
-        n_variants = math.prod(len(v) for v in values)
-        if n_variants <= _MAX_PRODUCT and (scope.excluded or n_variants <= scope.max_variants):
-            every = np.array(list(itertools.product(*values)), dtype=np.float64)
-            every = every[~self._is_excluded(every)]
+        n_variants, most = math.prod(len(v) for v in values), min(scope.max_variants, MAX_PRODUCT)
+        every: FloatArray = np.empty((0, len(values)))
+        if n_variants <= (MAX_PRODUCT if scope.excluded else most):
+            every = np.stack([part.ravel() for part in np.meshgrid(*values, indexing="ij")], axis=1)
+            every = np.ascontiguousarray(every[~self._is_excluded(every)])
             n_variants = len(every)
-        if n_variants > scope.max_variants:
+        if n_variants > most:
             parts = " x ".join(f"{name} {len(v)}" for name, v in zip(scope.protected, values, strict=True))
             raise SettingError(
-                f"The protected attributes have {n_variants:,} combinations ({parts}), more than {scope.max_variants:,}. Compare "
-                "evenly spaced values of a number, the commonest values of a category (--values), or fewer attributes."
+                f"The protected attributes have {n_variants:,} combinations ({parts}), more than {most:,}. Compare evenly spaced "
+                "values of a number, the commonest values of a category (--values), or fewer attributes."
             )
         if n_variants < 2:
             why = " and the others are left out" if scope.excluded else ""

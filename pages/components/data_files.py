@@ -142,6 +142,7 @@ def with_schema(review: Review, schema: Schema) -> Review:
     scope = review.scope
     if scope is not None and scope.protected[0] not in text_review.text_columns(schema):
         has_values = old is not None and _is_space(Domain, old, scope)
+        scope = scope if old is None else scope.moved(old, schema)
         if not _is_space(Domain if has_values else Ranges, schema, scope):  # values to compare are not lost unnoticed
             scope = None
     fit = review.fit

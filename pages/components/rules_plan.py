@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairness_engine.budget import Budget
@@ -74,10 +74,7 @@ def scope_of(review: Review, wanted: Wanted) -> Scope:
     """The review's scope with the chosen attributes as the protected ones."""
     if review.scope is None:
         raise SettingError("Groups need a scope. Complete the review first.")
-    names = set(wanted.protected)
-    bins = {name: values for name, values in review.scope.bins.items() if name in names}
-    fixed = tuple(name for name in review.scope.fixed if name not in names)
-    return replace(review.scope, protected=wanted.protected, bins=bins, fixed=fixed)
+    return review.scope.with_protected(wanted.protected)
 
 
 def make_config(review: Review, wanted: Wanted) -> RunConfig:

@@ -1,131 +1,19 @@
-"""The questions of the Scope page; every function draws one group of widgets and returns what was answered."""
+"""Questions of the Scope page: the decision and the limits; which values are compared is asked in ``scope_values``."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 
 from fairness_engine.domain import Scope
-from fairness_engine.errors import SettingError
-from fairness_engine.schema import Column, Kind, Schema
-from pages.components import layout, wording
+from fairness_engine.schema import Kind, Schema
+from pages.components import wording
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Values = tuple[float, ...]
-
-EVERY, EVEN, OWN = "Every value", "Evenly spaced values", "My own values"
-_ONLY_THESE = "everybody is compared at these values, whatever their own."
-N_EVEN = 5
-_MAX_VARIANTS = 1000
-FEW_VARIANTS = 100
-
-
-def first_choice(schema: Schema) -> tuple[str, ...]:
-    """The protected attributes to start with: as many of the schema's, in its order, as keep the variants few."""
-    chosen, n_variants = [], 1
-    for name in schema.protected:
-        n_variants *= schema.column(name).n_values or N_EVEN
-        if chosen and n_variants > FEW_VARIANTS:
-            break
-        chosen.append(name)
-    return tuple(chosen)
-
-
-# --- values of a protected number ---------------------------------------------------------------
-
-
-def even_values(column: Column, n: int) -> Values:
-    """``n`` values from the smallest to the largest, on the column's lattice, without repeats."""
-    values = np.linspace(column.low, column.high, n)
-    step = column.step or (1.0 if column.kind is Kind.INTEGER else 0.0)
-    if step:
-        values = column.low + np.rint((values - column.low) / step) * step
-    return tuple(sorted({float(value) for value in np.clip(values, column.low, column.high)}))
-
-
-def read_values(text: str, column: Column) -> Values:
-    """Values that a person typed: ``20, 40, 60``.
-
-    Raises:
-        SettingError: something is no number, lies outside the column's range, or fewer than two are left.
-    """
-    words = [word for word in re.split(r"[,;\s]+", text) if word]
-    try:
-        values = sorted({float(word) for word in words})
-    except ValueError:
-        raise SettingError(
-            f"The values of '{column.name}' must be numbers separated by commas, got '{text}'."
-        ) from None
-    if len(values) < 2:
-        raise SettingError(f"Comparing '{column.name}' needs at least two values, got {len(values)}. Add one.")
-    outside = [value for value in values if not column.low <= value <= column.high]
-    if outside:
-        raise SettingError(
-            f"The values of '{column.name}' must lie within {column.low:g} to {column.high:g}, got {outside[0]:g}."
-        )
-    if column.kind is Kind.INTEGER and any(value != int(value) for value in values):
-        raise SettingError(f"The values of '{column.name}' must be whole numbers, got '{text}'.")
-    return tuple(values)
-
-
-def ask_bins(columns: Sequence[Column], saved: Mapping[str, Values]) -> dict[str, Values] | None:
-    """How each protected number is compared: on every value, or on chosen ones; ``None`` while an answer is wrong."""
-    bins: dict[str, Values] = {}
-    is_valid = True
-    for column in columns:
-        if column.kind is Kind.CATEGORICAL:
-            continue
-        try:
-            values = _ask_values(column, saved.get(column.name))
-        except SettingError as error:
-            layout.say(error)
-            is_valid = False
-            continue
-        if values is not None:
-            bins[column.name] = values
-    return bins if is_valid else None
-
-
-def _ask_values(column: Column, saved: Values | None) -> Values | None:
-    n_values = column.n_values
-    choices = [EVEN, OWN] if n_values is None else [EVERY, EVEN, OWN]
-    label = f"How to compare {wording.markdown(column.name)}"
-    left, right = st.columns([1, 1])
-    wanted = OWN if saved else EVERY if EVERY in choices and n_values <= _MAX_VARIANTS else EVEN
-    how = left.radio(label, choices, index=choices.index(wanted), horizontal=True, key=f"how_{column.name}")
-    if how == EVERY:
-        right.caption(f"{wording.counted(n_values, 'value')}, {_range_text(column)}")
-        return None
-    if how == EVEN:
-        n = right.number_input(
-            f"How many values of {wording.markdown(column.name)}", 2, 100, N_EVEN, key=f"n_{column.name}"
-        )
-        values = even_values(column, int(n))
-        right.caption(f"{_few(values)}: {_ONLY_THESE}")
-        return values
-    typed = ", ".join(f"{value:g}" for value in saved or even_values(column, N_EVEN))
-    text = right.text_input(
-        f"Values of {wording.markdown(column.name)}, separated by commas", typed, key=f"own_{column.name}"
-    )
-    values = read_values(text, column)
-    right.caption(f"{wording.counted(len(values), 'value')}: {_ONLY_THESE}")
-    return values
-
-
-def _few(values: Values) -> str:
-    return ", ".join(f"{value:g}" for value in values[:12]) + (" …" if len(values) > 12 else "")
-
-
-def _range_text(column: Column) -> str:
-    return f"{column.low:g} to {column.high:g}"
-
 
 # --- decision -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.schema import Column, Schema
 from pages.components import model_fit, state, steps, without_model, wording
 from pages.components.outcome import ask_favourable
-from pages.components.scope_form import N_EVEN
+from pages.components.scope_values import N_EVEN
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review
@@ -37,7 +37,7 @@ def ask(columns: Sequence[Column], schema: Schema, saved: Scope | None) -> bool:
     has_continuous = any(column.n_values is None for column in columns)
     if not has_continuous and n_variants <= most:
         return False
-    is_proposed = n_variants > _MAX_VARIANTS if saved is None else lacks_values(schema, saved)
+    is_proposed = saved is not None and lacks_values(schema, saved)
     return st.toggle(
         "Only look for groups: compare no values",
         is_proposed,
@@ -55,19 +55,12 @@ def draw_without_model(review: Review, protected: Sequence[str]) -> None:
         f"{wording.markdown(without_model.in_words(review))} There is no threshold to move, and numbers are cut into ranges by "
         "themselves."
     )
-    scope = Scope(tuple(protected)) if review.scope is None else replace(review.scope, **_only(review.scope, protected))
+    scope = Scope(tuple(protected)) if review.scope is None else review.scope.with_protected(tuple(protected))
     if st.button("Save and look for groups", type="primary", key="save_scope"):
         state.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
         state.go_to(steps.GROUPS)
     if review.scope is not None and (scope != review.scope or schema != review.schema):
         st.caption("Not saved yet: runs use the scope saved before.")
-
-
-def _only(scope: Scope, protected: Sequence[str]) -> dict[str, Any]:
-    """What of a saved scope goes on with these protected attributes."""
-    bins = {name: values for name, values in scope.bins.items() if name in protected}
-    fixed = tuple(name for name in scope.fixed if name not in protected)
-    return {"protected": tuple(protected), "bins": bins, "fixed": fixed}
 
 
 def _n_variants(columns: Sequence[Column]) -> int:

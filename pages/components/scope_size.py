@@ -6,10 +6,10 @@ import math
 
 import streamlit as st
 
-from fairness_engine.domain import Domain
+from fairness_engine.domain import Domain, compared_values
 from fairness_engine.schema import Column, Kind
 from pages.components import wording
-from pages.components.scope_form import FEW_VARIANTS, N_EVEN, Values
+from pages.components.scope_values import FEW_VARIANTS, N_EVEN, Values, n_compared
 
 _N_LISTED = 4
 _EXAMPLE_ROWS = 500_000
@@ -38,17 +38,24 @@ def draw(domain: Domain, rows_per_second: float | None) -> None:
 
 def variants_in_words(domain: Domain) -> str:
     """The combinations of protected values that are compared: each when they are few, else the values of each attribute."""
-    labels = domain.variant_labels()
-    if len(labels) <= _N_LISTED:
+    labels = domain.variant_labels() if domain.n_variants <= _N_LISTED else ()
+    if labels:
         return "; ".join(labels)
     columns = [domain.schema.column(name) for name in domain.scope.protected]
     values = [_listed_values(column, _values_of(domain, i)) for i, column in enumerate(columns)]
-    return ("every combination of " if len(columns) > 1 else "") + wording.listed(values, most=len(values))
+    text = ("every combination of " if len(columns) > 1 else "") + wording.listed(values, most=len(values))
+    n_left_out = _n_left_out(domain)
+    return f"{text}, but for {wording.count(n_left_out)} that your data never holds" if n_left_out else text
+
+
+def _n_left_out(domain: Domain) -> int:
+    """Combinations of the values compared that the scope excludes."""
+    return math.prod(n_compared(domain.schema, domain.scope).values()) - domain.n_variants
 
 
 def _values_of(domain: Domain, index: int) -> Values:
     """The values compared of one protected attribute, by its place in the scope."""
-    return tuple(dict.fromkeys(domain.variant_values[:, index].tolist()))
+    return tuple(compared_values(domain.schema, domain.scope, domain.scope.protected[index]))
 
 
 def _listed_values(column: Column, values: Values) -> str:
@@ -62,7 +69,9 @@ def product_in_words(domain: Domain) -> str:
     counts = [len(_values_of(domain, i)) for i in range(len(domain.scope.protected))]
     if len(counts) == 1:
         return wording.counted(counts[0], "value")
-    return " × ".join(f"{name} {count}" for name, count in zip(domain.scope.protected, counts, strict=True))
+    text = " × ".join(f"{name} {count}" for name, count in zip(domain.scope.protected, counts, strict=True))
+    n_left_out = _n_left_out(domain)
+    return f"{text}, {wording.count(n_left_out)} left out" if n_left_out else text
 
 
 def cost_in_words(domain: Domain, rows_per_second: float | None) -> str:

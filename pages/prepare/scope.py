@@ -5,18 +5,21 @@ from dataclasses import replace
 import streamlit as st
 
 from fairness_engine.domain import Domain, Ranges, Scope
+from fairness_engine.errors import SettingError
 from pages.components import (
     layout,
     model_fit,
     scope_form,
     scope_groups,
     scope_size,
+    scope_values,
     state,
     steps,
     text_review,
     text_scope,
     wording,
 )
+from pages.components.data_files import dataset_of
 from pages.components.outcome import ask_favourable
 from pages.components.outcome_source import is_without_model
 
@@ -29,16 +32,16 @@ schema, saved = review.schema, review.scope
 
 st.subheader("Protected attributes", anchor=False)
 names = [column.name for column in schema.inputs]
-proposed = schema.protected if is_without_model(review) else scope_form.first_choice(schema)
 protected = st.multiselect(
     "Protected attributes",
     names,
-    default=[name for name in (saved.protected if saved else proposed) if name in names],
+    default=[name for name in (saved.protected if saved else schema.protected) if name in names],
     placeholder="Choose at least one",
     help=wording.explain("protected attribute") + " With several, all their combinations are compared.",
     label_visibility="collapsed",
     key="protected",
 )
+scope_values.say_left_behind(schema, protected)
 if not protected:
     st.info("Choose at least one protected attribute. Its values are what gets compared.")
     st.stop()
@@ -47,7 +50,8 @@ if is_without_model(review):
     scope_groups.draw_without_model(review, protected)
     st.stop()
 is_for_groups = scope_groups.ask(columns, schema, saved)
-bins = {} if is_for_groups else scope_form.ask_bins(columns, saved.bins if saved else {})
+rows = dataset_of(review).rows
+bins = {} if is_for_groups else scope_values.ask_bins(columns, saved.bins if saved else {}, schema, rows)
 
 st.subheader("Decision", anchor=False)
 schema = ask_favourable(review)
@@ -81,17 +85,25 @@ if bins is None:
 scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
 not_taken = (review.fit or {}).get("not_taken") or ()
 taken = [name for name in schema.names if name not in not_taken]
-has_values = not is_for_groups or not scope_groups.lacks_values(schema, scope)
 st.subheader("Size", anchor=False)
-if has_values:
-    scope_size.draw(Domain(schema, scope, taken), review.fit.get("rows_per_second"))
-else:
+try:
+    scope = scope_values.ask_excluded(schema, rows, scope, saved) if not is_for_groups else scope
+    domain = Domain(schema, scope, taken)
+except SettingError as error:
+    if not is_for_groups:
+        layout.say(error)
+        scope_values.offer(scope_values.remedies(schema, scope))
+        st.stop()
     Ranges(schema, scope, taken)  # limits that cannot be are said before anything is saved
     st.info(scope_groups.NO_VALUES)
+    domain = None
+if domain is not None:
+    scope_size.draw(domain, review.fit.get("rows_per_second"))
+    scope_values.offer(scope_values.remedies(schema, scope))
 
 is_saved = scope == saved and schema == review.schema
-if st.button("Save and go on" if has_values else "Save and look for groups", type="primary", key="save_scope"):
+if st.button("Save and look for groups" if domain is None else "Save and go on", type="primary", key="save_scope"):
     state.save(replace(model_fit.with_answers(review, schema, protected), scope=scope))
-    state.go_to(steps.PLAN if has_values else steps.GROUPS)
+    state.go_to(steps.GROUPS if domain is None else steps.PLAN)
 if saved and not is_saved:
     st.caption("Not saved yet: runs use the scope saved before.")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import said
 from said import OpenApp
+from streamlit.testing.v1 import AppTest
 
+import many_variants
 from fairness_engine.dataset import infer_schema, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import SettingError
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Column, Kind, Schema
-from pages.components import scope_form, scope_size, wording
+from pages.components import scope_form, scope_size, scope_values, wording
 
 SCOPE = "pages/prepare/scope.py"
 CSV = (
@@ -66,7 +70,7 @@ def test_saving_keeps_the_answers_and_goes_on(open_app: OpenApp, store: RunStore
 def test_a_number_is_compared_on_values_of_the_users_choice(open_app: OpenApp, store: RunStore, review: Review) -> None:
     app = open_app(SCOPE, review=review.id)
     app.multiselect(key="protected").set_value(["sex", "age"]).run()
-    app.radio(key="how_age").set_value(scope_form.OWN).run()
+    app.radio(key="how_age").set_value(scope_values.OWN).run()
     app.text_input(key="own_age").set_value("25, 40; 45").run()
     assert app.metric[0].value == "6"
     app.button(key="save_scope").click().run()
@@ -77,7 +81,7 @@ def test_a_number_is_compared_on_values_of_the_users_choice(open_app: OpenApp, s
 
 def test_a_wrong_value_is_explained_and_nothing_is_saved(open_app: OpenApp, store: RunStore, review: Review) -> None:
     app = open_app(SCOPE, review=review.id)
-    app.radio(key="how_age").set_value(scope_form.OWN).run()
+    app.radio(key="how_age").set_value(scope_values.OWN).run()
     app.text_input(key="own_age").set_value("25, 400").run()
     assert said.errors_of(app) == ["The values of 'age' must lie within 20 to 49, got 400."]
     assert [button for button in app.button if button.key == "save_scope"] == []
@@ -138,9 +142,9 @@ RATE = Column("rate", Kind.REAL, minimum=0.0, maximum=1.0)
 
 
 def test_even_values_lie_on_the_columns_lattice() -> None:
-    assert scope_form.even_values(AGE, 3) == (17.0, 53.0, 90.0)
-    assert scope_form.even_values(AGE, 500) == tuple(float(age) for age in range(17, 91))
-    assert scope_form.even_values(RATE, 5) == (0.0, 0.25, 0.5, 0.75, 1.0)
+    assert scope_values.even_values(AGE, 3) == (17.0, 53.0, 90.0)
+    assert scope_values.even_values(AGE, 500) == tuple(float(age) for age in range(17, 91))
+    assert scope_values.even_values(RATE, 5) == (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +153,7 @@ def test_even_values_lie_on_the_columns_lattice() -> None:
 )
 def test_typed_values_that_cannot_be(text: str, part: str) -> None:
     with pytest.raises(SettingError, match=part):
-        scope_form.read_values(text, AGE)
+        scope_values.read_values(text, AGE)
 
 
 def test_only_narrowed_ranges_become_limits() -> None:
@@ -165,13 +169,6 @@ def test_the_space_is_told_in_words() -> None:
     assert "few enough to be tested completely" in scope_size.space_in_words(Domain(small, Scope(("sex",))))
     endless = Schema((*small.columns, RATE))
     assert "continuous" in scope_size.space_in_words(Domain(endless, Scope(("sex",))))
-
-
-def test_the_first_choice_keeps_the_variants_few() -> None:
-    sexes = Column("sex", Kind.CATEGORICAL, codes=("f", "m"), labels=("f", "m"))
-    schema = Schema((sexes, AGE, RATE), protected=("sex", "age", "rate"))
-    assert scope_form.first_choice(schema) == ("sex",)
-    assert scope_form.first_choice(schema.with_protected(("age", "sex"))) == ("age",)
 
 
 RACES = Column("race", Kind.CATEGORICAL, codes=tuple(range(5)), labels=("Asian", "Black", "Inuit", "Other", "White"))
@@ -214,7 +211,7 @@ def test_three_protected_attributes_at_once_are_counted_and_saved(
     assert app.metric[0].delta.replace("\\", "") == "sex 2 × age 30 × job 2"
     text = said.text_of(app)
     assert "With 5 values of age instead of 30 it would be 20 variants" in text
-    app.radio(key="how_age").set_value(scope_form.EVEN).run()
+    app.radio(key="how_age").set_value(scope_values.EVEN).run()
     assert app.metric[0].value == "20"
     assert "everybody is compared at these values, whatever their own" in said.text_of(app)
     app.button(key="save_scope").click().run()
@@ -235,3 +232,149 @@ def test_values_outside_the_limits_are_refused_in_a_sentence(
     assert said.errors_of(app) == []
     app.text_input(key="own_age").set_value("25, 45").run()
     assert said.errors_of(app) == ["The values of 'age' must lie within 25 to 40, got 25, 45."]
+
+
+# --- many combinations --------------------------------------------------------------------------
+
+
+def loan_review(store: RunStore, **changes: object) -> Review:
+    """A review of loan applications with three protected attributes marked on Data: 3 x 66 x 30 combinations."""
+    schema = many_variants.loan_schema()
+    data = store.add_file(many_variants.loan_csv(), "loans.csv", FileRole.DATA)
+    model = store.add_file(b"not opened here", "m.keras", FileRole.MODEL)
+    fit = {**FIT, "uses_protected": dict.fromkeys(many_variants.PROTECTED, True)}
+    values = {"data_id": data.id, "model_id": model.id, "schema": schema, "fit": fit, **changes}
+    return store.save_review(replace(store.create_review("Loans"), **values))
+
+
+def label_of(app: AppTest, word: str) -> str:
+    """The key of the button whose label has a word."""
+    return next(str(button.key) for button in app.button if word in button.label.replace("\\", ""))
+
+
+def test_all_that_was_marked_stays_chosen_and_one_click_makes_it_manageable(open_app: OpenApp, store: RunStore) -> None:
+    review = loan_review(store)
+    app = open_app(SCOPE, review=review.id)
+    assert app.multiselect(key="protected").value == list(many_variants.PROTECTED)
+    (error,) = said.errors_of(app)
+    assert "Geschlecht 3 x Alter 6" in error
+    assert "evenly spaced values of a number, the commonest values of a category" in error
+    assert [toggle.value for toggle in app.toggle if "Only look for groups" in toggle.label] == [False]
+    assert [button for button in app.button if button.key == "save_scope"] == []
+    app.button(key=label_of(app, "All of these: 120 combinations")).click().run()
+    assert said.errors_of(app) == []
+    assert app.radio(key="how_Alter").value == scope_values.EVEN
+    assert app.radio(key="how_Staatsangehörigkeit").value == scope_values.COMMON
+    assert app.metric[0].value == "120"
+    assert "Deutschland" in said.text_of(app)
+    app.button(key="save_scope").click().run()
+    scope = store.review(review.id).scope
+    assert scope is not None
+    assert scope.protected == many_variants.PROTECTED
+    assert (len(scope.bins["Alter"]), len(scope.bins["Staatsangehörigkeit"])) == (5, 8)
+    again = open_app(SCOPE, review=review.id)
+    assert again.radio(key="how_Alter").value == scope_values.EVEN, "a reload keeps the choice"
+    assert again.radio(key="how_Staatsangehörigkeit").value == scope_values.COMMON
+    assert again.number_input(key="n_Staatsangehörigkeit").value == 8
+    assert again.metric[0].value == "120"
+
+
+def test_one_attribute_at_a_time_names_those_that_wait(open_app: OpenApp, store: RunStore) -> None:
+    review = loan_review(store)
+    app = open_app(SCOPE, review=review.id)
+    app.button(key=label_of(app, "Only Geschlecht for now")).click().run()
+    assert app.multiselect(key="protected").value == ["Geschlecht"]
+    assert said.errors_of(app) == []
+    assert "not compared in this scope: Alter and Staatsangehörigkeit" in said.text_of(app)
+    app.button(key="save_scope").click().run()
+    again = open_app(SCOPE, review=review.id)
+    assert "not compared in this scope: Alter and Staatsangehörigkeit" in said.text_of(again)
+    again.button(key="compare_marked").click().run()
+    assert set(again.multiselect(key="protected").value) == set(many_variants.PROTECTED)
+
+
+def test_chosen_categories_are_compared_and_kept(open_app: OpenApp, store: RunStore) -> None:
+    review = loan_review(store, scope=Scope(("Staatsangehörigkeit",), bins={"Staatsangehörigkeit": (3.0, 17.0)}))
+    labels = many_variants.loan_schema().column("Staatsangehörigkeit").labels
+    app = open_app(SCOPE, review=review.id)
+    assert app.radio(key="how_Staatsangehörigkeit").value == scope_values.OWN
+    assert app.multiselect(key="own_Staatsangehörigkeit").value == [3, 17]
+    assert f"{labels[3]}; {labels[17]}" in said.text_of(app)
+    app.multiselect(key="own_Staatsangehörigkeit").set_value([]).run()
+    assert "needs a value, got none" in said.errors_of(app)[0]
+
+
+def test_the_commonest_categories_are_those_of_most_people() -> None:
+    column = Column("c", Kind.CATEGORICAL, codes=("a", "b", "c", "d"), labels=("a", "b", "c", "d"))
+    own = np.array([3.0, 3.0, 1.0, 1.0, 1.0, 0.0, 2.0])
+    assert scope_values.commonest(column, own, 2) == (1.0, 3.0)
+    assert scope_values.commonest(column, own, 9) == (0.0, 1.0, 2.0, 3.0)
+
+
+def test_a_limit_can_be_raised_by_a_click(open_app: OpenApp, store: RunStore) -> None:
+    review = loan_review(store, scope=many_variants.HUNDREDS)
+    app = open_app(SCOPE, review=review.id)
+    assert said.errors_of(app) == []
+    assert app.metric[0].value == "450"
+    app.number_input(key="max_variants").set_value(100).run()
+    assert "450 combinations" in said.errors_of(app)[0]
+    app.button(key=label_of(app, "Compare all 450")).click().run()
+    assert said.errors_of(app) == []
+    assert app.metric[0].value == "450"
+
+
+# --- what the data never holds ------------------------------------------------------------------
+
+HOMES = (
+    "sex,status,points,outcome\n"
+    + "".join(
+        f"{('f', 'm')[i % 2]},{('single', ('wife', 'husband')[i % 2])[i // 2 % 2]},{i % 40},{('no', 'yes')[i % 5 // 4]}\n"
+        for i in range(400)
+    )
+).encode()
+
+
+def homes_review(store: RunStore, **changes: object) -> Review:
+    """People among whom no man is a wife."""
+    schema = infer_schema(read_table(HOMES, "homes.csv")).with_protected(("sex", "status"))
+    data = store.add_file(HOMES, "homes.csv", FileRole.DATA)
+    model = store.add_file(b"not opened here", "m.keras", FileRole.MODEL)
+    fit = {**FIT, "uses_protected": {"sex": True, "status": True}}
+    values = {"data_id": data.id, "model_id": model.id, "schema": schema, "fit": fit, **changes}
+    return store.save_review(replace(store.create_review("Homes"), **values))
+
+
+def leave_out(app: AppTest) -> Any:
+    """The toggle."""
+    return next(toggle for toggle in app.toggle if "never holds" in toggle.label)
+
+
+def test_combinations_that_the_data_never_holds_are_left_out_and_named(open_app: OpenApp, store: RunStore) -> None:
+    review = homes_review(store)
+    app = open_app(SCOPE, review=review.id)
+    assert said.errors_of(app) == []
+    assert leave_out(app).label == "Leave out 2 combinations that your data never holds"
+    assert leave_out(app).value is True
+    assert "sex m and status wife (50 expected)" in said.text_of(app)
+    assert app.metric[0].value == "4"
+    assert app.metric[0].delta.replace("\\", "") == "sex 2 × status 3, 2 left out"
+    app.button(key="save_scope").click().run()
+    scope = store.review(review.id).scope
+    assert scope is not None
+    assert scope.excluded == ((1.0, 2.0), (0.0, 0.0)) or set(scope.excluded) == {(1.0, 2.0), (0.0, 0.0)}
+    again = open_app(SCOPE, review=review.id)
+    assert leave_out(again).value is True
+    leave_out(again).set_value(False).run()
+    assert again.metric[0].value == "6"
+    again.button(key="save_scope").click().run()
+    scope = store.review(review.id).scope
+    assert scope is not None
+    assert scope.excluded == ()
+    assert leave_out(open_app(SCOPE, review=review.id)).value is False
+
+
+def test_a_scope_of_the_version_before_is_not_changed_unasked(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app(SCOPE, review=homes_review(store, scope=Scope(("sex", "status"))).id)
+    assert leave_out(app).value is False
+    assert app.metric[0].value == "6"
+    assert "Not saved yet" not in said.text_of(app)

@@ -222,7 +222,7 @@ class Domain(Ranges):
             parts = " x ".join(f"{name} {len(v)}" for name, v in zip(scope.protected, values, strict=True))
             raise SettingError(
                 f"The protected attributes have {n_variants:,} combinations ({parts}), more than {most:,}. Compare evenly spaced "
-                "values of a number, the commonest values of a category (--values), or fewer attributes."
+                "values of a number, the commonest values of a category, or fewer attributes."
             )
         if n_variants < 2:
             why = " and the others are left out" if scope.excluded else ""

@@ -12,6 +12,8 @@ from pages.components import wording
 from pages.components.scope_values import FEW_VARIANTS, N_EVEN, Values, n_compared
 
 _N_LISTED = 4
+_MOST_BELOW = 24
+"""Characters that stand below the number without being cut."""
 _EXAMPLE_ROWS = 500_000
 """The standard budget of the Plan page, as a measure of what a scope costs."""
 
@@ -19,15 +21,19 @@ _EXAMPLE_ROWS = 500_000
 def draw(domain: Domain, rows_per_second: float | None) -> None:
     """The number of variants, and beside it the space, the cost and how it could be cheaper."""
     left, right = st.columns([1, 3])
+    product = product_in_words(domain)
+    is_short = len(product) <= _MOST_BELOW
     left.metric(
         "Variants of each row",
         wording.count(domain.n_variants),
-        wording.markdown(product_in_words(domain)),
+        wording.markdown(product) if is_short else None,
         delta_color="off",
         delta_arrow="off",
         help=wording.explain("variant"),
         border=True,
     )
+    if not is_short:
+        left.caption(wording.markdown(product))
     right.markdown(space_in_words(domain))
     right.markdown(cost_in_words(domain, rows_per_second))
     cheaper = cheaper_in_words(domain)

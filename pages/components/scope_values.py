@@ -197,7 +197,10 @@ def n_compared(schema: Schema, scope: Scope) -> dict[str, int]:
 
 
 def remedies(schema: Schema, scope: Scope) -> list[Remedy]:
-    """Ways to compare less than a scope does, all together first; none where there are few combinations."""
+    """Ways to compare less than a scope does, all together first; none where there are few combinations.
+
+    Where they are more than its limit, also one attribute at a time, and the limit itself as far as it can be raised.
+    """
     try:
         counts = n_compared(schema, scope)
     except SettingError:  # said where it is asked
@@ -217,10 +220,11 @@ def remedies(schema: Schema, scope: Scope) -> list[Remedy]:
         state = {key: value for each in found for key, value in each.state.items()}
         n_new = math.prod(fewer.values())
         found.insert(0, Remedy(f"All of these: {n_new:,} combinations instead of {n_variants:,}", state))
-    if len(counts) > 1:
-        found += [Remedy(f"Only {name} for now", {"protected": [name]}) for name in counts]
-    if scope.max_variants < n_variants <= MOST_VARIANTS:
-        found.append(Remedy(f"Compare all {n_variants:,}", {"max_variants": n_variants}))
+    if n_variants > scope.max_variants:
+        if len(counts) > 1:
+            found += [Remedy(f"Only {name} for now", {"protected": [name]}) for name in counts]
+        if n_variants <= MOST_VARIANTS:
+            found.append(Remedy(f"Compare all {n_variants:,}", {"max_variants": n_variants}))
     return found
 
 

@@ -52,6 +52,7 @@ if is_without_model(review):
 is_for_groups = scope_groups.ask(columns, schema, saved)
 rows = dataset_of(review).rows
 bins = {} if is_for_groups else scope_values.ask_bins(columns, saved.bins if saved else {}, schema, rows)
+below_values = st.container()  # what is left out, and too many: on the first screen
 
 st.subheader("Decision", anchor=False)
 schema = ask_favourable(review)
@@ -85,19 +86,22 @@ if bins is None:
 scope = Scope(tuple(protected), threshold, score_gap, tuple(fixed), limits, bins, int(max_variants))
 not_taken = (review.fit or {}).get("not_taken") or ()
 taken = [name for name in schema.names if name not in not_taken]
-st.subheader("Size", anchor=False)
 try:
-    scope = scope_values.ask_excluded(schema, rows, scope, saved) if not is_for_groups else scope
+    with below_values:
+        scope = scope if is_for_groups else scope_values.ask_excluded(schema, rows, scope, saved)
     domain = Domain(schema, scope, taken)
 except SettingError as error:
     if not is_for_groups:
-        layout.say(error)
-        scope_values.offer(scope_values.remedies(schema, scope))
+        with below_values:
+            layout.say(error)
+            scope_values.offer(scope_values.remedies(schema, scope))
         st.stop()
     Ranges(schema, scope, taken)  # limits that cannot be are said before anything is saved
-    st.info(scope_groups.NO_VALUES)
     domain = None
-if domain is not None:
+st.subheader("Size", anchor=False)
+if domain is None:
+    st.info(scope_groups.NO_VALUES)
+else:
     scope_size.draw(domain, review.fit.get("rows_per_second"))
     scope_values.offer(scope_values.remedies(schema, scope))
 

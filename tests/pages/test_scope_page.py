@@ -357,11 +357,11 @@ def test_combinations_that_the_data_never_holds_are_left_out_and_named(open_app:
     assert leave_out(app).value is True
     assert "sex m and status wife (50 expected)" in said.text_of(app)
     assert app.metric[0].value == "4"
-    assert app.metric[0].delta.replace("\\", "") == "sex 2 × status 3, 2 left out"
+    assert "sex 2 × status 3, 2 left out" in said.text_of(app)
     app.button(key="save_scope").click().run()
     scope = store.review(review.id).scope
     assert scope is not None
-    assert scope.excluded == ((1.0, 2.0), (0.0, 0.0)) or set(scope.excluded) == {(1.0, 2.0), (0.0, 0.0)}
+    assert scope.excluded == ((0.0, 0.0), (1.0, 2.0))
     again = open_app(SCOPE, review=review.id)
     assert leave_out(again).value is True
     leave_out(again).set_value(False).run()

@@ -26,6 +26,10 @@ from fairness_engine.errors import SchemaError
 
 Value = int | float | str
 E = TypeVar("E", bound=StrEnum)
+_MAX_DIGITS_TYPED = 10
+"""Significant digits up to which a number that is not quite equal was meant."""
+_MAX_WHOLE = 1e15
+"""Whole numbers below it are written with all their digits."""
 
 _SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout", "columns"}
 _COLUMN_KEYS = {"name", "kind", "was", "min", "max", "step", "codes", "categories", "missing"}
@@ -145,7 +149,7 @@ class Column:
             return self.labels[round(value)]
         if self.kind is Kind.INTEGER:
             return str(round(value))
-        return f"{value:.6g}"
+        return number_text(value)
 
     def code(self, value: float) -> Value:
         """What the file and the model hold for a value of a row of the engine."""
@@ -362,6 +366,19 @@ class Schema:
     def write(self, path: Path) -> None:
         """Write a schema file."""
         path.write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def number_text(value: float) -> str:
+    """A number as a file would hold it: the shortest text that reads back equal, ``10340.21``.
+
+    One that needs more than twelve digits was made by arithmetic, not typed: it is told without the arithmetic's last digits
+    (0.1 + 0.2 is ``0.3``), or with six.
+    """
+    if abs(value) < _MAX_WHOLE and value == round(value):
+        return str(round(value))
+    short = f"{value:.12g}"
+    n_digits = sum(character.isdigit() for character in short.partition("e")[0].lstrip("-0.").replace(".", ""))
+    return short if n_digits <= _MAX_DIGITS_TYPED or float(short) == value else f"{value:.6g}"
 
 
 def _refuse_unknown(content: Mapping[str, Any], known: set[str], where: str) -> None:

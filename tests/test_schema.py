@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,25 @@ def test_what_people_read_and_what_the_model_receives() -> None:
     assert (AGE.text(31.0), AGE.code(31.0)) == ("31", 31)
     assert isinstance(AGE.code(31.0), int)
     assert (RATE.text(1 / 3), RATE.code(0.25)) == ("0.333333", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (10340.21, "10340.21"),
+        (0.1 + 0.2, "0.3"),
+        (37.0, "37"),
+        (-0.05, "-0.05"),
+        (1234567890.5, "1234567890.5"),
+        (123456789012.0, "123456789012"),
+        (0.12345679104328156, "0.123457"),
+        (math.nextafter(10340.21, 0), "10340.21"),
+        (1e-05, "1e-05"),
+    ],
+)
+def test_numbers_are_written_as_a_file_has_them(value: float, text: str) -> None:
+    """They were cut to six digits: 10340.2 stood beside the 10340.21 that the model received."""
+    assert Column("amount", Kind.REAL, minimum=-1.0, maximum=1e12).text(value) == text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.certification.box import BoxDetails
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray
-from fairness_engine.models.model import Model
+from fairness_engine.models.model import Model, Output, of_class_zero
 
 _N_BLAMED = 2
 _BLAME_SHARE = 0.1
@@ -101,6 +101,8 @@ def _bounds(box: BoxDetails, context: Context) -> Iterator[str]:
     if not np.isfinite(bounds).all():
         return
     what, line = ("score", context.model.threshold) if is_score else ("margin", 0.0)
+    bounds, line = _shown(context, bounds[:, ::-1] if _is_turned(context) else bounds, line, is_score=is_score)
+    what = f"{what} for {_scored(context)}"
     labels = context.domain.variant_labels()
     if len(labels) <= _MAX_VARIANTS_NAMED:
         ends = [
@@ -115,6 +117,24 @@ def _bounds(box: BoxDetails, context: Context) -> Iterator[str]:
         yield f"For {n_crossing} of {len(labels)} values of {_protected(context)} the {what} may lie on either side of the threshold."
     elif above.any() and below.any():
         yield f"The {what} is above the threshold for {int(above.sum())} of {len(labels)} values of {_protected(context)}, and not for the others."
+
+
+def _is_turned(context: Context) -> bool:
+    """Whether scores are told of class 0 of two, for it is the favourable one."""
+    return context.model.is_binary and context.model.favourable == 0
+
+
+def _scored(context: Context) -> str:
+    """The outcome that scores are told of."""
+    return f"'{context.model.classes[0 if _is_turned(context) else 1]}'"
+
+
+def _shown(context: Context, values: FloatArray, line: float, *, is_score: bool) -> tuple[FloatArray, float]:
+    """Scores, or margins, and where the decision changes, as they are told: of the favourable outcome."""
+    if not _is_turned(context):
+        return values, line
+    output = context.model.predictor.output if is_score else Output.LOGIT
+    return of_class_zero(values, output), float(of_class_zero(np.array(line), output))
 
 
 def _open_units(box: BoxDetails, context: Context) -> Iterator[str]:
@@ -138,15 +158,16 @@ def _people(box: BoxDetails, context: Context) -> Iterator[str]:
     """How near the rows of the data in the box are to the threshold."""
     if not context.model.is_binary or not len(context.people_scores):
         return
-    scores, line = context.people_scores[:, 0], context.model.threshold
+    scores, line = _shown(context, context.people_scores[:, 0], context.model.threshold, is_score=True)
+    scored = _scored(context)
     if box.n_people == 1:
-        yield f"One row of the data lies in it, with the score {_score(float(scores[0]), line)}; the threshold is {line:g}."
+        yield f"One row of the data lies in it, with the score for {scored} {_score(float(scores[0]), line)}; the threshold is {line:g}."
         return
     ends = _score(float(scores.min()), line), _score(float(scores.max()), line)
     furthest = float(np.abs(scores - line).max())
-    where = f"scores from {ends[0]} to {ends[1]}; the threshold is {line:g}"
+    where = f"scores for {scored} from {ends[0]} to {ends[1]}; the threshold is {line:g}"
     if furthest <= _NEAR:
-        where = f"scores within {_score(furthest, 0.0)} of the threshold {line:g}"
+        where = f"scores for {scored} within {_score(furthest, 0.0)} of the threshold {line:g}"
     looked_at = f", the first {len(scores):,} of them" if len(scores) < box.n_people else ""
     yield f"{box.n_people:,} rows of the data lie in it{looked_at} with {where}."
 

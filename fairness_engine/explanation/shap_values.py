@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.errors import ProcessError, SettingError
 from fairness_engine.events import FloatArray, IntArray, pack_array, unpack_array
-from fairness_engine.models.model import Model, Output
+from fairness_engine.models.model import Model, of_class_zero
 
 BoolArray = NDArray[np.bool_]
 
@@ -142,9 +142,8 @@ def favourable_scores(model: Model, scores: FloatArray) -> FloatArray:
     """
     if not model.is_binary:
         return np.asarray(scores[:, model.favourable], dtype=np.float64)
-    if model.favourable == 1:
-        return np.asarray(scores[:, 0], dtype=np.float64)
-    return -scores[:, 0] if model.predictor.output is Output.LOGIT else 1.0 - scores[:, 0]
+    of_class_one = np.asarray(scores[:, 0], dtype=np.float64)
+    return of_class_one if model.favourable == 1 else of_class_zero(of_class_one, model.predictor.output)
 
 
 # --- how much can be afforded --------------------------------------------------------------------

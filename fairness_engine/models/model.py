@@ -223,6 +223,11 @@ def decide(scores: FloatArray, threshold: float) -> IntArray:
     return best
 
 
+def of_class_zero(scores: FloatArray, output: Output) -> FloatArray:
+    """What a score of class 1 says of the other class, in the same unit: 1 less a probability or a label, a logit with the other sign."""
+    return -scores if output is Output.LOGIT else 1.0 - scores
+
+
 def measure_rows_per_second(model: Model, rows: FloatArray, max_seconds: float = 0.5) -> float:
     """How many rows a second the model decides: the best of several passes over ``rows``.
 

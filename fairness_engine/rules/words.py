@@ -17,6 +17,7 @@ from fairness_engine.events import IntArray
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.rules.space import NO_RULE
+from fairness_engine.schema import number_text
 
 _SEX = {"sex", "gender"}
 _AGE = {"age", "age in years", "age years"}
@@ -162,12 +163,12 @@ class _Part:
         first, last = int(self.values[0]), int(self.values[-1])
         low, high = self.attribute.lows[first], self.attribute.highs[last]
         if low == high:
-            return f"{low:g}"
+            return number_text(low)
         if first == 0:
-            return f"{high:g} or {'under' if self.is_age else 'less'}"
+            return f"{number_text(high)} or {'under' if self.is_age else 'less'}"
         if last == self.attribute.n_values - 1:
-            return f"{low:g} or {'over' if self.is_age else 'more'}"
-        return f"{low:g} to {high:g}"
+            return f"{number_text(low)} or {'over' if self.is_age else 'more'}"
+        return f"{number_text(low)} to {number_text(high)}"
 
 
 def _group(parts: Sequence[_Part]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import streamlit as st
 from fairness_engine.certification.words import describe_box
 from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError
+from fairness_engine.models.model import Output
 from pages.components import certify_alone, certify_box_charts, layout, questions, state, steps, theme, wording
 from pages.components.certify_tree import ReadTree, shares_in
 from pages.components.certify_words import Shares
@@ -137,11 +139,15 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     bounds = scores if chosen == _SCORE else margins
     threshold = 0.0 if chosen == _MARGIN else _threshold(review, run)
     above, below = names.name(1), names.name(0)
+    if names.scored() == below:
+        turned = names if chosen == _SCORE else replace(names, output=Output.LOGIT)
+        bounds, threshold = turned.shown(bounds[:, ::-1]), float(turned.shown(threshold))
+        above, below = below, above
     one, other = ("Right of", "left of") if domain.n_variants <= certify_box_charts.MAX_BARS else ("Above", "below")
     sides = wording.markdown(f"{one} the line “{above}”, {other} it “{below}”.")
     labels = domain.variant_labels()
     key = (run.id, bounds.tobytes(), threshold, theme.is_dark())
-    figure = kept("box_bounds", key, lambda: certify_box_charts.bounds_chart(bounds, labels, threshold, str(chosen)))
+    figure = kept("box_bounds", key, lambda: certify_box_charts.bounds_chart(bounds, labels, threshold, f"{chosen} for {above}"))
     layout.chart_with_table(
         figure,
         certify_box_charts.bounds_table(bounds, labels, threshold),

@@ -1,15 +1,24 @@
-"""What a model's decisions are called on the screen, and the symbol that says whether one is good for the person."""
+"""What a model's decisions are called on the screen, and its scores: every page shows the score for the favourable outcome.
+
+The engine's scores are of class 1, whichever that is; ``Decisions.shown`` is the one place where they are turned.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fairness_engine.models.model import Output, of_class_zero
 from pages.components.outcome_source import is_without_model
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from fairness_engine.events import FloatArray
     from fairness_engine.runs.records import Review
     from fairness_engine.schema import Column, Schema
 
@@ -25,10 +34,12 @@ class Decisions:
     Args:
         names: one name a class, in the model's order.
         favourable: the class that is good for the person; ``None`` when it is not known.
+        output: what the model's scores are; says how the score of one class of two follows from that of the other.
     """
 
     names: tuple[str, ...]
     favourable: int | None = 1
+    output: Output = Output.PROBABILITY
 
     def name(self, decision: int) -> str:
         """The name of a class; a class without a name is told by its number."""
@@ -41,6 +52,27 @@ class Decisions:
     def text(self, decision: int) -> str:
         """Symbol and name."""
         return f"{self.symbol(decision)} {self.name(decision)}"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether one score decides between two classes; so it is where nobody named them."""
+        return len(self.names) <= 2
+
+    def shown(self, scores: ArrayLike) -> FloatArray:
+        """Scores as pages show them, from the engine's: for the favourable outcome of two, of the decided class of more."""
+        values = np.asarray(scores, dtype=np.float64)
+        return of_class_zero(values, self.output) if self.is_binary and self.favourable == 0 else values
+
+    def scored(self, decision: int | None = None) -> str:
+        """The name of the outcome that a shown score speaks for; of more than two, that of ``decision``."""
+        if self.is_binary:
+            return self.name(0 if self.favourable == 0 else 1)
+        return "the decided outcome" if decision is None else self.name(decision)
+
+    def score(self, score: float, decision: int, digits: int | None = None) -> str:
+        """One score of the engine in words: ``0.413 for ja``."""
+        shown = score_text(float(self.shown(score)), _MIN_DIGITS if digits is None else digits)
+        return f"{shown} for {self.scored(decision)}"
 
 
 def score_digits(scores: Iterable[float]) -> int:
@@ -60,18 +92,22 @@ def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
 
 def decisions_of(review: Review) -> Decisions:
     """What the classes of a review's model are called, from its fit card and the label's column; without a model by the latter alone."""
-    fit, schema = review.fit or {}, review.schema
+    return decisions_under(review.fit or {}, review.schema, has_model=not is_without_model(review))
+
+
+def decisions_under(fit: Mapping[str, Any], schema: Schema | None, *, has_model: bool = True) -> Decisions:
+    """``decisions_of`` a fit card, empty where there is none, and a schema."""
     label = next((c for c in schema.columns if c.name == schema.label), None) if schema else None
     favourable = fit.get("favourable", 1)
     names = [str(name) for name in fit.get("classes") or fit.get("class_shares") or ()]
-    if schema is not None and label is not None and is_without_model(review):
+    if schema is not None and label is not None and not has_model:
         names, favourable = [str(code) for code in label.codes], _favourable(label, schema)
     if label is not None and label.codes:
         by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
         names = [by_code.get(name, name) for name in names]
     if names and all(_is_code(name) for name in names):
         names = [f"{'favourable' if i == favourable else 'unfavourable'} ({name})" for i, name in enumerate(names)]
-    return Decisions(tuple(names), favourable)
+    return Decisions(tuple(names), favourable, _output(fit))
 
 
 def favourable_name(review: Review) -> str:
@@ -90,6 +126,12 @@ def _favourable(label: Column, schema: Schema) -> int | None:
     from fairness_engine.outcome import favourable_class
 
     return favourable_class(label, schema.favourable)
+
+
+def _output(fit: Mapping[str, Any]) -> Output:
+    """What the scores are, as the fit card says; probabilities where there is none."""
+    kind = (fit.get("output") or {}).get("kind")
+    return Output(kind) if kind in set(Output) else Output.PROBABILITY
 
 
 def _is_code(name: str) -> bool:

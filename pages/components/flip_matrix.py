@@ -52,6 +52,11 @@ class Flips:
         return len(np.unique(self.decisions))
 
     @property
+    def shown(self) -> FloatArray:
+        """Scores as pages show them ``(n_variants,)``; see ``Decisions.shown``."""
+        return self.names.shown(self.scores)
+
+    @property
     def digits(self) -> int:
         """Decimals that keep scores of different decisions apart."""
         order = np.argsort(self.scores, kind="stable")
@@ -86,7 +91,7 @@ def flip_frame(flips: Flips) -> pd.DataFrame:
         column.name: [column.text(value) for value in values[:, i].tolist()] for i, column in enumerate(columns)
     }
     lines["Decision "] = [flips.names.text(decision) for decision in flips.decisions.tolist()]
-    lines["Score "] = flips.scores.tolist()
+    lines["Score "] = flips.shown.tolist()
     lines["Person "] = [flips.mark(i) for i in range(len(values))]
     return pd.DataFrame(lines)
 
@@ -108,17 +113,19 @@ def flip_html(flips: Flips, selected: str = theme.SELECTION.light) -> str:
 
 def _cells(flips: Flips, selected: str, *, with_number: bool) -> list[str]:
     """One cell a variant: symbol, number, whose it is, and a hint; the tint grows with the score."""
-    low, high = float(flips.scores.min()), float(flips.scores.max())
+    scores = flips.shown
+    low, high = float(scores.min()), float(scores.max())
     digits = flips.digits
     labels = flips.domain.variant_labels()
     frame = f"outline:3px solid {selected};outline-offset:-2px;"
     cells = []
-    for i, (score, decision) in enumerate(zip(flips.scores.tolist(), flips.decisions.tolist(), strict=True)):
+    for i, (score, decision) in enumerate(zip(scores.tolist(), flips.decisions.tolist(), strict=True)):
         tint = 0 if high == low else round(_MAX_TINT * (score - low) / (high - low))
         style = f"{_CELL}background:rgba(86,110,160,{tint / 100:.2f});" + (frame if i in flips.people else "")
         number = f" {score_text(score, digits)}" if with_number else ""
         mark = f'<b style="font-size:.8em"> {flips.mark(i)}</b>' if flips.mark(i) else ""
-        hint = escape(f"{labels[i]}: {flips.names.name(decision)}, score {score_text(score, 4)}", quote=True)
+        text = f"score {score_text(score, 4)} for {flips.names.scored(decision)}"
+        hint = escape(f"{labels[i]}: {flips.names.name(decision)}, {text}", quote=True)
         padding = "4px 5px" if with_number else "4px 2px"
         cells.append(
             f'<div title="{hint}" style="{style}padding:{padding};">{flips.names.symbol(decision)}{number}{mark}</div>'
@@ -208,10 +215,10 @@ def _list(flips: Flips, selected: str) -> str:
     lines = "".join(
         f"<tr><td>{escape(labels[i])}</td><td>{cells[i]}</td>"
         f"<td>{escape(flips.names.name(int(flips.decisions[i])))}</td></tr>"
-        for i in np.argsort(-flips.scores, kind="stable").tolist()
+        for i in np.argsort(-flips.shown, kind="stable").tolist()
     )
     names = ", ".join(flips.domain.schema.inputs[i].name for i in flips.domain.protected.tolist())
-    head = f"<thead><tr><th>{escape(names)}</th><th>Score</th><th>Decision</th></tr></thead>"
+    head = f"<thead><tr><th>{escape(names)}</th><th>Score for {escape(flips.names.scored())}</th><th>Decision</th></tr></thead>"
     return (
         '<div style="max-height:340px;overflow:auto"><table class="eh-flips" style="border-spacing:6px 2px">'
         f"{head}<tbody>{lines}</tbody></table></div>"

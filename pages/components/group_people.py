@@ -190,7 +190,9 @@ def _table(review: Review, group: Group, found: GroupRows, asked: Asked | None) 
         height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)),
         key=f"group_rows_{group.run.id}_{group.position}",
         column_config={
-            group_rows.SCORE: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score"))
+            group_rows.SCORE: st.column_config.NumberColumn(
+                f"Score for {decisions_of(review).scored()}", format=f"%.{digits}f", help=wording.explain("score")
+            )
         },
     )
     if len(shown) < len(found.inside):
@@ -208,4 +210,4 @@ def _frame(review: Review, dataset: Dataset, shown: IntArray, asked: Asked | Non
         return group_rows.frame(dataset, shown, None, None)
     scores, decisions = asked.of(shown)
     names = decisions_of(review)
-    return group_rows.frame(dataset, shown, [names.text(decision) for decision in decisions.tolist()], scores)
+    return group_rows.frame(dataset, shown, [names.text(decision) for decision in decisions.tolist()], names.shown(scores))

@@ -9,6 +9,7 @@ import streamlit as st
 
 from fairness_engine.schema import ModelInput, Schema
 from pages.components import layout, model_fit, model_reading, state, theme, wording
+from pages.components.decisions import Decisions, decisions_under
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ def show_card(card: Mapping[str, Any], schema: Schema) -> None:
     st.markdown(f"**{wording.markdown(describe(card))}**")
     with layout.wrapping("figures"):
         places = st.columns(4)
-    for place, (label, value, note, term) in zip(places, figures(card), strict=True):
+    for place, (label, value, note, term) in zip(places, figures(card, schema), strict=True):
         place.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=term, border=True)
     with layout.wrapping("shares", is_wide=True):
         left, right = st.columns(2, gap="large")
@@ -77,7 +78,7 @@ def show_card(card: Mapping[str, Any], schema: Schema) -> None:
         show_shares(card)
     with right:
         show_facts(card, schema)
-    show_rows(card)
+    show_rows(card, schema)
 
 
 def describe(card: Mapping[str, Any]) -> str:
@@ -90,12 +91,15 @@ def describe(card: Mapping[str, Any]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
+def figures(card: Mapping[str, Any], schema: Schema | None = None) -> list[tuple[str, str, str | None, str]]:
     """The four figures on top: label, value, note, hover help."""
     accuracy, majority, auc = card.get("accuracy"), card.get("majority_share"), card.get("auc")
     output = card.get("output") or {}
     speed = card.get("rows_per_second")
     ends = [output.get("min"), output.get("max")]
+    names = decisions_under(card, schema)
+    if None not in ends:
+        ends = sorted(names.shown(ends).tolist())
     digits = ".2f" if output.get("kind") == "probability" else ".3g"
     span = (
         "unknown"
@@ -114,7 +118,7 @@ def figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
             "Output",
             span,
             output.get("kind"),
-            "Smallest and largest score on your data's rows, and what the numbers are.",
+            f"Smallest and largest score{f' for {names.scored()}' if names.is_binary else ''} on your data's rows, and what the numbers are.",
         ),
         (
             "Speed",
@@ -192,27 +196,29 @@ def _mark(is_so: bool) -> str:
     return ":material/check:" if is_so else ":material/close:"
 
 
-def show_rows(card: Mapping[str, Any]) -> None:
+def show_rows(card: Mapping[str, Any], schema: Schema) -> None:
     """A few people: every value as the model receives it, and what it answered."""
     rows: Sequence[Mapping[str, Any]] = card.get("sample_rows") or ()
     if not rows:
         return
+    names = decisions_under(card, schema)
     st.subheader("A few people as the model receives them", anchor=False)
     st.caption(
         "Check that each value stands where the model was trained to expect it: what people read, and behind the arrow what the model is given. A category that an "
         "input stands for is 1 or 0."
     )
     for place, (number, row) in zip(st.columns(len(rows)), enumerate(rows, start=1), strict=True):
-        place.markdown(f"**Person {number}**: {wording.markdown(row['decision'])}, {scores_text(row['score'])}")
+        place.markdown(f"**Person {number}**: {wording.markdown(answer_text(row, card, names))}")
     table = model_reading.received_table(card)
     st.dataframe(table, hide_index=True, key="sample_rows", height=min(460, 38 + 35 * len(table)))
 
 
-def scores_text(scores: float | Sequence[float]) -> str:
-    """One score for two classes, one a class for more."""
-    if isinstance(scores, int | float):
-        return f"score {scores:.3f}"
-    return f"score{'s' if len(scores) > 1 else ''} " + ", ".join(f"{score:.3f}" for score in scores)
+def answer_text(row: Mapping[str, Any], card: Mapping[str, Any], names: Decisions) -> str:
+    """What the model answered to a row of the fit card, not escaped: ``ja, score 0.587 for ja``."""
+    classes = [str(name) for name in card.get("classes") or ()]
+    decision = classes.index(str(row["decision"])) if str(row["decision"]) in classes else -1
+    told = names.name(decision) if decision >= 0 else str(row["decision"])
+    return f"{told}, score {names.score(row['score'], decision)}"
 
 
 # --- walls --------------------------------------------------------------------------------------

@@ -64,9 +64,8 @@ def couple_sentence(couple: Couple) -> str:
     if before != after:
         return f"When only {changed}, the decision turns from “{before}” to “{after}”."
     digits = score_digits([couple.first.score, couple.second.score])
-    moved = (
-        f"the score moves from {score_text(couple.first.score, digits)} to {score_text(couple.second.score, digits)}"
-    )
+    scores = [score_text(score, digits) for score in couple.names.shown([couple.first.score, couple.second.score])]
+    moved = f"the score for “{couple.names.scored(couple.first.decision)}” moves from {scores[0]} to {scores[1]}"
     return f"When only {changed}, {moved} and the decision stays “{before}”."
 
 
@@ -101,7 +100,7 @@ def _head(couple: Couple) -> str:
         '<th style="text-align:left;vertical-align:top;padding:6px 10px;font-weight:400">'
         f'<div style="opacity:.75">Person {name}</div>'
         f'<div style="font-weight:600;font-size:1.1rem">{escape(couple.names.text(person.decision))}</div>'
-        f"<div>score {score_text(person.score, digits)}</div></th>"
+        f"<div>score {escape(couple.names.score(person.score, person.decision, digits))}</div></th>"
         for name, person in zip("AB", (couple.first, couple.second), strict=True)
     )
     return f'<tr><th style="width:34%"></th>{cells}</tr>'

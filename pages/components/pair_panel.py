@@ -188,8 +188,9 @@ def _flips(domain: Domain, people: FloatArray, answer: Answer, names: Decisions)
     st.markdown(f"**The same person with every value of {wording.markdown(protected)}**")
     st.html(flip_html(flips, theme.SELECTION.colour))
     symbols = " · ".join(wording.markdown(names.text(decision)) for decision in np.unique(flips.decisions).tolist())
-    number = "The number is the score" if flips.shows_numbers else "Point at a cell for its score"
-    st.caption(f"{symbols}. {number}; a stronger tint is a higher score; A and B are the two people.")
+    scored = wording.markdown(names.scored())
+    number = f"The number is the score for {scored}" if flips.shows_numbers else "Point at a cell for its score"
+    st.caption(f"{symbols}. {number}; a stronger tint is a higher score for {scored}; A and B are the two people.")
     with st.expander("The same as a table"):
-        score = st.column_config.NumberColumn("Score", format=f"%.{max(4, flips.digits)}f")
+        score = st.column_config.NumberColumn(f"Score for {names.scored()}", format=f"%.{max(4, flips.digits)}f")
         st.dataframe(flip_frame(flips), hide_index=True, key="flips", column_config={"Score ": score})

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.components import layout, model_fit, model_view, text_review, wording
+from pages.components.decisions import Decisions, decisions_under
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review
+    from fairness_engine.schema import Schema
 
 _MAX_CHARACTERS = 600
 
@@ -37,7 +39,7 @@ def ask_takes(review: Review) -> None:
         st.rerun()
 
 
-def show_card(card: Mapping[str, Any]) -> None:
+def show_card(card: Mapping[str, Any], schema: Schema | None) -> None:
     """Warnings first, then figures, what it decides on the data's texts, and three of them."""
     column = str(card[text_review.FIT_KEY])
     for warning in card.get("warnings") or ():
@@ -46,7 +48,7 @@ def show_card(card: Mapping[str, Any]) -> None:
     st.markdown(f"**{wording.markdown(described)}**, takes the texts of **{wording.markdown(column)}**")
     with layout.wrapping("figures"):
         places = st.columns(4)
-    for place, (label, value, note, term) in zip(places, _figures(card), strict=True):
+    for place, (label, value, note, term) in zip(places, _figures(card, schema), strict=True):
         place.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=term, border=True)
     with layout.wrapping("shares", is_wide=True):
         left, right = st.columns(2, gap="large")
@@ -54,14 +56,13 @@ def show_card(card: Mapping[str, Any]) -> None:
         model_view.show_shares(card, "texts")
     with right:
         _show_facts(card)
-    show_texts(card, column)
+    show_texts(card, column, decisions_under(card, schema))
 
 
-def _figures(card: Mapping[str, Any]) -> list[tuple[str, str, str | None, str]]:
+def _figures(card: Mapping[str, Any], schema: Schema | None) -> list[tuple[str, str, str | None, str]]:
     """The four figures on top, of texts instead of rows."""
-    shown = model_view.figures(card)
+    shown = model_view.figures(card, schema)
     helps = {
-        "Output": "Smallest and largest score on your data's texts, and what the numbers are.",
         "Speed": "How fast the model answers here. It decides how long it takes to compare groups.",
     }
     notes = {"Speed": "texts a second"}
@@ -88,21 +89,21 @@ def _show_facts(card: Mapping[str, Any]) -> None:
     st.markdown("  \n".join(lines))
 
 
-def show_texts(card: Mapping[str, Any], column: str) -> None:
+def show_texts(card: Mapping[str, Any], column: str, names: Decisions) -> None:
     """Three texts, and what the model answered."""
     rows: Sequence[Mapping[str, Any]] = card.get("sample_rows") or ()
     if not rows:
         return
     st.subheader("Three texts as the model receives them", anchor=False)
     st.caption("Check that the decisions make sense: a model whose outcomes are swapped looks fine in every other way.")
-    st.html(f'<div class="eh-texts">{"".join(_text_html(row, column) for row in rows)}</div>{_STYLE}')
+    st.html(f'<div class="eh-texts">{"".join(_text_html(row, column, model_view.answer_text(row, card, names)) for row in rows)}</div>{_STYLE}')
 
 
-def _text_html(row: Mapping[str, Any], column: str) -> str:
+def _text_html(row: Mapping[str, Any], column: str, answer: str) -> str:
     text = str(row["received"].get(column, next(iter(row["received"].values()), "")))
     shown = text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + " …"
-    decision, score = wording.escaped(row["decision"]), wording.escaped(model_view.scores_text(row["score"]))
-    return f"<div><p>{wording.escaped(shown)}</p><p><b>{decision}</b>, {score}</p></div>"
+    decision, _, score = answer.rpartition(", ")
+    return f"<div><p>{wording.escaped(shown)}</p><p><b>{wording.escaped(decision)}</b>, {wording.escaped(score)}</p></div>"
 
 
 _STYLE = """

@@ -166,7 +166,7 @@ def in_words(answers: Sequence[Decided], category: str | None, names: Decisions)
 def score_note(names: Decisions) -> str:
     """What the scores are of; not escaped."""
     if len(names.names) == 2:
-        return f"The score is the model's for “{names.name(1)}”."
+        return f"The score is the model's for “{names.scored()}”."
     return "The score is the model's for the class that it decides."
 
 
@@ -187,7 +187,7 @@ def _line_html(each: Decided, names: Decisions, digits: int, own: int | None) ->
     verdict = wording.escaped(names.text(each.decision))
     return (
         f'<tr><td class="eh-sign">{sign}</td><td><b style="color:{colour}">{verdict}</b></td>'
-        f"<td>{decisions.score_text(each.score, digits)}</td><td>{text}</td></tr>"
+        f"<td>{wording.escaped(names.score(each.score, each.decision, digits))}</td><td>{text}</td></tr>"
     )
 
 

@@ -192,7 +192,7 @@ def _side_html(pair: SentencePair, side: int, names: Decisions) -> str:
     digits = decisions.score_digits(pair.scores)
     verdict = wording.escaped(names.text(decision))
     colour = theme.FAVOURED.colour if decision == names.favourable else theme.HARMED.colour
-    score = decisions.score_text(pair.scores[side], digits)
+    score = wording.escaped(names.score(pair.scores[side], decision, digits))
     own = " · from your data" if side == 1 and pair.is_original else ""
     return (
         f'<div><p class="eh-verdict"><b style="color:{colour}">{verdict}</b> · score {score}{own}</p>'

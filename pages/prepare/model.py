@@ -68,7 +68,7 @@ if problem is not None:
     st.stop()
 
 if text_review.FIT_KEY in card:
-    text_fit.show_card(card)
+    text_fit.show_card(card, review.schema)
     text_fit.ask_takes(review)
     reading = None
 else:

@@ -273,18 +273,32 @@ def test_scores_in_words_are_told_from_the_threshold() -> None:
     near = replace(box, score_bounds=np.array([[0.1, 0.4999996], [0.50000004, 0.9]]))
     assert "from 0.100 to 0.4999996 for Female, from 0.50000004 to 0.900 for Male; the threshold is 0.5" in words(near)
     margins = replace(box, score_bounds=np.full((2, 2), np.nan), bounds=np.array([[-1.5, 0.25], [0.5, 2.0]]))
-    assert "margin lies from −1.500 to 0.250 for Female" in words(margins)
+    assert "The margin for '>50K' lies from −1.500 to 0.250 for Female" in words(margins)
     unknown = replace(margins, bounds=np.full((2, 2), np.nan))
     assert "lies from" not in words(unknown)
+
+
+def test_scores_in_words_are_of_the_favourable_outcome_whichever_class_that_is() -> None:
+    """Scores of class 1 were told as they are, beside a page that speaks of the favourable outcome."""
+    box, _, _ = a_box()
+    model, _, _ = opened("census_income_network")
+    turned = replace(model, favourable=0, threshold=0.3)
+    scores = replace(box, score_bounds=np.array([[0.1, 0.2], [0.4, 0.9]]), n_people=1)
+    told = words(scores, model=turned, people_scores=np.array([[0.25]]))
+    assert "The score for '<=50K' lies from 0.800 to 0.900 for Female, from 0.100 to 0.600 for Male" in told
+    assert "the threshold is 0.7" in told
+    assert "with the score for '<=50K' 0.750" in told
+    margins = replace(box, score_bounds=np.full((2, 2), np.nan), bounds=np.array([[-1.5, 0.25], [0.5, 2.0]]))
+    assert "The margin for '<=50K' lies from −0.250 to 1.500 for Female" in words(margins, model=turned)
 
 
 def test_rows_of_the_data_in_words() -> None:
     box, _, _ = a_box()
     told = words(replace(box, n_people=3), people_scores=np.array([[0.45], [0.5], [0.53]]))
-    assert "3 rows of the data lie in it with scores within 0.050 of the threshold 0.5." in told
+    assert "3 rows of the data lie in it with scores for '>50K' within 0.050 of the threshold 0.5." in told
     told = words(replace(box, n_people=2), people_scores=np.array([[0.1], [0.9]]))
-    assert "scores from 0.100 to 0.900; the threshold is 0.5" in told
-    assert "One row of the data lies in it, with the score 0.100" in words(
+    assert "scores for '>50K' from 0.100 to 0.900; the threshold is 0.5" in told
+    assert "One row of the data lies in it, with the score for '>50K' 0.100" in words(
         replace(box, n_people=1), people_scores=np.array([[0.1]])
     )
 
@@ -294,7 +308,7 @@ def test_many_values_are_counted_in_words() -> None:
     low, high = (ends[0] for ends in asked.space.whole())
     box = asked.inspect(low, high)
     k = asked.domain.n_variants
-    assert f"For {k} of {k} values of 'age' the score may lie on either side of the threshold." in box.reasons
+    assert f"For {k} of {k} values of 'age' the score for '>50K' may lie on either side of the threshold." in box.reasons
     half = np.tile([[0.6, 0.9], [0.1, 0.4]], (k // 2, 1))
     parted = replace(box, score_bounds=half[:k])
     model, domain, _ = opened("census_income_network", ("age",))

@@ -36,7 +36,7 @@ def test_the_sentence_tells_of_scores_when_the_decision_stays() -> None:
     pairs = pair_cases.pairs()
     domain = Domain(pair_cases.schema(), Scope(("sex",), score_gap=0.1))
     held = Couple(domain, person_at(pairs.first[0], 0.61, 1), person_at(pairs.second[0], 0.9, 1), pair_cases.NAMES)
-    assert "the score moves from 0.610 to 0.900 and the decision stays “granted”" in couple_sentence(held)
+    assert "the score for “granted” moves from 0.610 to 0.900 and the decision stays “granted”" in couple_sentence(held)
     assert held.is_discriminatory
 
 

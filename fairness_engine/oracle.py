@@ -371,6 +371,11 @@ class Oracle:
         self.n_found += int(verdicts.sum())
         return verdicts
 
+    def n_tested_of(self, rows: FloatArray) -> int:
+        """How many of these rows are of individuals that were tested with all variants, or found; costs nothing."""
+        slots, _, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        return int(np.isin(self._known.states[slots], (0, 1)).sum())
+
     def _blocks(self, n_rows: int, cost: int) -> Iterator[int]:
         """Sizes of the blocks in which rows go to the model, each affordable; they adapt to the model's speed.
 

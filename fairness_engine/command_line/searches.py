@@ -14,11 +14,13 @@ from fairness_engine.command_line.display import Describe, ProgressDisplay, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
 from fairness_engine.command_line.pairs_csv import write_pairs_csv
 from fairness_engine.command_line.request import Assessed, assess, read_scope
-from fairness_engine.errors import ModelError, RunError, SettingError
+from fairness_engine.domain import Domain
+from fairness_engine.errors import DataError, ModelError, RunError, SettingError
 from fairness_engine.events import StopReason
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.launch import run_in_foreground
 from fairness_engine.runs.store import RunRecord, RunState, RunStore
+from fairness_engine.search.data_scan import DATA_SCAN, scan_budget, scan_text
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique, settings_of
 
@@ -38,6 +40,7 @@ SEARCH_KEYS = (
     "plausibility",
     "group_score",
     "split",
+    "scan",
     "notes",
 )
 COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
@@ -48,8 +51,9 @@ def search(options: argparse.Namespace) -> Outcome:
     """Search for discriminatory pairs."""
     kind = technique_named(options.technique)
     settings = asdict(make_technique(kind, _settings(options, kind)))
-    budget = read_budget(options)
-    assessed = assess(options)
+    is_scan = kind.name == DATA_SCAN
+    assessed = assess(options, needs_table=is_scan)
+    budget = _whole_data(assessed, options) if is_scan and not _has_limit(options) else read_budget(options)
     config = make_config(
         assessed,
         options,
@@ -66,6 +70,8 @@ def search(options: argparse.Namespace) -> Outcome:
         f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     )
+    if result["scan"] is not None:
+        text += "\n" + scan_text(result["scan"])
     if n_pairs is not None:
         text += f"\n{n_pairs:,} pairs written to {options.pairs}."
     return Outcome(result, text, end_status(run))
@@ -130,10 +136,21 @@ def _settings(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
     return settings
 
 
+def _has_limit(options: argparse.Namespace) -> bool:
+    return any(value is not None for value in (options.max_evaluations, options.max_seconds, options.max_found))
+
+
 def read_budget(options: argparse.Namespace) -> Budget:
     """The limits that were given; the default when none was."""
     given = (options.max_evaluations, options.max_seconds, options.max_found)
-    return Budget(*given) if any(value is not None for value in given) else Budget()
+    return Budget(*given) if _has_limit(options) else Budget()
+
+
+def _whole_data(assessed: Assessed, options: argparse.Namespace) -> Budget:
+    """The default of a scan: what testing every row of the file takes."""
+    if assessed.table is None:  # pragma: no cover - asked for
+        raise DataError("The table was not read.")
+    return scan_budget(assessed.table.n_rows, Domain(assessed.schema, read_scope(options, assessed.schema)))
 
 
 def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
@@ -217,5 +234,6 @@ def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
         "plausibility": results.get("plausibility"),
         "group_score": results.get("group_score"),
         "split": results.get("split"),
+        "scan": results.get("scan"),
         "notes": _notes(results),
     }

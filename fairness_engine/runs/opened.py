@@ -170,8 +170,21 @@ class Opened:
         technique = make_technique(technique_named(config.technique), config.settings)
         starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
         events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
+        events = (self._with_left_out(event, len(starts)) for event in events)
         events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
         yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
+
+    def _with_left_out(self, event: Event, n_starts: int) -> Event:
+        """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
+        if not isinstance(event, ResultReady) or event.name != "scan":
+            return event
+        n_people = event.content["n_people"]
+        left_out = {
+            "n_outside": n_starts - n_people,
+            "n_not_drawn": len(self.dataset.rows) - n_starts,
+            "n_dropped": self.dataset.n_dropped,
+        }
+        return ResultReady("scan", {**event.content, **left_out})
 
     def box(self, settings: Mapping[str, Any], low: Any, high: Any) -> dict[str, Any]:
         """What is known of one box of a certification; digits ``(D,)`` each, packed.

@@ -65,6 +65,12 @@ def _is_reading(content: Mapping[str, Any]) -> bool:
     return state in _STATES and is_area and all(isinstance(text, str) and len(text) <= _MAX_WORDS for text in sentences)
 
 
+def _is_scan(content: Mapping[str, Any]) -> bool:
+    """How many people of the data a scan tested, and how many it left out, and why."""
+    names = ("n_outside", "n_not_drawn", "n_dropped")
+    return _is_part(*_values(content, "n_people", "n_tested")) and all(map(is_count, _values(content, *names)))
+
+
 def _is_part(whole: Any, part: Any) -> bool:
     return is_count(whole) and is_count(part) and bool(part <= whole)
 
@@ -213,6 +219,7 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "plausibility": _are_figures,
     "reading": _is_reading,
     "rules": _are_rules,
+    "scan": _is_scan,
     "sentences": _are_sentences,
     "split": _is_split,
     **RETRAIN_CHECKS,

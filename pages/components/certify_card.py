@@ -147,7 +147,9 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     sides = wording.markdown(f"{one} the line “{above}”, {other} it “{below}”.")
     labels = domain.variant_labels()
     key = (run.id, bounds.tobytes(), threshold, theme.is_dark())
-    figure = kept("box_bounds", key, lambda: certify_box_charts.bounds_chart(bounds, labels, threshold, f"{chosen} for {above}"))
+    figure = kept(
+        "box_bounds", key, lambda: certify_box_charts.bounds_chart(bounds, labels, threshold, f"{chosen} for {above}")
+    )
     layout.chart_with_table(
         figure,
         certify_box_charts.bounds_table(bounds, labels, threshold),

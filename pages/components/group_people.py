@@ -210,4 +210,6 @@ def _frame(review: Review, dataset: Dataset, shown: IntArray, asked: Asked | Non
         return group_rows.frame(dataset, shown, None, None)
     scores, decisions = asked.of(shown)
     names = decisions_of(review)
-    return group_rows.frame(dataset, shown, [names.text(decision) for decision in decisions.tolist()], names.shown(scores))
+    return group_rows.frame(
+        dataset, shown, [names.text(decision) for decision in decisions.tolist()], names.shown(scores)
+    )

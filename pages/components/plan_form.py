@@ -19,6 +19,7 @@ _FIRST_CHOICE = "aequitas"
 _COMPARED_FIRST = ("aequitas", "maft", "directed")
 """Ticked when a reader compares for the first time: one of each kind of search that any model takes."""
 _CUSTOM = "Custom"
+_WHOLE = "All of the data"
 _CUSTOM_ROWS = 200_000
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
@@ -222,8 +223,11 @@ def _field(technique: str, info: SettingInfo, place: Any) -> Any:
 # --- budget, seeds, estimates -------------------------------------------------------------------
 
 
-def budget_form() -> Budget:
+def budget_form(whole: Budget | None = None) -> Budget:
     """How much work each search may spend.
+
+    Args:
+        whole: what testing all of the data takes, where that is what is planned: then it is proposed.
 
     Raises:
         SettingError: a budget of one's own without any limit.
@@ -231,13 +235,15 @@ def budget_form() -> Budget:
     names = [effort.name for effort in planning.EFFORTS]
     name = st.segmented_control(
         "Budget of each search",
-        [*names, _CUSTOM],
-        default=names[1],
+        [*([_WHOLE] if whole else ()), *names, _CUSTOM],
+        default=_WHOLE if whole else names[1],
         required=True,
-        key="effort",
+        key="scan_effort" if whole else "effort",
         help=wording.explain("budget"),
         persist_state="session",
     )
+    if whole and name == _WHOLE:
+        return whole
     if name != _CUSTOM:
         return next(effort for effort in planning.EFFORTS if effort.name == name).budget
     return _custom_budget()

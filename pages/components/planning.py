@@ -15,9 +15,10 @@ from fairness_engine.exact import can_count, n_rows_to_count
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import Review
 from fairness_engine.search import requirements
+from fairness_engine.search.data_scan import DATA_SCAN, scan_budget
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import make_technique, settings_of
-from pages.components import wording
+from pages.components import data_files, wording
 
 STRATEGY = "strategy"
 """The setting of which several values may run side by side."""
@@ -175,6 +176,13 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
     return f"About {wording.duration(max(1.0, total / at_once))} with this model."
 
 
+def whole_data(review: Review, searches: Sequence[PlannedRun]) -> Budget | None:
+    """What testing every person of the data takes, where a scan of the data is all that is planned."""
+    if review.schema is None or review.scope is None or [search.technique for search in searches] != [DATA_SCAN]:
+        return None
+    return scan_budget(len(data_files.dataset_of(review).rows), Domain(review.schema, review.scope))
+
+
 def proof_text(max_seconds: float) -> str:
     """How long a certification works and what it gives meanwhile, in words."""
     return (
@@ -244,7 +252,7 @@ def _searches(plan: Plan, same: Mapping[str, Any]) -> list[RunConfig]:
             budget=plan.budget,
             seed=seed,
             # the scan's people are the data, all of them, and not a place to start from
-            max_starts=None if search.technique == "data-scan" else plan.max_starts,
+            max_starts=None if search.technique == DATA_SCAN else plan.max_starts,
             **same,
         )
         for seed in range(plan.seed, plan.seed + plan.n_seeds)

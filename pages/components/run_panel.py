@@ -9,6 +9,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.estimate import interval
+from fairness_engine.search.data_scan import DATA_SCAN, scan_text
 from pages.components import (
     certify_bar,
     certify_runs,
@@ -142,10 +143,12 @@ def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
 
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
+    results = store.results(record.id)
     _standing(record)
+    _say_scan(results)
     tiles = (
         ("Pairs found", wording.count(record.n_found), wording.explain("individual")),
-        ("Success rate", success_rate(record), run_words.rate_note(record)),
+        (run_words.rate_title(record), success_rate(record), run_words.rate_note(record)),
         ("Rows a second", speed(record), wording.explain("evaluation")),
         ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
     )
@@ -153,10 +156,16 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
             with place:
                 tile(*content)
-    for note in notes_in(store.results(record.id)):
+    for note in notes_in(results):
         st.caption(f":material/info: {wording.markdown(note)}")
     _draw_curve(store, [record])
     _draw_latest(store, review, record)
+
+
+def _say_scan(results: Mapping[str, Any], title: str = "") -> None:
+    """Whom a scan of the data tested, and whom not."""
+    if "scan" in results:
+        st.markdown(wording.markdown(f"{title}{wording.spaced(scan_text(results['scan']))}"))
 
 
 def notes_in(results: Mapping[str, Any]) -> list[str]:
@@ -248,6 +257,8 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
         st.progress(done / len(records), text=f"{len(records) - len(active)} of {len(records)} runs have ended")
     st.dataframe(comparison_table(records), hide_index=True, key="comparison")
     for record in records:
+        if record.config.technique == DATA_SCAN:
+            _say_scan(store.results(record.id), f"{run_words.run_title(record.config)}: ")
         if record.state.value in ("crashed", "failed"):
             title = run_words.run_title(record.config)
             st.error(wording.markdown(f"{title}: {run_words.ending(record)}"), icon=":material/error:")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fairness_engine.events import StopReason
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.settings import Strategy
+from fairness_engine.search.data_scan import DATA_SCAN
 from fairness_engine.search.registry import TECHNIQUES
 from pages.components import wording
 
@@ -172,10 +173,18 @@ def none_found(record: RunRecord, high: float) -> str:
     return text + " This does not show that there are none."
 
 
+def rate_title(record: RunRecord) -> str:
+    """What the share of those found among those tried is called; for a scan it is the finding itself, and no success."""
+    return "Discriminated against" if record.config.technique == DATA_SCAN else "Success rate"
+
+
 def rate_note(record: RunRecord) -> str:
     """What a success rate is a share of; only random draws speak for the whole domain."""
     if record.config.technique == "random":
         return "Share of the individuals tried. They were drawn at random, so it estimates the share in the domain."
-    if record.config.technique == "data-scan":
-        return "Share of the individuals tried: the people of your data."
+    if record.config.technique == DATA_SCAN:
+        return (
+            "Share of the people of your data who were tested: they are decided differently when nothing but protected values changes. "
+            "People alike in everything else are counted once."
+        )
     return "Share of the individuals tried. The technique chooses whom to try, so it says nothing about how often in general."

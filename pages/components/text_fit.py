@@ -96,14 +96,18 @@ def show_texts(card: Mapping[str, Any], column: str, names: Decisions) -> None:
         return
     st.subheader("Three texts as the model receives them", anchor=False)
     st.caption("Check that the decisions make sense: a model whose outcomes are swapped looks fine in every other way.")
-    st.html(f'<div class="eh-texts">{"".join(_text_html(row, column, model_view.answer_text(row, card, names)) for row in rows)}</div>{_STYLE}')
+    st.html(
+        f'<div class="eh-texts">{"".join(_text_html(row, column, model_view.answer_text(row, card, names)) for row in rows)}</div>{_STYLE}'
+    )
 
 
 def _text_html(row: Mapping[str, Any], column: str, answer: str) -> str:
     text = str(row["received"].get(column, next(iter(row["received"].values()), "")))
     shown = text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + " …"
     decision, _, score = answer.rpartition(", ")
-    return f"<div><p>{wording.escaped(shown)}</p><p><b>{wording.escaped(decision)}</b>, {wording.escaped(score)}</p></div>"
+    return (
+        f"<div><p>{wording.escaped(shown)}</p><p><b>{wording.escaped(decision)}</b>, {wording.escaped(score)}</p></div>"
+    )
 
 
 _STYLE = """

@@ -77,7 +77,7 @@ def _one_search(review):
     st.subheader("Budget and seed", anchor=False)
     left, right = st.columns([3, 1])
     with left:
-        budget = plan_form.budget_form()
+        budget = plan_form.budget_form(planning.whole_data(review, searches))
     with right:
         seed = plan_form.seed_field()
     distributions, n_samples = plan_form.estimate_form()

@@ -308,7 +308,9 @@ def test_many_values_are_counted_in_words() -> None:
     low, high = (ends[0] for ends in asked.space.whole())
     box = asked.inspect(low, high)
     k = asked.domain.n_variants
-    assert f"For {k} of {k} values of 'age' the score for '>50K' may lie on either side of the threshold." in box.reasons
+    assert (
+        f"For {k} of {k} values of 'age' the score for '>50K' may lie on either side of the threshold." in box.reasons
+    )
     half = np.tile([[0.6, 0.9], [0.1, 0.4]], (k // 2, 1))
     parted = replace(box, score_bounds=half[:k])
     model, domain, _ = opened("census_income_network", ("age",))

@@ -270,6 +270,21 @@ def test_a_scope_can_be_narrowed(command: Commands, workspace: Path) -> None:
     store.close()
 
 
+def test_a_scan_tests_all_of_the_data_whatever_that_takes(command: Commands) -> None:
+    """The default of 200,000 evaluations ended it after 1,098 of 5,000 people."""
+    options = ("--protected", "age,sex", "--technique", "data-scan")
+    result = command.json("search", *INPUTS, *options)
+    assert result["evaluations"] > 200_000
+    assert result["scan"] == {"n_tested": 5000, "n_people": 5000, "n_outside": 0, "n_not_drawn": 0, "n_dropped": 0}
+    assert result["stop_reason"] == "every start and step done"
+    assert command("search", *INPUTS, "--limit", "age=30:40", "--protected", "sex", *options[2:]) == 0
+    assert "people of the data." in command.out
+    assert "lie outside the limits of the scope" in command.out
+    assert command("search", *INPUTS, "--max-evaluations", "1000", "--protected", "sex", *options[2:]) == 0
+    assert "Tested 5" in command.out
+    assert "Nothing is known of the other 4," in command.out
+
+
 def test_a_protected_number_takes_values(command: Commands) -> None:
     options = ("--protected", "age", "--values", "age=20,40,60", "--max-evaluations", "3000", "--technique", "random")
     assert command.json("search", *INPUTS, *options)["n_tried"] == 1000

@@ -64,6 +64,18 @@ def test_a_finished_run_shows_what_it_found(open_app: OpenApp, store: RunStore) 
     assert len(app.get("plotly_chart")) == 1
 
 
+def test_a_scan_says_whom_it_tested_and_calls_the_share_what_it_is(open_app: OpenApp, workspace: Path) -> None:
+    """It said "success rate 52 %" of people who are discriminated against, and nowhere how many were tested."""
+    scan = run_cases.finished_runs(workspace).searches[1]
+    app = open_app(RUN, review=scan.review_id, run=scan.id)
+    text = said.text_of(app)
+    assert "of 5\u202f000 people of the data" in text.replace("\\", "")
+    alone = run_cases.run_of(RunStore(workspace), run_cases.finished_runs(workspace).review, "data-scan")
+    app = open_app(RUN, review=alone.review_id, run=alone.id)
+    assert "Discriminated against" in [metric.label for metric in app.metric]
+    assert "Success rate" not in [metric.label for metric in app.metric]
+
+
 def test_the_run_alone_in_the_address_opens_its_review(open_app: OpenApp, workspace: Path) -> None:
     finished = run_cases.finished_runs(workspace)
     app = open_app(RUN, run=finished.without_pairs.id)

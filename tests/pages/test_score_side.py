@@ -22,7 +22,10 @@ JA_FIRST = Decisions(("ja", "nein"), favourable=0)
 
 def couple(names: Decisions, scores: tuple[float, float] = (0.413, 0.87), domain: Domain | None = None) -> Couple:
     pairs = pair_cases.pairs()
-    people = [person_at(rows[0], score, int(score > 0.5)) for rows, score in zip((pairs.first, pairs.second), scores)]
+    people = [
+        person_at(rows[0], score, int(score > 0.5))
+        for rows, score in zip((pairs.first, pairs.second), scores, strict=True)
+    ]
     return Couple(domain or pair_cases.domain(), people[0], people[1], names)
 
 

@@ -24,6 +24,7 @@ from fairness_engine.events import (
     Pairs,
     PairsFound,
     Progress,
+    ResultReady,
     Stopped,
     StopReason,
     from_line,
@@ -37,6 +38,7 @@ from fairness_engine.models.open import bind
 from fairness_engine.models.sklearn_model import prepare_estimator
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.search import run as driver
+from fairness_engine.search.data_scan import scan_text
 from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.technique import make_technique, settings_of
 from handmade import (
@@ -454,6 +456,30 @@ def test_the_data_scan_tests_every_row_of_the_data_once() -> None:
     events = run("data-scan", function_model(biased_score), Budget(10**6))
     rows = small_domain().sample(300, np.random.default_rng(99))
     assert events[-1].n_tried == len(np.unique(small_domain().keys(rows)))
+
+
+@pytest.mark.parametrize(("max_evaluations", "batch"), [(10**6, 4096), (101, 4096), (101, 7), (200, 100)])
+def test_the_data_scan_says_how_many_people_it_tested(max_evaluations: int, batch: int) -> None:
+    """It ended with "the budget is spent" and said nowhere how many of the data's people that were."""
+    domain, rows = small_domain(), small_domain().sample(300, np.random.default_rng(99))
+    scan = TECHNIQUES["data-scan"](batch=batch)
+    events = list(driver.run_search(scan, function_model(biased_score), domain, rows, Budget(max_evaluations), 5))
+    (said,) = [event.content for event in events if isinstance(event, ResultReady) and event.name == "scan"]
+    order = np.random.default_rng(np.random.SeedSequence(5)).permutation(len(rows))
+    keys = domain.keys(rows[order])
+    is_tested = np.isin(keys, list(dict.fromkeys(keys.tolist()))[: max_evaluations // domain.n_variants])
+    first_untested = int(np.argmin(is_tested)) if not is_tested.all() else len(rows)
+    expected = int(is_tested[: (first_untested // batch + 1) * batch].sum())  # it ends in the middle of a batch
+    assert said == {"n_tested": expected, "n_people": 300}
+    assert (expected == 300) is (events[-1].reason is StopReason.EXHAUSTED)
+
+
+def test_a_scan_in_words() -> None:
+    whole = {"n_tested": 18309, "n_people": 18309, "n_dropped": 0, "n_outside": 0, "n_not_drawn": 0}
+    assert scan_text(whole) == "Tested 18,309 of 18,309 people of the data."
+    cut = scan_text({**whole, "n_tested": 1041, "n_dropped": 805, "n_outside": 3})
+    assert "Tested 1,041 of 18,309 people of the data. Nothing is known of the other 17,268" in cut
+    assert "805 hold a missing or unknown value, 3 lie outside the limits of the scope." in cut
 
 
 def test_start_rows_outside_the_domain_are_left_out() -> None:

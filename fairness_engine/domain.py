@@ -305,6 +305,22 @@ class Domain(Ranges):
         differing = (np.abs(own - values) > _EXACT * (1.0 + np.abs(values))).sum(axis=2)
         return np.asarray(differing.min(axis=1) == 0)
 
+    def variants_holding(self, values: FloatArray) -> IntArray:
+        """Indices of the variants that hold exactly these protected values ``(n, n_protected)``; -1 where there is none."""
+        known, places, order = self._places
+        asked = _places_of(values, known)
+        at = np.minimum(np.searchsorted(places, asked), len(places) - 1)
+        found: IntArray = np.where(places[at] == asked, order[at], -1)
+        return found
+
+    @cached_property
+    def _places(self) -> tuple[list[FloatArray], IntArray, IntArray]:
+        """The values of each protected attribute; where the variants stand on their grid, ascending; and which variants these are."""
+        known = [np.unique(column) for column in self.variant_values.T]
+        places = _places_of(self.variant_values, known)
+        order: IntArray = np.argsort(places)
+        return known, places[order], order
+
     # --- identity -------------------------------------------------------------------------
 
     @cached_property
@@ -345,6 +361,17 @@ class Domain(Ranges):
         rows = np.ascontiguousarray(rows)
         keys: KeyArray = moved_keys(rows, columns, values, self.free, self.low, *self.key_weights)
         return keys
+
+
+def _places_of(values: FloatArray, known: list[FloatArray]) -> IntArray:
+    """Places ``(n,)`` of values ``(n, n_protected)`` on the grid of the known ones; -1 off it."""
+    places = np.zeros(len(values), dtype=np.int64)
+    is_known = np.ones(len(values), dtype=bool)
+    for column, own in zip(values.T, known, strict=True):
+        digits = np.minimum(np.searchsorted(own, column), len(own) - 1)
+        is_known &= own[digits] == column
+        places = places * len(own) + digits
+    return np.where(is_known, places, -1)
 
 
 def _range(column: Column, limits: tuple[float, float] | None) -> tuple[float, float]:

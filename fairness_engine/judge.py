@@ -12,7 +12,7 @@ from fairness_engine import kernels
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
-from fairness_engine.variants import BoolArray, class_leads, widest_gap
+from fairness_engine.variants import BoolArray, PlainVariants, class_leads, widest_gap
 
 
 class Judge:
@@ -33,13 +33,37 @@ class Judge:
         self.evaluations = 0
         self.favourable_counts = np.zeros(domain.n_variants, dtype=np.int64)
         self.counts_favourable = False
+        self._plain = PlainVariants(domain)
 
     def decide(self, rows: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most."""
+        return self.verdicts(self.values_of_all(rows))
+
+    def values_of_all(self, rows: FloatArray) -> FloatArray:
+        """``values`` of all variants; favourable decisions are counted, where that was asked for."""
         values = self.values(rows)
         if self.counts_favourable and not self._compares_scores:
             self.favourable_counts += self._count_favourable(values[:, :, 0] > 0)
-        return self.verdicts(values)
+        return values
+
+    def plainest(
+        self, rows: FloatArray, values: FloatArray, lowest: IntArray, highest: IntArray, *, is_measured: bool = False
+    ) -> tuple[IntArray, IntArray]:
+        """The two variants of discriminatory rows that make the plainest pair; costs no evaluation.
+
+        Args:
+            rows: ``(n_rows, n_columns)``, as they stand.
+            values: of all their variants, as ``values`` or ``measure`` gave them ``(n_rows, n_variants, n_scores)``.
+            lowest, highest: the two that differ most, to fall back on ``(n_rows,)``.
+            is_measured: ``values`` come from ``measure``.
+        """
+        if self._compares_scores or (is_measured and not self.model.shares_variants):
+            classes = self.model.decide(values.reshape(-1, values.shape[2])).reshape(values.shape[:2])
+        else:
+            margins, rounding = values[:, :, 0], self.model.rounding
+            classes = np.where(margins > rounding, 1, np.where(margins <= -rounding, 0, -1))
+        by_score = self.domain.scope.score_gap == 0 and self.model.is_binary
+        return self._plain.choose(rows, values, classes, (lowest, highest), by_score=by_score)
 
     def disagree(self, rows: FloatArray, first: IntArray, second: IntArray) -> BoolArray:
         """Whether two variants of each row get different decisions ``(n_rows,)``."""
@@ -52,18 +76,20 @@ class Judge:
         low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
         return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
 
-    def measure(self, rows: FloatArray) -> tuple[FloatArray, BoolArray, IntArray, IntArray]:
-        """Scores ``(n_rows, n_variants, n_scores)``, verdicts, and the two variants that differ most."""
+    def measure(self, rows: FloatArray) -> tuple[FloatArray, BoolArray, IntArray, IntArray, FloatArray]:
+        """Scores ``(n_rows, n_variants, n_scores)``, verdicts, the two variants that differ most, and what ``plainest`` takes."""
         domain, model = self.domain, self.model
         n_variants, gap = domain.n_variants, domain.scope.score_gap
         self.evaluations += len(rows) * n_variants
         if gap == 0 and model.is_binary and model.shares_variants:
             margins = model.variant_margins(rows, domain.protected, domain.variant_values)
             flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
-            return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest
+            values = margins.reshape(len(rows), n_variants, -1)
+            return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest, values
         scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns))
         flags, lowest, highest = widest_gap(model, scores, n_variants, gap)
-        return scores.reshape(len(rows), n_variants, -1), flags, lowest, highest
+        scores = scores.reshape(len(rows), n_variants, -1)
+        return scores, flags, lowest, highest, scores
 
     def differ(self, scores: FloatArray) -> BoolArray:
         """Whether scores of two people ``(n_rows, 2, n_scores)`` make a pair."""

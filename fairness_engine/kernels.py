@@ -166,6 +166,104 @@ def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
     return is_discriminatory, lowest, highest
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _gap_of(values, i, j):  # type: ignore[no-untyped-def]
+    """How far the scores of two variants are apart: the largest difference over all scores."""
+    gap = 0.0
+    for s in range(values.shape[1]):
+        gap = max(gap, abs(values[i, s] - values[j, s]))
+    return gap
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _are_unlike(values, classes, i, j, score_gap):  # type: ignore[no-untyped-def]
+    """Whether two variants make a pair: two decisions, or scores further apart than the gap asked for."""
+    if score_gap > 0:
+        return _gap_of(values, i, j) > score_gap
+    return classes[i] >= 0 and classes[j] >= 0 and classes[i] != classes[j]
+
+
+@njit(cache=True, nogil=True)
+def _has_unlike(classes, members):  # type: ignore[no-untyped-def]
+    """Whether two of these variants are decided differently for sure."""
+    seen = -1
+    for member in members:
+        if classes[member] >= 0:
+            if seen >= 0 and classes[member] != seen:
+                return True
+            seen = classes[member]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _plainest_of(values, classes, one, members, numbers, score_gap, best):  # type: ignore[no-untyped-def]
+    """The better of a pair known, ``(change, gap, first, second)``, and of those that a variant makes with these others.
+
+    Args:
+        one: the variant.
+        members: the others; where ``numbers`` are given, in their order.
+        numbers: the value of every variant in the attribute that differs; empty where it is no number.
+    """
+    change, gap, first, second = best
+    for other in members:
+        own_change = abs(numbers[one] - numbers[other]) if len(numbers) else 0.0
+        if own_change > change or not _are_unlike(values, classes, one, other, score_gap):
+            continue
+        own_gap = _gap_of(values, one, other)
+        if own_change < change or own_gap > gap:
+            change, gap, first, second = own_change, own_gap, one, other
+    return change, gap, first, second
+
+
+@njit(cache=True, nogil=True)
+def plainest(values, classes, own, numbers, orders, groups, first_groups, group_of, sizes, score_gap):  # type: ignore[no-untyped-def]
+    """Of the variants of discriminatory rows, the two that make the plainest pair.
+
+    That is one with the fewest protected attributes that differ; of several one with the row as it stands; then in the
+    attributes that come first; then with the smallest change of a number; then with scores furthest apart.
+
+    Args:
+        values: margins or scores of all variants ``(n_rows, n_variants, n_scores)``.
+        classes: decided for each ``(n_rows, n_variants)``; -1 where it is too near the threshold to tell.
+        own: the variant that each row is as it stands ``(n_rows,)``; -1 for none.
+        numbers: for each set of attributes that is one number, its value of every variant ``(n_sets, n_variants)``; NaN elsewhere.
+        orders: for each set, the variants in such an order that those which differ in it alone stand together ``(n_sets, n_variants)``.
+        groups: begin and end of those in the order ``(n_groups, 2)``, set by set; ``first_groups``: the first of each set
+            ``(n_sets + 1,)``; ``group_of``: the group of every variant ``(n_sets, n_variants)``, -1 where it is alone.
+        sizes: how many attributes are in each set ``(n_sets,)``, ascending.
+        score_gap: 0, or how far scores must be apart.
+
+    Returns:
+        ``(n_rows, 2)`` variants; -1 where none was found.
+    """
+    n_sets = len(orders)
+    found = np.full((len(values), 2), -1, dtype=np.int64)
+    for row in range(len(values)):
+        scores, decided = values[row], classes[row]
+        begin_set = 0
+        while begin_set < n_sets and found[row, 0] < 0:
+            end_set = begin_set
+            while end_set < n_sets and sizes[end_set] == sizes[begin_set]:
+                end_set += 1
+            for step in range(2 * (end_set - begin_set)):
+                is_own, k = step < end_set - begin_set, begin_set + step % (end_set - begin_set)
+                best = (np.inf, -1.0, np.int64(-1), np.int64(-1))
+                line = numbers[k][: 0 if np.isnan(numbers[k, 0]) else len(numbers[k])]
+                if is_own and own[row] >= 0 and group_of[k, own[row]] >= 0:
+                    begin, end = groups[group_of[k, own[row]]]
+                    best = _plainest_of(scores, decided, own[row], orders[k, begin:end], line, score_gap, best)
+                for g in range(first_groups[k], first_groups[k] if is_own else first_groups[k + 1]):
+                    members = orders[k, groups[g, 0] : groups[g, 1]]
+                    if score_gap > 0 or _has_unlike(decided, members):
+                        for i in range(len(members) - 1):
+                            best = _plainest_of(scores, decided, members[i], members[i + 1 :], line, score_gap, best)
+                if best[2] >= 0:
+                    found[row, 0], found[row, 1] = best[2], best[3]
+                    break
+            begin_set = end_set
+    return found
+
+
 @njit(cache=True, nogil=True)
 def propose_moves(rows, uniforms, movable, chance_column, chance_down, low, high, unit):  # type: ignore[no-untyped-def]
     """One AEQUITAS step of every walker: choose a column and a direction, move one unit, clip to the domain.
@@ -240,5 +338,7 @@ def warm_up() -> None:
     rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
         extremes(margins, 2, 0.0)
+    sets, wide = np.zeros((1, 2), dtype=np.int64), (np.zeros((1, 2, 1)), np.zeros((1, 2), np.int8))
+    plainest(*wide, free, np.zeros((1, 2)), sets, np.array([[0, 2]]), np.array([0, 1]), sets, free + 1, 0.0)
     choices, values, is_down = propose_moves(rows, np.zeros((2, 2)), free, down, down, ones, ones, ones)
     settle_moves(rows, is_down, is_down, choices, values, is_down, ones, free, 1.0)

@@ -209,7 +209,7 @@ class Oracle:
             verdicts &= ~is_far
             self.n_partly += int(is_far.sum())
             self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
-            self._keep_candidates(rows[chosen], verdicts, lowest, highest)
+            self._keep_candidates(rows[chosen], verdicts, lowest, highest, values)
             found, widest = chosen[verdicts], np.stack([lowest, highest], axis=1)[verdicts]
             variants[found] = widest
             classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
@@ -282,12 +282,14 @@ class Oracle:
         done = 0
         for block in self._blocks(len(rows), n_variants):
             part = slice(done, done + block)
-            scores[part], verdicts[part], lowest, highest = self._judge.measure(rows[part])
+            scores[part], verdicts[part], lowest, highest, values = self._judge.measure(rows[part])
             new = np.flatnonzero(is_fresh[part])
             chosen = slots[part][new]
             self._count_tried(chosen, len(fresh) > n_new)
             self._known.states[chosen] = verdicts[part][new]
-            self._keep_candidates(rows[part][new], verdicts[part][new], lowest[new], highest[new])
+            self._keep_candidates(
+                rows[part][new], verdicts[part][new], lowest[new], highest[new], values[new], is_measured=True
+            )
             done += block
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
         return Measured(scores, decisions, verdicts)
@@ -431,8 +433,9 @@ class Oracle:
 
     def _test(self, rows: FloatArray) -> NDArray[np.int8]:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
-        is_discriminatory, lowest, highest = self._judge.decide(rows)
-        self._keep_candidates(rows, is_discriminatory, lowest, highest)
+        values = self._judge.values_of_all(rows)
+        is_discriminatory, lowest, highest = self._judge.verdicts(values)
+        self._keep_candidates(rows, is_discriminatory, lowest, highest, values)
         return is_discriminatory.astype(np.int8)
 
     def _settle_pairs(
@@ -446,13 +449,33 @@ class Oracle:
         self._keep_candidates(rows, disagree, first, second)
         return np.where(disagree, np.int8(1), agreed)
 
-    def _keep_candidates(self, rows: FloatArray, is_found: BoolArray, lowest: IntArray, highest: IntArray) -> None:
-        """Let what was found wait for its replay; each with the evaluations up to its own row, as if rows came one by one."""
+    def _keep_candidates(
+        self,
+        rows: FloatArray,
+        is_found: BoolArray,
+        lowest: IntArray,
+        highest: IntArray,
+        values: FloatArray | None = None,
+        *,
+        is_measured: bool = False,
+    ) -> None:
+        """Let what was found wait for its replay, in its plainest form; each with the evaluations up to its own row, as if rows came one by one.
+
+        Args:
+            lowest, highest: variants that differ, of each row.
+            values: of all variants, from which the plainest pair is chosen; without them, it is looked for at the replay.
+            is_measured: they come from ``Judge.measure``.
+        """
         found = np.flatnonzero(is_found)
         if len(found):
             self.n_found += len(found)
             spent = self._began + -(-(found + 1) * (self.evaluations - self._began) // len(rows))
-            self._replayer.add(Candidates(rows[found], lowest[found], highest[found], spent))
+            held, wide = rows[found], (lowest[found], highest[found])
+            if values is None:
+                self._replayer.add(Candidates(held, *wide, spent))
+            else:
+                plain = self._judge.plainest(held, values[found], *wide, is_measured=is_measured)
+                self._replayer.add(Candidates(held, *plain, spent, wide))
             if self.budget.max_found is not None:
                 self._replay()
 

@@ -12,21 +12,25 @@ import numpy as np
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from fairness_engine.models.model import Model
+from fairness_engine.variants import BoolArray
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Rows of one batch that look discriminatory, with their two most distant variants.
+    """Rows of one batch that look discriminatory, with two of their variants.
 
     Args:
         rows, lowest, highest: ``(n, n_columns)``, ``(n,)``, ``(n,)``.
         evaluations: spent when each was found ``(n,)``.
+        widest: where the two variants were chosen among all as the plainest pair: the two that differ most, for when that does not hold.
+            ``None``: the other variants are not known.
     """
 
     rows: FloatArray
     lowest: IntArray
     highest: IntArray
     evaluations: IntArray
+    widest: tuple[IntArray, IntArray] | None = None
 
 
 class Replayer:
@@ -47,19 +51,68 @@ class Replayer:
         self.n_waiting += len(candidates.rows)
 
     def replay(self) -> Pairs:
-        """The pairs that hold, of all that wait, in order of discovery."""
+        """The pairs that hold, of all that wait, in order of discovery and in their plainest form."""
         batches, self._waiting, self.n_waiting = self._waiting, [], 0
         if not batches:
             return Pairs.empty(self._domain.n_columns)
-        rows = [batch.rows for batch in batches]
-        both = np.concatenate([*rows, *rows])
-        n, gap = len(both) // 2, self._domain.scope.score_gap
-        variants = np.concatenate([*(batch.lowest for batch in batches), *(batch.highest for batch in batches)])
-        both[:, self._domain.protected] = self._domain.variant_values[variants]
-        scores = self._model.scores(both)
-        decisions = self._model.decide(scores)
-        shown = scores[:, 0] if self._model.is_binary else scores.max(axis=1)
-        holds = np.abs(scores[:n] - scores[n:]).max(axis=1) > gap if gap > 0 else decisions[:n] != decisions[n:]
+        rows = np.concatenate([batch.rows for batch in batches])
+        variants = np.stack([np.concatenate([b.lowest for b in batches]), np.concatenate([b.highest for b in batches])])
+        widest = np.concatenate([np.stack(b.widest or (b.lowest, b.highest)) for b in batches], axis=1)
+        is_chosen = np.concatenate([np.full(len(b.rows), b.widest is not None) for b in batches])
+        scores = np.stack([self._scores(rows, variants[0]), self._scores(rows, variants[1])])
+        holds = self._differ(scores[0], scores[1])
+        again = np.flatnonzero(~holds & (widest != variants).any(axis=0))
+        if len(again):  # so near the threshold that the fast arithmetic took the wrong side
+            variants[:, again] = widest[:, again]
+            for side in (0, 1):
+                scores[side, again] = self._scores(rows[again], variants[side, again])
+            holds[again] = self._differ(scores[0, again], scores[1, again])
+        self._narrow(rows, variants, scores, np.flatnonzero(holds & ~is_chosen))
+        people = [self._domain.with_variant(rows, variants[side]) for side in (0, 1)]
+        decisions = [self._model.decide(scores[side]) for side in (0, 1)]
+        shown = scores[:, :, 0] if self._model.is_binary else scores.max(axis=2)
         spent = np.concatenate([batch.evaluations for batch in batches])
-        pairs = Pairs(both[:n], both[n:], shown[:n], shown[n:], decisions[:n], decisions[n:], spent)
+        pairs = Pairs(people[0], people[1], shown[0], shown[1], decisions[0], decisions[1], spent)
         return pairs if holds.all() else pairs[holds]
+
+    def _narrow(self, rows: FloatArray, variants: IntArray, scores: FloatArray, at: IntArray) -> None:
+        """Bring pairs of which only two variants are known to fewer differing attributes, in place.
+
+        Half of the attributes that differ are made equal, one way or the other: with different decisions one of the two ways keeps a
+        pair, so a few evaluations, the oracle's own, lead to one attribute. The attributes with the fewest values stay.
+
+        Args:
+            rows: ``(n, n_columns)``.
+            variants, scores: of both sides ``(2, n)`` and ``(2, n, n_scores)``.
+            at: which rows ``(n_chosen,)``.
+        """
+        values = self._domain.variant_values
+        order = np.argsort([len(np.unique(column)) for column in values.T], kind="stable")
+        while len(at):
+            differs = values[variants[0, at]][:, order] != values[variants[1, at]][:, order]
+            n_differing = differs.sum(axis=1)
+            at, differs, n_differing = at[n_differing > 1], differs[n_differing > 1], n_differing[n_differing > 1]
+            is_first_half = differs & (differs.cumsum(axis=1) <= n_differing[:, None] // 2)
+            middle = values[variants[0, at]]
+            middle[:, order] = np.where(is_first_half, values[variants[1, at]][:, order], middle[:, order])
+            between = self._domain.variants_holding(middle)
+            at, between = at[between >= 0], between[between >= 0]
+            if not len(at):
+                return
+            found = self._scores(rows[at], between)
+            is_before = self._differ(scores[0, at], found)
+            is_after = ~is_before & self._differ(found, scores[1, at])
+            for side, chosen in ((1, is_before), (0, is_after)):
+                variants[side, at[chosen]], scores[side, at[chosen]] = between[chosen], found[chosen]
+            at = at[is_before | is_after]
+
+    def _scores(self, rows: FloatArray, variants: IntArray) -> FloatArray:
+        """Scores, at full precision, of one variant of each row ``(n, n_scores)``."""
+        return self._model.scores(self._domain.with_variant(rows, variants))
+
+    def _differ(self, first: FloatArray, second: FloatArray) -> BoolArray:
+        """Whether scores ``(n, n_scores)`` of two people each make a pair ``(n,)``."""
+        gap = self._domain.scope.score_gap
+        if gap > 0:
+            return np.asarray(np.abs(first - second).max(axis=1) > gap)
+        return np.asarray(self._model.decide(first) != self._model.decide(second))

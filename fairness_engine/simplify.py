@@ -32,7 +32,8 @@ def plain_row(domain: Domain, rows: FloatArray) -> FloatArray:
 def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) -> Pairs:
     """Move every attribute that is not protected as near to the plain row as the pair allows.
 
-    Of several protected values that differ, only those stay different that are needed for the two decisions. Then greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
+    Of several protected values that differ, only those stay different that are needed for the two decisions; a number that stays
+    is brought as near as decides. Between the two greedy, as in delta debugging: each round tries every attribute that still differs at its plain value, all in one
     model call, and keeps the best change that leaves the two decisions different; when none holds,
     numbers try half of the way, then one unit. The result is minimal in this sense: no single attribute can be made plain, and
     no number moved a unit nearer.
@@ -57,6 +58,7 @@ def simplify_pair(model: Model, domain: Domain, pair: Pairs, plain: FloatArray) 
         if changed is None:
             break
         first, second = changed
+    second = _nearest_number(model, domain, first, second)
     return _replayed(model, first, second, int(pair.evaluation[0]))
 
 
@@ -76,6 +78,26 @@ def _fewest_protected(
         if len(holds):
             first, second = firsts[holds[0]], seconds[holds[0]]
     return first, second
+
+
+def _nearest_number(model: Model, domain: Domain, first: FloatArray, second: FloatArray) -> FloatArray:
+    """The second person with the protected number that alone differs as near to the first's as the pair allows."""
+    differing = [i for i in domain.protected.tolist() if first[i] != second[i]]
+    if len(differing) != 1 or domain.schema.inputs[differing[0]].kind is Kind.CATEGORICAL:
+        return second
+    (column,) = differing
+    compared = np.unique(domain.variant_values[:, domain.protected.tolist().index(column)])
+    low, high = sorted((first[column], second[column]))
+    between = compared[(compared > low) & (compared < high)]
+    between = between[np.argsort(np.abs(between - first[column]), kind="stable")]
+    seconds = np.repeat(second[None], len(between), 0)
+    seconds[:, column] = between
+    seconds = seconds[domain.variants_holding(seconds[:, domain.protected]) >= 0]
+    if not len(seconds):
+        return second
+    holds = np.flatnonzero(_holds(model, domain, np.repeat(first[None], len(seconds), 0), seconds))
+    nearest: FloatArray = seconds[holds[0]] if len(holds) else second
+    return nearest
 
 
 def _best_change(

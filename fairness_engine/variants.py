@@ -1,12 +1,15 @@
-"""What the scores of a row's variants say: which two differ most, and how firmly each is decided as it is."""
+"""What the scores of a row's variants say: which two differ most, which two make the plainest pair, and how firmly each is decided."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
 
@@ -74,3 +77,85 @@ def widest_gap(
         best[better], lowest[better], highest[better] = widest[better], i, (i + 1 + j)[better]
     is_discriminatory = best > score_gap if score_gap > 0 else best >= 0
     return is_discriminatory, lowest, highest
+
+
+class PlainVariants:
+    """Chooses the two variants that make the plainest pair of a discriminatory row: see ``kernels.plainest``.
+
+    Args:
+        domain: with the variants. Any list of them will do, not only all combinations.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._values = np.ascontiguousarray(domain.variant_values)
+
+    def choose(
+        self,
+        rows: FloatArray,
+        values: FloatArray,
+        classes: IntArray,
+        pair: tuple[IntArray, IntArray],
+        *,
+        by_score: bool,
+    ) -> tuple[IntArray, IntArray]:
+        """The two variants of each row ``(n_rows,)`` each, those with lower scores first.
+
+        Args:
+            rows: discriminatory ones ``(n_rows, n_columns)``; what they hold in protected columns is the person as it stands.
+            values: margins or scores of all their variants ``(n_rows, n_variants, n_scores)``.
+            classes: decided for each variant ``(n_rows, n_variants)``, -1 where that is not sure.
+            pair: what to fall back on where no two variants differ for sure.
+            by_score: the lower of two scores comes first; otherwise variants keep their order, as of several classes.
+        """
+        from fairness_engine.kernels import plainest  # numba is loaded by searches only, never by the app
+
+        if len(self._values) == 2 or not len(rows):
+            return pair
+        gap = self._domain.scope.score_gap
+        own = self._own(rows[:, self._domain.protected])
+        wide = np.ascontiguousarray(values, dtype=np.float64)
+        found = plainest(wide, classes.astype(np.int8), own, *self._sets, gap)
+        found = np.where(found < 0, np.stack(pair, axis=1), found)
+        if by_score:
+            scores = np.take_along_axis(wide[:, :, 0], found, axis=1)
+            is_turned = scores[:, 0] > scores[:, 1]
+        else:
+            is_turned = found[:, 0] > found[:, 1]
+        found[is_turned] = found[is_turned, ::-1]
+        return found[:, 0], found[:, 1]
+
+    def _own(self, held: FloatArray) -> IntArray:
+        """Which variant each row is as it stands ``(n_rows,)``; -1 for none."""
+        is_it = (held[:, None, :] == self._values[None]).all(axis=2)
+        return np.where(is_it.any(axis=1), is_it.argmax(axis=1), -1).astype(np.int64)
+
+    @cached_property
+    def _sets(self) -> tuple[FloatArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """Sets of attributes, as ``kernels.plainest`` takes them: the fewest attributes first, of those the fewest values."""
+        values, n = self._values, len(self._values)
+        columns = [self._domain.schema.inputs[i] for i in self._domain.protected.tolist()]
+        n_values = [len(np.unique(column)) for column in values.T]
+        varying = sorted((i for i in range(len(n_values)) if n_values[i] > 1), key=n_values.__getitem__)
+        sets = [chosen for size in range(1, len(varying) + 1) for chosen in combinations(varying, size)]
+        numbers, orders, group_of = np.full((len(sets), n), np.nan), np.empty((len(sets), n), np.int64), []
+        groups: list[tuple[int, int]] = []
+        first_groups = [0]
+        for k, chosen in enumerate(sets):
+            others = [i for i in varying if i not in chosen]
+            orders[k] = np.lexsort([values[:, i] for i in (*chosen, *others)])  # the last one is sorted by first
+            if len(chosen) == 1 and not columns[chosen[0]].codes:
+                numbers[k] = values[:, chosen[0]]
+            outside = values[orders[k]][:, others]
+            begins = np.flatnonzero(np.concatenate([[True], (outside[1:] != outside[:-1]).any(axis=1)]))
+            ends = np.concatenate([begins[1:], [n]])
+            own_group = np.full(n, -1, np.int64)
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+                if end - begin > 1:
+                    own_group[orders[k, begin:end]] = len(groups)
+                    groups.append((begin, end))
+            group_of.append(own_group)
+            first_groups.append(len(groups))
+        sizes = np.array([len(chosen) for chosen in sets], np.int64)
+        bounds = np.array(groups, np.int64).reshape(-1, 2)
+        return numbers, orders, bounds, np.array(first_groups, np.int64), np.stack(group_of), sizes

@@ -84,3 +84,17 @@ def test_protected_values_that_decide_together_stay_different_together() -> None
     pair = Pairs(rows[:1], rows[1:], scores[:1], scores[1:], np.array([0]), np.array([1]), np.array([2]))
     simple = simplify_pair(function_model(together), domain, pair, rows[0])
     assert (simple.first[0][:2] != simple.second[0][:2]).all()
+
+
+def test_a_protected_number_is_brought_as_near_as_decides() -> None:
+    """The plainest form kept "20 instead of 29" where 24 instead of 25 turns the decision."""
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        return 0.6 - 0.3 * (rows[:, 2] > 24)
+
+    domain = small_domain(("age",))
+    rows = np.array([[0, 0, 20, 3, 1.0], [0, 0, 29, 3, 1.0]])
+    scores, one = score(rows), np.ones(1, np.int64)
+    pair = Pairs(rows[:1], rows[1:], scores[:1], scores[1:], one, 1 - one, one)
+    simple = simplify_pair(function_model(score), domain, pair, rows[0])
+    assert (simple.first[0, 2], simple.second[0, 2]) == (20, 25)

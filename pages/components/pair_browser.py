@@ -46,7 +46,7 @@ def filter_form(review_id: str, domain: Domain, pairs: Pairs) -> PairFilter:
     held: PairFilter = st.session_state.get(memory, PairFilter())
     title = "Filters" if not held.n_active else f"Filters · {wording.counted(held.n_active, 'condition')} set"
     with st.expander(title, key="filters", icon=":material/filter_list:"):
-        words, differs, gap = st.columns([2, 2, 2])
+        words, differs, alone, gap = st.columns([3, 3, 3, 2])
         with words:
             text = st.text_input(
                 "Search",
@@ -57,12 +57,14 @@ def filter_form(review_id: str, domain: Domain, pairs: Pairs) -> PairFilter:
             )
         with differs:
             names = _differs_field(memory, domain)
+        with alone:
+            nothing_but = _nothing_but_field(memory, domain)
         with gap:
             min_gap = _gap_field(memory, pairs)
         values, ranges = _attribute_fields(memory, domain)
         if held.n_active:
             st.button("Clear all filters", key="clear_filters", on_click=_clear, args=(memory,))
-    wanted = PairFilter(tuple(names), min_gap, values, ranges, text or "")
+    wanted = PairFilter(tuple(names), min_gap, values, ranges, text or "", tuple(nothing_but))
     if wanted.n_active != held.n_active:
         st.session_state[memory] = wanted
         st.rerun(scope="app")
@@ -108,6 +110,21 @@ def _differs_field(memory: str, domain: Domain) -> list[str]:
         options,
         key=f"{memory}_differs",
         placeholder="any protected attribute",
+        persist_state="session",
+    )
+    return chosen
+
+
+def _nothing_but_field(memory: str, domain: Domain) -> list[str]:
+    options = [domain.schema.inputs[i].name for i in domain.protected.tolist()]
+    if len(options) < 2:
+        return []
+    chosen: list[str] = st.multiselect(
+        "Differs in nothing but",
+        options,
+        key=f"{memory}_nothing_but",
+        placeholder="any protected attribute",
+        help="Pairs in which these protected attributes may differ, and no other: one of them is a cause that stands alone.",
         persist_state="session",
     )
     return chosen

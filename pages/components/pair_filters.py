@@ -23,6 +23,7 @@ class PairFilter:
         values: by attribute, the values (of the engine) of which one of the two people must have one.
         ranges: by attribute, the closed range in which one of the two people must lie.
         words: every word must occur in a label of the pair, whatever the case; ``Female -> Male`` asks for that change.
+        nothing_but: names of protected attributes beside which none may differ; empty for any.
     """
 
     differs: tuple[str, ...] = ()
@@ -30,11 +31,19 @@ class PairFilter:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     words: str = ""
+    nothing_but: tuple[str, ...] = ()
 
     @property
     def n_active(self) -> int:
         """How many conditions are set."""
-        return bool(self.differs) + (self.min_gap > 0) + len(self.values) + len(self.ranges) + bool(self.words.strip())
+        return (
+            bool(self.differs)
+            + bool(self.nothing_but)
+            + (self.min_gap > 0)
+            + len(self.values)
+            + len(self.ranges)
+            + bool(self.words.strip())
+        )
 
 
 def matching(domain: Domain, pairs: Pairs, wanted: PairFilter) -> IntArray:
@@ -47,6 +56,9 @@ def matching(domain: Domain, pairs: Pairs, wanted: PairFilter) -> IntArray:
     asked = [by_name[name] for name in wanted.differs if name in by_name]
     if asked:
         keep &= np.logical_or.reduce(asked)
+    others = [differs for name, differs in by_name.items() if name not in wanted.nothing_but]
+    if others and len(others) < len(by_name):
+        keep &= ~np.logical_or.reduce(others)
     if wanted.min_gap > 0:
         keep &= score_gaps(pairs) >= wanted.min_gap
     names = domain.schema.names

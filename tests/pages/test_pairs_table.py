@@ -67,6 +67,11 @@ def test_no_pairs_make_an_empty_table() -> None:
         (PairFilter(differs=("sex",)), [0, 2]),
         (PairFilter(differs=("race",)), [1, 2]),
         (PairFilter(differs=("sex", "race")), [0, 1, 2]),
+        (PairFilter(nothing_but=("sex",)), [0]),
+        (PairFilter(nothing_but=("race",)), [1]),
+        (PairFilter(nothing_but=("sex", "race")), [0, 1, 2]),
+        (PairFilter(nothing_but=("no such attribute",)), [0, 1, 2]),
+        (PairFilter(differs=("sex",), nothing_but=("race",)), []),
         (PairFilter(min_gap=0.29), [0, 2]),
         (PairFilter(values={"race": (0.0,)}), [1]),
         (PairFilter(values={"race": (2.0,)}), [0, 1, 2]),
@@ -89,7 +94,7 @@ def test_filters_keep_the_pairs_that_pass_all_conditions(wanted: PairFilter, exp
 def test_the_number_of_conditions_is_counted() -> None:
     assert PairFilter().n_active == 0
     assert PairFilter(words="  ").n_active == 0
-    assert PairFilter(("sex",), 0.1, {"race": (0.0,)}, {"age": (1, 2)}, "x").n_active == 5
+    assert PairFilter(("sex",), 0.1, {"race": (0.0,)}, {"age": (1, 2)}, "x", ("sex",)).n_active == 6
 
 
 def measured() -> Pairs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,26 @@ _MAX_SPELLINGS = 6
 
 
 @dataclass(frozen=True)
+class IncompleteRows:
+    """Rows whose only fault is a missing cell in an input: a model may answer them all the same.
+
+    Args:
+        rows: rows of the engine ``(n_rows, n_columns)``, NaN where the cell is missing.
+        labels: as in ``Dataset`` ``(n_rows,)``.
+        kept: position of each row in the table ``(n_rows,)``.
+        ids: as in ``Dataset``.
+    """
+
+    rows: FloatArray
+    labels: IntArray | None
+    kept: IntArray
+    ids: Texts | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Rows of the engine made from a table.
 
@@ -83,6 +104,7 @@ class Dataset:
         n_unknown: rows of the table whose cell in a column is missing or not in its domain, by column.
         missing: how the file writes missing cells: rows by spelling by column, of columns that have any; empty text for the empty cell.
         ids: what the schema's ``case_id`` holds in each row, empty where it holds nothing ``(n_rows,)``; ``None`` without such a column.
+        incomplete: rows beside ``rows`` that miss a cell of an input, and nothing else; ``None`` when there are none.
     """
 
     schema: Schema
@@ -97,13 +119,32 @@ class Dataset:
     n_unknown: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     ids: Texts | None = None
+    incomplete: IncompleteRows | None = None
+
+    def with_incomplete(self, is_chosen: NDArray[np.bool_]) -> Dataset:
+        """The dataset with some of its incomplete rows behind the others: ``rows`` then hold NaN, which few readers take.
+
+        Args:
+            is_chosen: which of them ``(len(incomplete),)``.
+        """
+        more = self.incomplete
+        if more is None or not is_chosen.any():
+            return self
+        labels = None if self.labels is None or more.labels is None else _joined(self.labels, more.labels[is_chosen])
+        ids = None if self.ids is None or more.ids is None else _joined(self.ids, more.ids[is_chosen])
+        rows, kept = _joined(self.rows, more.rows[is_chosen]), _joined(self.kept, more.kept[is_chosen])
+        return replace(self, rows=rows, labels=labels, kept=kept, ids=ids, incomplete=None)
+
+
+def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([first, second])
 
 
 def make_dataset(table: Table, schema: Schema) -> Dataset:
     """Encode a table; the file's columns may stand in any order, and more of them than the schema has.
 
     A row is kept out when a cell of an input or of the label is missing or outside the column's domain; the dataset says how
-    many, and shows one. What stands for a missing cell is in ``missing.py``; a spelling that the schema lists as a category is one.
+    many, and shows one. Rows that only miss a cell of an input are in ``incomplete``. What stands for a missing cell is in ``missing.py``; a spelling that the schema lists as a category is one.
 
     Raises:
         DataError: a column of the schema is not in the file, the label is no label, or no row is left.
@@ -112,12 +153,13 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
     outcome = find_outcome(table, schema)
     rows, state, tallies = _encode_inputs(table, schema)
     labels: FloatArray | None = None
+    is_labelled = np.ones(table.n_rows, dtype=bool)
     if outcome is not None:
         encoded, tally = encode_column(table, outcome)
-        labels = encoded.content
+        labels, is_labelled = encoded.content, encoded.state == 0
         np.maximum(state, encoded.state, out=state)
         tallies.append(tally)
-    kept = np.flatnonzero(state == 0)
+    kept, partly = np.flatnonzero(state == 0), np.flatnonzero((state == MISSING) & is_labelled)
     said = [*table.problems, *_say_missing(table, state, tallies), *_say_wrong(tallies)]
     if not len(kept):
         raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
@@ -135,6 +177,10 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
         missing={tally.name: tally.spellings for tally in tallies if tally.spellings},
         ids=_ids(table, schema.case_id, kept),
     )
+    if len(partly):
+        their_labels = None if labels is None else labels[partly].astype(np.int64)
+        incomplete = IncompleteRows(rows[partly], their_labels, partly, _ids(table, schema.case_id, partly))
+        dataset = replace(dataset, incomplete=incomplete)
     if outcome is None or labels is None:
         return dataset
     return _with_labels(dataset, outcome, labels[kept].astype(np.int64))
@@ -182,8 +228,9 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) ->
         return []
     worst = max(tallies, key=lambda tally: tally.n_missing)
     return [
-        f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}) and are left out; column "
-        f"'{worst.name}' has {worst.n_missing:,}. Complete them, or choose 'ignored' as the type of a column that the model does not take."
+        f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' has "
+        f"{worst.n_missing:,}. Searches and proofs leave these rows out; a model that takes missing cells is measured on them too. Complete "
+        "them, or choose 'ignored' as the type of a column that the model does not take."
     ]
 
 

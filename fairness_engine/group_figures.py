@@ -60,7 +60,8 @@ def group_figures(dataset: Dataset, scope: Scope | None, decided: Decided, setti
     """The figures of every group of every choice of attributes.
 
     Args:
-        dataset: whose rows are counted, those inside the scope's limits.
+        dataset: whose rows are counted, those inside the scope's limits. A row may miss cells (NaN): it is in no group of an attribute
+            that it misses.
         scope: gives the limits; a number's ranges are cut between them.
         decided: on the dataset's rows.
         settings: attributes, and how numbers are cut.
@@ -82,14 +83,17 @@ def group_figures(dataset: Dataset, scope: Scope | None, decided: Decided, setti
         _table(cutter, names, (decided.favourable[chosen], actual), (1 - CONFIDENCE) / len(settings.attribute_sets))
         for names in settings.attribute_sets
     )
-    return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column)
+    n_incomplete = int(np.isnan(dataset.rows[chosen]).any(axis=1).sum())
+    return GroupReport(tables, len(chosen), len(dataset.rows) - len(chosen), decided.column, n_incomplete)
 
 
 def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
-    """Which rows lie inside the limits of a scope ``(n_rows,)``, as for rule sets."""
+    """Which rows lie inside the limits of a scope ``(n_rows,)``, as for rule sets; a missing cell where there is no limit."""
     if scope is None:
         return np.ones(len(dataset.rows), dtype=bool)
-    return lie_within(Ranges(dataset.schema, scope), dataset.rows)
+    ranges = Ranges(dataset.schema, scope)
+    is_limited = np.array([name in scope.limits for name in dataset.schema.names])
+    return lie_within(ranges, np.where(np.isnan(dataset.rows) & ~is_limited, ranges.low, dataset.rows))
 
 
 class _Cutter:
@@ -102,12 +106,14 @@ class _Cutter:
         self.n_unknown = dataset.n_unknown
 
     def __call__(self, name: str) -> tuple[IntArray, tuple[str, ...]]:
-        """The value of each row ``(n_rows,)`` and the labels of all values."""
+        """The value of each row, -1 where it is missing ``(n_rows,)``, and the labels of all values."""
         if name not in self._known:
             schema, limits = self._dataset.schema, self._limits.get(name)
             column, values = schema.column(name), self._dataset.rows[self._chosen, schema.index(name)]
             attribute = make_attribute(column, limits, self._settings.cuts)
-            codes = value_codes(attribute, column, values, column.low if limits is None else float(limits[0]))
+            codes, is_known = np.full(len(values), -1, dtype=np.int64), ~np.isnan(values)
+            low = column.low if limits is None else float(limits[0])
+            codes[is_known] = value_codes(attribute, column, values[is_known], low)
             self._known[name] = codes, attribute.labels
         return self._known[name]
 
@@ -117,7 +123,11 @@ def _table(
 ) -> GroupTable:
     """The groups of some attributes; their intervals miss together with probability ``alpha`` at most."""
     codes, labels = zip(*map(cutter, names), strict=True)
-    found, group = _grouped(codes)
+    is_known = np.all([code >= 0 for code in codes], axis=0)
+    if not is_known.any():
+        raise SettingError(f"Groups of {' and '.join(names)} need a row that has them, got none. Widen the limits.")
+    favourable, actual = outcomes
+    found, group = _grouped([code[is_known] for code in codes])
     if len(found) > MAX_GROUPS:
         raise SettingError(
             f"{' and '.join(names)} must make at most {MAX_GROUPS:,} groups that have a row, got {len(found):,}. "
@@ -126,7 +136,8 @@ def _table(
     texts = [tuple(of[code] for of, code in zip(labels, line, strict=True)) for line in found.tolist()]
     # several columns may be unknown in the same row: the largest is what is certain
     n_unknown = max(int(cutter.n_unknown.get(name, 0)) for name in names)
-    return _Counted.of(group, *outcomes).table(names, texts, n_unknown, alpha)
+    counted = _Counted.of(group, favourable[is_known], None if actual is None else actual[is_known])
+    return counted.table(names, texts, n_unknown, alpha)
 
 
 def _grouped(codes: Sequence[IntArray]) -> tuple[IntArray, IntArray]:

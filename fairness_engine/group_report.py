@@ -210,9 +210,11 @@ class GroupReport:
         n_rows: rows of the data that the figures are of.
         n_left_out: rows of the data that are not: outside the scope's limits, or without a decision.
         column: whose decisions: a column of the data; empty for the model's.
+        n_incomplete: of ``n_rows``, those that miss a cell; such a row is in no group of an attribute that it misses.
     """
 
     tables: tuple[GroupTable, ...]
     n_rows: int
     n_left_out: int
     column: str
+    n_incomplete: int = 0

@@ -14,7 +14,13 @@ _MAX_TEXT = 500
 def report_to_json(report: GroupReport) -> dict[str, Any]:
     """Plain lists, numbers and text."""
     tables = [_table_to_json(table) for table in report.tables]
-    return {"tables": tables, "n_rows": report.n_rows, "n_left_out": report.n_left_out, "column": report.column}
+    return {
+        "tables": tables,
+        "n_rows": report.n_rows,
+        "n_left_out": report.n_left_out,
+        "column": report.column,
+        "n_incomplete": report.n_incomplete,
+    }
 
 
 def report_from_json(content: Any, settings: FigureSettings) -> GroupReport:
@@ -26,10 +32,12 @@ def report_from_json(content: Any, settings: FigureSettings) -> GroupReport:
     try:
         tables = tuple(_table_from_json(table) for table in content["tables"])
         n_rows, n_left_out = _count(content["n_rows"]), _count(content["n_left_out"])
-        report = GroupReport(tables, n_rows, n_left_out, _text(content["column"]))
+        n_incomplete = _count(content.get("n_incomplete", 0))
+        report = GroupReport(tables, n_rows, n_left_out, _text(content["column"]), n_incomplete)
         if tuple(table.attributes for table in tables) != settings.attribute_sets:
             raise ValueError("attributes")
-        if any(sum(group.n_rows for group in table.groups) != n_rows for table in tables):
+        grouped = [sum(group.n_rows for group in table.groups) for table in tables]
+        if n_incomplete > n_rows or any(not n_rows - n_incomplete <= n <= n_rows for n in grouped):
             raise ValueError("rows")
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ProcessError("The model's process broke its protocol: it sent no group figures.") from None

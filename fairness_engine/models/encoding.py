@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
@@ -69,7 +70,8 @@ class CodesEncoder:
         inputs: FloatArray = np.ascontiguousarray(rows[:, self.order])
         for j, table in enumerate(self._tables):
             if table is not None:
-                inputs[:, j] = table[positions_of(inputs[:, j])]
+                known = ~np.isnan(inputs[:, j])
+                inputs[known, j] = table[positions_of(inputs[known, j])]
         return inputs if self._scaling is None else (inputs - self._scaling[0]) / self._scaling[1]
 
     plain = encode
@@ -167,7 +169,10 @@ class LabelsEncoder:
 
         series = {}
         for name, i, column, values in zip(self.names, self.order, self._columns, self._values, strict=True):
-            if values is not None:
+            is_missing = np.isnan(rows[:, i])
+            if is_missing.any():
+                data = _with_missing(rows[:, i], is_missing, values)
+            elif values is not None:
                 data = values[positions_of(rows[:, i])]
             else:
                 data = np.rint(rows[:, i]).astype(np.int64) if column.kind is Kind.INTEGER else rows[:, i]
@@ -175,6 +180,15 @@ class LabelsEncoder:
         return pd.DataFrame(series, copy=False)
 
     plain = encode
+
+
+def _with_missing(cells: FloatArray, is_missing: NDArray[np.bool_], values: Any) -> Any:
+    """A column with missing cells as pandas reads one: NaN among numbers, and among labels of dtype object."""
+    if values is None:
+        return cells
+    data = np.full(len(cells), np.nan, dtype=np.float64 if values.dtype.kind in "if" else object)
+    data[~is_missing] = values[positions_of(cells[~is_missing])]
+    return data
 
 
 def choose_encoder(

@@ -17,6 +17,7 @@ from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.known_answers import KnownAnswers
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.fit_warnings import fit_warnings
+from fairness_engine.models.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.input_names import input_matches
 from fairness_engine.models.model import Model, measure_rows_per_second
 from fairness_engine.models.probing import score
@@ -59,6 +60,8 @@ class FitCard:
         rows_per_second: how many rows the model decides.
         inputs: of every input of the model, in its order: its ``name``, the ``column`` and ``category`` it is taken for, and ``how`` that
             is known (``input_names.InputMatch``).
+        n_incomplete, n_answered: rows with a missing cell beside the complete ones, and how many of them the model answers; these
+            count in ``n_rows``, the accuracy and its companions.
     """
 
     format: str
@@ -84,6 +87,8 @@ class FitCard:
     has_gradient: bool = False
     inputs: tuple[Mapping[str, Any], ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    n_incomplete: int = 0
+    n_answered: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal card."""
@@ -127,11 +132,15 @@ def assess_fit(
     if len(chosen) > n_most:
         chosen = np.sort(rng.choice(chosen, size=n_most, replace=False))
     rows = dataset.rows[chosen]
-    labels = None if dataset.labels is None else dataset.labels[chosen]
     scores = score(model, rows, schema)
-    decisions = model.decide(scores)
     again = model.scores(rows)
     n_differing = int((~np.isclose(scores, again, rtol=0, atol=1e-9, equal_nan=True)).any(axis=1).sum())
+    partly = _answers_of_incomplete(model, dataset, len(rows) / max(1, len(dataset.rows)), rng)
+    every = np.concatenate([scores, partly.scores])
+    labels = None if dataset.labels is None else dataset.labels[chosen]
+    if labels is not None and partly.labels is not None:
+        labels = np.concatenate([labels, partly.labels])
+    decisions = model.decide(every)
     is_comparable = labels is not None and len(labels) > 0 and len(dataset.classes) == len(model.classes)
     uses = _uses_protected(model, schema, rows, rng)
     card = FitCard(
@@ -143,11 +152,11 @@ def assess_fit(
         classes=model.classes,
         favourable=model.favourable,
         threshold=model.threshold if model.is_binary else None,
-        n_rows=len(rows),
+        n_rows=len(every),
         accuracy=float((decisions == labels).mean()) if is_comparable else None,
         majority_share=_majority_share(labels),
-        auc=auc(scores[:, 0], labels == 1) if is_comparable and labels is not None and model.is_binary else None,
-        output=_output(scores, model.predictor.output.value),
+        auc=auc(every[:, 0], labels == 1) if is_comparable and labels is not None and model.is_binary else None,
+        output=_output(every, model.predictor.output.value),
         class_shares=_class_shares(decisions, model.classes),
         uses_protected=uses,
         not_taken=tuple(name for name in schema.names if name not in model.taken(schema.names)),
@@ -158,11 +167,38 @@ def assess_fit(
         has_gradient=model.has_gradient,
         inputs=tuple(asdict(match) for match in input_matches(model.encoder)),
         reading=assess_reading(model, dataset, speed, rng, answers).to_json(),
+        n_incomplete=0 if dataset.incomplete is None else len(dataset.incomplete),
+        n_answered=partly.n_answered,
     )
     n_nan = int(np.isnan(scores).any(axis=1).sum())
     doubts = card.reading["advice"] if is_comparable else ()
     notes = (*model.notes, *doubts, *fit_warnings(card, n_differing, n_nan))
     return replace(card, warnings=notes)
+
+
+@dataclass(frozen=True)
+class _Partly:
+    """Answers to incomplete rows: scores and labels of those drawn ``(n, ...)``, and how many of all have an answer."""
+
+    scores: FloatArray
+    labels: IntArray | None
+    n_answered: int
+
+
+def _answers_of_incomplete(model: Model, dataset: Dataset, share: float, rng: np.random.Generator) -> _Partly:
+    """The model on the same share of the incomplete rows as of the complete ones; rows that it does not take are left out."""
+    more = dataset.incomplete
+    if more is None or model.incomplete is None:
+        return _Partly(np.empty((0, model.predictor.n_scores)), np.empty(0, dtype=np.int64), 0)
+    chosen = np.arange(len(more))
+    if share < 1:
+        n = min(len(more), max(1, round(share * len(more))))
+        chosen = np.sort(rng.choice(len(more), size=n, replace=False))
+    scores = incomplete_scores(model, more.rows[chosen])
+    answered = is_answered(scores)
+    labels = None if more.labels is None else more.labels[chosen][answered]
+    n_answered = len(more) if answered.all() else round(len(more) * float(answered.mean()))
+    return _Partly(scores[answered], labels, n_answered)
 
 
 def _speed(model: Model, schema: Schema, rng: np.random.Generator) -> float:

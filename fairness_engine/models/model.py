@@ -91,6 +91,8 @@ class Model:
         names_classes: the file says what its classes are called.
         bare: the predictor of the model's own inputs as the file holds it, where the file has no names for them: so that
             other orders of the columns can be tried on it.
+        incomplete: what answers rows with missing cells, with the checks of the model's own environment (``incomplete.py``);
+            ``None`` where no such row can be given to the model.
     """
 
     predictor: Predictor
@@ -103,6 +105,7 @@ class Model:
     notes: tuple[str, ...] = ()
     names_classes: bool = False
     bare: Predictor | None = None
+    incomplete: Predictor | None = None
 
     @property
     def is_binary(self) -> bool:

@@ -68,12 +68,15 @@ def open_model(
     file_format = detect_format(path, name or path.name)
     read = _read(path, file_format, unsafe_formats)
     notes, own = read.notes, read.classes
+    incomplete: Predictor | None = None
     if read.estimator is not None:
         from fairness_engine.models.estimator_binding import bind_estimator
+        from fairness_engine.models.incomplete import checked_predictor
         from fairness_engine.models.sklearn_model import compile_estimator, input_names, prepare_estimator, takes_frame
 
         estimator = prepare_estimator(read.estimator)
         predictor, encoder, more = bind_estimator(estimator, schema)
+        incomplete = checked_predictor(estimator, predictor, encoder, schema)
         own, notes = tuple(str(name) for name in estimator.classes_), (*notes, *more)
         is_bare = say_nothing(schema, input_names(estimator)) and not takes_frame(estimator)
         bare = compile_estimator(estimator) if is_bare else None
@@ -100,6 +103,7 @@ def open_model(
         file_format=file_format,
         notes=notes,
         bare=bare,
+        incomplete=incomplete,
     )
 
 
@@ -115,6 +119,7 @@ def bind(
     file_format: str = "",
     notes: tuple[str, ...] = (),
     bare: Predictor | None = None,
+    incomplete: Predictor | None = None,
 ) -> Model:
     """A model of a predictor and an encoder, tried on a few rows.
 
@@ -122,7 +127,7 @@ def bind(
 
     Args:
         own_classes: what the predictor calls its classes; ``None`` when they are numbered.
-        bare: see ``Model``.
+        bare, incomplete: see ``Model``.
 
     Others as in ``open_model``.
 
@@ -133,6 +138,7 @@ def bind(
     match = match_classes(predictor.n_scores if predictor.n_scores > 1 else 2, own_classes, classes, schema)
     if match.order is not None:
         predictor = _rearrange(predictor, match.order)
+        incomplete = None if incomplete is None else Rearranged(incomplete, match.order)
     affine = encoder.affine() if isinstance(encoder, CodesEncoder) and not encoder.is_identity else None
     if affine is not None and isinstance(predictor, DenseNetwork):
         predictor, encoder = predictor.with_affine_inputs(*affine), FoldedEncoder(encoder)
@@ -149,6 +155,7 @@ def bind(
         notes=(*notes, *match.notes, *getattr(encoder, "notes", ()), *_encoding_notes(encoder, schema)),
         names_classes=match.is_named,
         bare=bare,
+        incomplete=incomplete,
     )
     probe(model, schema)
     rows = sample_rows(schema, _ROUNDING_ROWS, np.random.default_rng(0))

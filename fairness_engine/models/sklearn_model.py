@@ -124,12 +124,14 @@ class EstimatorPredictor:
         estimator: fitted classifier.
         method: which of the three; ``None`` takes the first that the estimator has and that decides as ``predict`` does
             for its family.
+        is_checked: let the estimator check its inputs, so that one that takes no missing cells refuses them.
     """
 
     feature_names: tuple[str, ...] | None = None
 
-    def __init__(self, estimator: Any, method: str | None = None) -> None:
+    def __init__(self, estimator: Any, method: str | None = None, *, is_checked: bool = False) -> None:
         self.estimator = estimator
+        self._is_checked = is_checked
         self.kind = type(estimator).__name__
         self.n_inputs: int | None = getattr(estimator, "n_features_in_", None)
         self._n_classes = len(estimator.classes_)
@@ -147,7 +149,7 @@ class EstimatorPredictor:
 
     def predict(self, inputs: Any) -> FloatArray:
         """Scores ``(n_rows, n_scores)``."""
-        result = ask(self.estimator, self.method, inputs)
+        result = ask(self.estimator, self.method, inputs, is_checked=self._is_checked)
         if self.method == "predict":
             return as_label_scores(class_indices(self.estimator, result), self._n_classes)
         if self.method == "predict_proba":
@@ -165,11 +167,11 @@ class EstimatorPredictor:
         return scores - threshold if self.n_scores == 1 else scores
 
 
-def ask(estimator: Any, method: str, inputs: Any) -> Any:
-    """Call a method of an estimator without its checks of the numbers and without warnings about names."""
+def ask(estimator: Any, method: str, inputs: Any, *, is_checked: bool = False) -> Any:
+    """Call a method of an estimator without its checks of the numbers, unless asked for, and without warnings about names."""
     import sklearn
 
-    with sklearn.config_context(assume_finite=True), warnings.catch_warnings():
+    with sklearn.config_context(assume_finite=not is_checked), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(estimator, method)(inputs)
 

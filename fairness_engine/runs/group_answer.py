@@ -36,17 +36,28 @@ def answer(opened: Opened, content: Mapping[str, Any]) -> dict[str, Any]:
         SchemaError: an attribute is no input.
     """
     settings = FigureSettings.from_json(content)
-    return report_to_json(group_figures(opened.dataset, opened.scope, _decided(opened, settings), settings))
+    dataset, decided = _decided(opened, settings)
+    return report_to_json(group_figures(dataset, opened.scope, decided, settings))
 
 
-def _decided(opened: Opened, settings: FigureSettings) -> Decided:
-    """Decisions on the data's rows, and the label beside them where it is not what decides."""
-    actual = actual_outcomes(opened.dataset)
+def _decided(opened: Opened, settings: FigureSettings) -> tuple[Dataset, Decided]:
+    """Decisions on the data's rows, and the label beside them where it is not what decides.
+
+    Rows that miss a cell count too, where they have a decision: a model's only if it takes such rows, and a column's always.
+    """
     if settings.source is Source.MODEL:
-        return Decided(opened.favourable, actual, np.ones(len(opened.dataset.rows), dtype=bool))
-    recorded = opened.recorded(settings.predictions)
-    is_label = recorded.column == opened.dataset.schema.label
-    return Decided(recorded.favourable, None if is_label else actual, recorded.is_known, recorded.column)
+        dataset, favourable, more = opened.dataset, opened.favourable, opened.incomplete_favourable
+        if more is not None:
+            decided, is_answered = more
+            dataset, favourable = dataset.with_incomplete(is_answered), np.append(favourable, decided[is_answered])
+        return dataset, Decided(favourable, actual_outcomes(dataset), np.ones(len(dataset.rows), dtype=bool))
+    dataset = opened.dataset
+    if dataset.incomplete is not None:
+        dataset = dataset.with_incomplete(np.ones(len(dataset.incomplete), dtype=bool))
+    recorded = opened.recorded(settings.predictions, dataset)
+    is_label = recorded.column == dataset.schema.label
+    actual = None if is_label else actual_outcomes(dataset)
+    return dataset, Decided(recorded.favourable, actual, recorded.is_known, recorded.column)
 
 
 def actual_outcomes(dataset: Dataset) -> BoolArray | None:

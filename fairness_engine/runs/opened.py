@@ -145,19 +145,24 @@ class Opened:
             subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
         yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
 
-    def recorded(self, predictions: str = "") -> Recorded:
+    def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> Recorded:
         """What a column of the data decides: of predictions, or the label when no name is given.
+
+        Args:
+            predictions: name of the column.
+            dataset: whose rows are asked about; the opened one, if none is given.
 
         Raises:
             SettingError: it holds no outcomes, or nobody said which is favourable; or predictions were asked for beside a model.
         """
+        dataset = self.dataset if dataset is None else dataset
         if not predictions:
-            return recorded_labels(self.dataset)
+            return recorded_labels(dataset)
         if self.table is None:
             raise SettingError(
                 "A column of predictions is compared without a model. Leave the model out, or the column."
             )
-        return recorded_predictions(self.table, self.dataset, predictions)
+        return recorded_predictions(self.table, dataset, predictions)
 
     def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
         from fairness_engine.discovery import with_discovery
@@ -336,6 +341,21 @@ class Opened:
         from fairness_engine.runs.group_answer import decide_rows
 
         return decide_rows(self.model, self.dataset)
+
+    @cached_property
+    def incomplete_favourable(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """Whether the model decides for each person of the data with a missing cell, and whether it answers at all ``(n_rows,)`` each;
+        ``None`` where there is no such person, or the model takes none."""
+        from fairness_engine.models.incomplete import incomplete_scores, is_answered
+
+        more = self.dataset.incomplete
+        if more is None or self.model.incomplete is None:
+            return None
+        scores = incomplete_scores(self.model, more.rows)
+        answered = is_answered(scores)
+        decided = np.zeros(len(more), dtype=bool)
+        decided[answered] = self.model.decide(scores[answered]) == self.model.favourable
+        return decided, answered
 
     def summary(self) -> dict[str, Any]:
         """What the reply to ``open`` says."""

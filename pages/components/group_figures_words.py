@@ -117,6 +117,9 @@ def rows_sentence(report: GroupReport, favourable: str) -> str:
         else "by the model's decision on each row as it stands (rule sets count neighbours of the rows, so their shares may differ)"
     )
     text = f"{wording.counted(report.n_rows, 'row')} of the data; favourable is “{favourable}”, {whose}."
+    if report.n_incomplete:
+        n = wording.counted(report.n_incomplete, "row")
+        text += f" {n} of these miss a cell: they count wherever their group is known."
     if report.n_left_out:
         n = wording.counted(report.n_left_out, "row")
         are = "is" if report.n_left_out == 1 else "are"

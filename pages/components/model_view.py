@@ -72,6 +72,9 @@ def show_card(card: Mapping[str, Any], schema: Schema) -> None:
         places = st.columns(4)
     for place, (label, value, note, term) in zip(places, figures(card, schema), strict=True):
         place.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=term, border=True)
+    incomplete = incomplete_sentence(card)
+    if incomplete is not None:
+        st.caption(incomplete)
     with layout.wrapping("shares", is_wide=True):
         left, right = st.columns(2, gap="large")
     with left:
@@ -127,6 +130,21 @@ def figures(card: Mapping[str, Any], schema: Schema | None = None) -> list[tuple
             "How fast the model answers here. It decides how long a search takes.",
         ),
     ]
+
+
+def incomplete_sentence(card: Mapping[str, Any]) -> str | None:
+    """How many rows miss a cell, and what the model makes of them; ``None`` where none does."""
+    n, n_answered = int(card.get("n_incomplete") or 0), int(card.get("n_answered") or 0)
+    if not n:
+        return None
+    said = f"{wording.counted(n, 'row')} of the data miss{'es' if n == 1 else ''} a cell beside the complete ones"
+    if not n_answered:
+        return f"{said}: the model does not take them, so nothing here speaks of them."
+    of_them = "all" if n_answered == n else wording.count(n_answered)
+    return (
+        f"{said}; the model answers {of_them} of them, and they count in the figures above. Searches and proofs leave them out: they compare "
+        "complete people."
+    )
 
 
 def share_table(card: Mapping[str, Any]) -> pd.DataFrame:

@@ -229,7 +229,7 @@ def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) ->
     worst = max(tallies, key=lambda tally: tally.n_missing)
     return [
         f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' has "
-        f"{worst.n_missing:,}. Searches and proofs leave these rows out; a model that takes missing cells is measured on them too. Complete "
+        f"{worst.n_missing:,}. Searches and proofs leave these rows out; a model that takes missing cells is measured on them. Complete "
         "them, or choose 'ignored' as the type of a column that the model does not take."
     ]
 

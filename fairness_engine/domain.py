@@ -185,6 +185,14 @@ class Ranges:
         """The rows with every value moved into its range; a new array."""
         return np.clip(rows, self.low, self.high)
 
+    def filled(self, rows: FloatArray) -> FloatArray:
+        """Rows with something inside the ranges where a cell is missing (NaN) and nothing was said of its attribute ``(n_rows, n_columns)``.
+
+        Who misses a cell that is limited lies outside; see ``contains``.
+        """
+        is_limited = np.array([name in self.scope.limits for name in self.schema.names], dtype=bool)
+        return np.where(np.isnan(rows) & ~is_limited, self.low, rows)
+
     def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
         """Whether each row lies in the ranges and on their lattice ``(n_rows,)``."""
         from fairness_engine.kernels import lie_inside  # numba is loaded by searches only, never by the app

@@ -37,6 +37,7 @@ def run_estimate(
     seed: int,
     is_cancelled: Callable[[], bool] = lambda: False,
     budget: Budget | None = None,
+    incomplete_rows: FloatArray | None = None,
 ) -> Iterator[Event]:
     """Estimate the share of discriminatory individuals from independent draws.
 
@@ -51,6 +52,7 @@ def run_estimate(
         seed: the only source of chance.
         is_cancelled: asked before every batch.
         budget: further limits (seconds, evaluations).
+        incomplete_rows: more rows of the data, which miss cells (NaN) and which the model answers; drawn with the data's rows.
 
     Yields:
         ``ShareEstimated`` and ``Progress`` after every trial, and one ``Stopped``, last.
@@ -62,21 +64,25 @@ def run_estimate(
     """
     from fairness_engine.oracle import Oracle  # brings numba; the app needs the interval alone
 
-    draw = _sampler(domain, data_rows, distribution, n_samples)
-    oracle = Oracle(model, domain, budget or Budget(n_samples * domain.n_variants), is_cancelled)
+    draw = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
+    limits = budget or Budget(n_samples * domain.n_variants)
+    oracle = Oracle(model, domain, limits, is_cancelled)
+    # whoever misses a cell is asked of the model in its slower form, which takes such rows
+    for_incomplete = Oracle(model.of_incomplete or model, domain, limits, is_cancelled)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     rows_a_trial = math.ceil(n_samples / N_TRIALS)
     reason, n_hits, n = StopReason.EXHAUSTED, 0, 0
     try:
         for rows in draw(rng, rows_a_trial):
-            verdicts = oracle.test(rows)
-            n, n_hits = n + len(verdicts), n_hits + int(verdicts.sum())
+            misses_cell = np.isnan(rows).any(axis=1)
+            hits = int(oracle.test(rows[~misses_cell]).sum()) + int(for_incomplete.test(rows[misses_cell]).sum())
+            n, n_hits = n + len(rows), n_hits + hits
             low, high = interval(n_hits, n)
             yield ShareEstimated(n_hits / n, low, high, n_hits, n, distribution)
-            yield Progress(oracle.evaluations, oracle.seconds, n, n_hits, "estimating")
+            yield Progress(oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits, "estimating")
     except SearchStopped as stop:
         reason = stop.reason
-    yield Stopped(reason, oracle.evaluations, oracle.seconds, n, n_hits)
+    yield Stopped(reason, oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits)
 
 
 def interval(n_hits: int, n: int) -> tuple[float, float]:
@@ -102,8 +108,10 @@ def interval(n_hits: int, n: int) -> tuple[float, float]:
 Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]
 
 
-def _sampler(domain: Domain, data_rows: FloatArray, distribution: str, n_samples: int) -> Sampler:
-    """A function that yields all draws, ``n`` rows at a time."""
+def _sampler(
+    domain: Domain, data_rows: FloatArray, distribution: str, n_samples: int, incomplete_rows: FloatArray | None = None
+) -> Sampler:
+    """A function that yields all draws, ``n`` rows at a time; incomplete rows are drawn as they stand or not at all."""
     if distribution not in list(Distribution):
         raise SettingError(f"The distribution must be one of {', '.join(Distribution)}, got '{distribution}'.")
     if n_samples < 1:
@@ -114,9 +122,13 @@ def _sampler(domain: Domain, data_rows: FloatArray, distribution: str, n_samples
 
     def draws(rng: np.random.Generator, n: int) -> Iterator[FloatArray]:
         if distribution == Distribution.DATA:
-            order = rng.permutation(len(rows))[:n_samples]
+            people = rows
+            if incomplete_rows is not None and len(incomplete_rows):
+                inside = domain.contains(domain.filled(incomplete_rows))
+                people = np.concatenate([rows, incomplete_rows[inside]])
+            order = rng.permutation(len(people))[:n_samples]
             for begin in range(0, len(order), n):
-                yield rows[order[begin : begin + n]]
+                yield people[order[begin : begin + n]]
             return
         for begin in range(0, n_samples, n):
             size = min(n, n_samples - begin)

@@ -92,8 +92,7 @@ def _within(dataset: Dataset, scope: Scope | None) -> BoolArray:
     if scope is None:
         return np.ones(len(dataset.rows), dtype=bool)
     ranges = Ranges(dataset.schema, scope)
-    is_limited = np.array([name in scope.limits for name in dataset.schema.names])
-    return lie_within(ranges, np.where(np.isnan(dataset.rows) & ~is_limited, ranges.low, dataset.rows))
+    return lie_within(ranges, ranges.filled(dataset.rows))
 
 
 class _Cutter:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from fairness_engine.errors import SchemaError
@@ -269,28 +268,32 @@ def _is_called_id(name: str) -> bool:
 
 # --- dates --------------------------------------------------------------------------------
 
-_DAY, _MONTH, _TIME = (
-    r"(0?[1-9]|[12]\d|3[01])",
-    r"(0?[1-9]|1[0-2])",
-    r"([T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?Z| ?[+-]\d{2}:?\d{2})?)?",
+_DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+_TIME = r"([T ,]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?( ?Z| ?[+-]\d{2}:?\d{2})?)?"
+_LETTERS = r"[^\W\d_]{3,10}"
+_WRITTEN = tuple(
+    re.compile(way + _TIME)
+    for way in (
+        rf"\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}",
+        rf"{_DAY}\. ?{_MONTH}\. ?(\d{{4}}|\d{{2}})",
+        rf"({_MONTH}[-/]{_DAY}|{_DAY}[-/]{_MONTH})[-/](\d{{4}}|\d{{2}})",
+        rf"{_DAY}\.?[- ](de )?{_LETTERS}\.?[- ,]+(de )?\d{{4}}",
+        rf"{_LETTERS}\.? {_DAY},? \d{{4}}",
+    )
 )
-_WRITTEN = (
-    rf"^\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}{_TIME}$",
-    rf"^{_DAY}\. ?{_MONTH}\. ?(\d{{4}}|\d{{2}}){_TIME}$",
-    rf"^({_MONTH}[-/]{_DAY}|{_DAY}[-/]{_MONTH})[-/](\d{{4}}|\d{{2}}){_TIME}$",
-    rf"^{_DAY}\.?[- ](de )?\p{{L}}{{3,10}}\.?[- ,]+(de )?\d{{4}}{_TIME}$",
-    rf"^\p{{L}}{{3,10}}\.? {_DAY},? \d{{4}}{_TIME}$",
-)
-_COMPACT = r"^(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"
+_COMPACT = re.compile(r"(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+_N_TRIED = 20
+"""Texts that are tried first: most columns hold no date, and that is soon seen."""
 
 
 def _holds_dates(name: str, cells: Cells) -> bool:
     """Whether nearly all cells are dates in one of the usual ways; ``20220131`` where the name speaks of a date."""
-    some = pa.array(cells.texts[:_MAX_LOOKED_AT], pa.large_string())
-    counts = cells.counts[:_MAX_LOOKED_AT]
     ways = (*_WRITTEN, _COMPACT) if names_one_of(name, words("date")) else _WRITTEN
-    for way in ways:
-        is_date = pc.match_substring_regex(some, way).to_numpy(zero_copy_only=False)
-        if len(counts) and counts[is_date].sum() >= _NEARLY * counts.sum():
-            return True
-    return False
+    return any(_are_written(cells, way, _N_TRIED) and _are_written(cells, way, _MAX_LOOKED_AT) for way in ways)
+
+
+def _are_written(cells: Cells, way: re.Pattern[str], most: int) -> bool:
+    """Whether nearly all of the first distinct texts, by the rows that hold them, are written in a way."""
+    counts = cells.counts[:most]
+    is_written = np.array([way.fullmatch(text) is not None for text in cells.texts[:most]], dtype=bool)
+    return bool(len(counts)) and bool(counts[is_written].sum() >= _NEARLY * counts.sum())

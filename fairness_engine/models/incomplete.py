@@ -69,16 +69,17 @@ def incomplete_scores(model: Model, rows: FloatArray) -> FloatArray:
         rows: rows of the engine ``(n_rows, n_columns)``, NaN where a cell is missing.
     """
     scores = np.full((len(rows), model.predictor.n_scores), np.nan)
-    if model.incomplete is None or not len(rows):
+    asked = model.of_incomplete
+    if asked is None or not len(rows):
         return scores
     try:
-        return _ask(model, rows)
+        return asked.scores(rows)
     except Exception:  # noqa: BLE001 - a model may raise anything; which of the rows it refuses is found out below
         patterns, which = np.unique(np.isnan(rows), axis=0, return_inverse=True)
     for pattern in range(min(len(patterns), _MAX_PATTERNS)):
         chosen = np.flatnonzero(which.ravel() == pattern)
         try:
-            scores[chosen] = _ask(model, rows[chosen])
+            scores[chosen] = asked.scores(rows[chosen])
         except Exception:  # noqa: BLE001, S112 - these rows stay without an answer
             continue
     return scores
@@ -87,9 +88,3 @@ def incomplete_scores(model: Model, rows: FloatArray) -> FloatArray:
 def is_answered(scores: FloatArray) -> NDArray[np.bool_]:
     """Which rows have an answer ``(n_rows,)``."""
     return np.asarray(np.isfinite(scores).all(axis=1), dtype=bool)
-
-
-def _ask(model: Model, rows: FloatArray) -> FloatArray:
-    assert model.incomplete is not None  # asked before
-    encoder = getattr(model.encoder, "original", model.encoder)
-    return np.asarray(model.incomplete.predict(encoder.encode(rows)), dtype=np.float64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -106,6 +106,14 @@ class Model:
     names_classes: bool = False
     bare: Predictor | None = None
     incomplete: Predictor | None = None
+
+    @property
+    def of_incomplete(self) -> Model | None:
+        """The model as it answers rows with missing cells; ``None`` where it takes none."""
+        if self.incomplete is None:
+            return None
+        original: Encoder = getattr(self.encoder, "original", self.encoder)
+        return replace(self, predictor=self.incomplete, encoder=original, incomplete=None)
 
     @property
     def is_binary(self) -> bool:

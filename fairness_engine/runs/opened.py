@@ -240,7 +240,13 @@ class Opened:
         # the number of draws is the budget of an estimate; only a limit of seconds is added to it
         budget = Budget(config.n_samples * self.domain.n_variants, config.budget.max_seconds)
         settings = (config.distribution.value, config.n_samples, config.seed)
-        yield from run_estimate(self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget)
+        more, answers = self.dataset.incomplete, None
+        if config.distribution is Distribution.DATA and more is not None:
+            answers = self.incomplete_favourable
+        incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
+        yield from run_estimate(
+            self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget, incomplete_rows
+        )
 
     def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run.

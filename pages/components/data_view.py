@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -11,6 +11,8 @@ from pages.components import columns, data_files, group_sizes, layout, state, te
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     from plotly.graph_objects import Figure
 
@@ -64,10 +66,25 @@ def redraw_columns() -> None:
 # --- what the file is ---------------------------------------------------------------------------
 
 
-def show_facts(table: Table, dataset: Dataset | None) -> None:
+def rows_in_words(dataset: Dataset | None, fit: Mapping[str, Any] | None) -> str:
+    """How many rows are complete, and what becomes of those that are not; empty where all are complete."""
+    if dataset is None or not dataset.n_dropped:
+        return ""
+    said = f", {wording.count(len(dataset.rows))} of them complete"
+    n = 0 if dataset.incomplete is None else len(dataset.incomplete)
+    answered = (fit or {}).get("n_answered")
+    if n and answered is None:
+        return f"{said}, {wording.count(n)} with missing cells that some models take"
+    if n:
+        of_them = "all" if answered == n else "none" if not answered else wording.count(answered)
+        return f"{said}, {wording.count(n)} with missing cells ({of_them} of these answered by your model)"
+    return said
+
+
+def show_facts(table: Table, dataset: Dataset | None, fit: Mapping[str, Any] | None = None) -> None:
     """Size and form of the file, and its problems in sentences."""
     delimiter = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(table.delimiter, table.delimiter)
-    used = f", {wording.count(len(dataset.rows))} of them usable" if dataset is not None and dataset.n_dropped else ""
+    used = rows_in_words(dataset, fit)
     st.markdown(
         f"**{wording.markdown(table.name)}**: {wording.counted(table.n_rows, 'row')}{used}, "
         f"{wording.counted(len(table.columns), 'column')}; separated by {delimiter}, {wording.markdown(table.encoding)}"

@@ -9,6 +9,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.components import data_files, layout, wording
+from pages.components.kept import kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,7 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
 
     schema = review.schema
     assert schema is not None, "the page shows this after the upload"
-    found = find_spellings(table, schema)
+    found = kept("spellings", (table.source_hash, schema), lambda: find_spellings(table, schema))
     proposed = [each for each in found if not each.is_missing]
     title = "Treat as missing" + (f": {wording.counted(len(proposed), 'spelling')} to decide" if proposed else "")
     with st.expander(title, expanded=bool(proposed), key="missing_cells"):

@@ -59,6 +59,8 @@ def _schema_differences(before: Schema, after: Schema) -> list[str]:
         found.append(f"label {before.label or 'none'} → {after.label or 'none'}")
     elif before.favourable != after.favourable:
         found.append(f"favourable outcome {_or_none(before.favourable)} → {_or_none(after.favourable)}")
+    if before.case_id != after.case_id:
+        found.append(f"id of the cases {before.case_id or 'none'} → {after.case_id or 'none'}")
     if before.model_input is not after.model_input:
         found.append(f"rows given to the model as {before.model_input.value} → {after.model_input.value}")
     if before.protected != after.protected and not any(" Protected" in change for change in found):
@@ -80,6 +82,8 @@ def _column_differences(name: str, before: Schema, after: Schema) -> list[str]:
         found.append(f"{name}: {old.kind.value} → {new.kind.value}")
     elif is_both and (old.codes, old.minimum, old.maximum) != (new.codes, new.minimum, new.maximum):
         found.append(f"{name}: {_domain(old)} → {_domain(new)}")
+    if old.missing != new.missing:
+        found.append(f"{name}: treated as missing {_names(old.missing)} → {_names(new.missing)}")
     return found or [f"{name}: described otherwise"]
 
 

@@ -33,7 +33,7 @@ try:
 except EvenhandError as error:
     dataset, problem = None, error
 
-data_view.show_facts(table, dataset)
+data_view.show_facts(table, dataset, review.fit)
 if problem is not None:
     layout.say(problem)
 else:

@@ -17,7 +17,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
-from fairness_engine.domain import Scope
+from fairness_engine.domain import Domain, Scope
+from fairness_engine.estimate import run_estimate
+from fairness_engine.events import ShareEstimated
 from fairness_engine.group_report import FigureSettings
 from fairness_engine.group_report_json import report_from_json
 from fairness_engine.models.fit import FitCard, assess_fit
@@ -193,3 +195,25 @@ def test_labels_alone_count_them_too(dataset: Dataset, frame: pd.DataFrame) -> N
     assert more is not None
     everybody = dataset.with_incomplete(np.ones(len(more), dtype=bool))
     assert recorded_labels(everybody).favourable.sum() == (frame["bewilligt"] == "ja").sum()
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+def test_the_estimate_of_the_datas_people_counts_them(
+    gap: float, dataset: Dataset, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    columns = [*NUMBERS, *LABELS]
+    estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[columns], frame["bewilligt"])
+    model, more = opened_model(estimator, dataset, tmp_path), dataset.incomplete
+    assert more is not None
+    domain = Domain(dataset.schema, Scope(("Geschlecht",), score_gap=gap))
+    events = list(run_estimate(model, domain, dataset.rows, "data", 10_000, 0, incomplete_rows=more.rows))
+    share = [event for event in events if isinstance(event, ShareEstimated)][-1]
+    scores = np.stack([estimator.predict_proba(frame[columns].assign(Geschlecht=sex))[:, 1] for sex in ("d", "m", "w")])
+    spread = scores.max(axis=0) - scores.min(axis=0)
+    is_hit = spread > gap if gap else (scores.max(axis=0) > 0.5) & (scores.min(axis=0) <= 0.5)
+    assert (share.n, share.n_hits) == (len(frame), int(is_hit.sum()))
+    limited = Domain(dataset.schema, Scope(("Geschlecht",), score_gap=gap, limits={"Score": (50.0, 80.0)}))
+    events = list(run_estimate(model, limited, dataset.rows, "data", 10_000, 0, incomplete_rows=more.rows))
+    share = [event for event in events if isinstance(event, ShareEstimated)][-1]
+    inside = frame["Score"].between(50, 80).to_numpy()
+    assert (share.n, share.n_hits) == (int(inside.sum()), int(is_hit[inside].sum()))

@@ -12,13 +12,14 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
-from fairness_engine.dataset import infer_schema, read_table
+from fairness_engine.dataset import infer_schema, make_dataset, read_table
 from fairness_engine.domain import Scope
 from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.schema import Schema
 from loan_cases import loan_frame, write_messy_csv
 from pages.components.columns import columns_table, columns_with_codes, read_columns
 from pages.components.data_files import read_schema, schema_file, with_label_described, with_schema
+from pages.components.data_view import rows_in_words
 
 DATA = "pages/prepare/data.py"
 CSV = (
@@ -177,6 +178,15 @@ def test_what_is_left_out_is_said_with_its_reason(open_app: OpenApp, store: RunS
     assert saved is not None
     assert saved.case_id == "Antrags-ID"
     assert saved.protected == ("Geschlecht", "Alter", "Staatsangehörigkeit")
+
+
+def test_the_page_says_how_many_rows_are_complete(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    app = upload(open_app(DATA, review=review.id), LOANS)
+    dataset = make_dataset(read_table(LOANS, "loans.csv"), store.review(review.id).schema)
+    n, more = len(dataset.rows), len(dataset.incomplete or ())
+    assert f"{n} of them complete, {more} with missing cells that some models take" in said.text_of(app)
+    for answered, words in ((more, "all of these answered"), (0, "none of these answered"), (3, "3 of these answered")):
+        assert f"{more} with missing cells ({words} by your model)" in rows_in_words(dataset, {"n_answered": answered})
 
 
 def test_spellings_of_missing_cells_are_listed_and_switched(open_app: OpenApp, store: RunStore, review: Review) -> None:

@@ -135,3 +135,23 @@ def test_a_card_without_labels_says_so() -> None:
     figures = model_view.figures({"accuracy": None, "auc": None, "output": {"min": None, "max": None, "kind": "label"}})
     assert [value for _, value, _, _ in figures] == ["unknown"] * 4
     assert figures[0][2] == "no label in the data"
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ({}, None),
+        ({"n_incomplete": 0, "n_answered": 0}, None),
+        (
+            {"n_incomplete": 12, "n_answered": 0},
+            "12 rows of the data miss a cell beside the complete ones: the model does not take them",
+        ),
+        ({"n_incomplete": 12, "n_answered": 12}, "the model answers all of them"),
+        ({"n_incomplete": 1, "n_answered": 1}, "1 row of the data misses a cell"),
+        ({"n_incomplete": 12, "n_answered": 5}, "the model answers 5 of them"),
+    ],
+)
+def test_the_card_says_what_becomes_of_incomplete_rows(counts: dict[str, int], says: str | None) -> None:
+    sentence = model_view.incomplete_sentence(counts)
+    assert (sentence is None) == (says is None)
+    assert says is None or says in (sentence or "")

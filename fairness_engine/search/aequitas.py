@@ -48,7 +48,9 @@ class Aequitas:
 
     name: ClassVar[str] = "aequitas"
     title: ClassVar[str] = "AEQUITAS"
-    summary: ClassVar[str] = "Walks around discriminatory people it met. Works with every model; a good first search."
+    summary: ClassVar[str] = (
+        "Walks around discriminatory people it met. Works with every model; the best known of the papers."
+    )
     reference: ClassVar[str] = "Udeshi et al. 2018, Algorithms 1-4"
 
     strategy: str = setting(

@@ -28,20 +28,24 @@ def draw(run_id: str) -> None:
         st.rerun()
     st.markdown(f"**{wording.markdown(run_title(run.config))}** · {run_words.state_text(run)}")
     left = what_is_left(run)
-    st.progress(left.done, text=wording.markdown(_doing(run)))
-    stop_button(store, run, "stop_certifying")
     results = certify_runs.results_of(store, run)
+    has_ended = "certification" in results
+    st.progress(1.0 if has_ended else left.done, text=wording.markdown(_doing(run, has_ended=has_ended)))
+    stop_button(store, run, "stop_certifying")
     shares = certify_runs.shares_of(store, run)
     if shares is None:
         st.caption("The first shares appear as soon as proving begins; the time you gave it starts only then.")
         return
     st.html(certify_bar.bar_html(shares))
-    _tiles(run)
+    _tiles(run, has_ended=has_ended)
     draw_curve(run, results)
 
 
-def _doing(run: RunRecord) -> str:
+def _doing(run: RunRecord, *, has_ended: bool) -> str:
+    """What a run is at: proving takes the time that was given to it, opening, sampling and storing come on top."""
     text = run_words.activity(run)
+    if has_ended:
+        return f"Proving ended after {wording.duration(run.seconds)}: looking whether the counterexamples are plausible, and storing"
     limit = run.config.budget.max_seconds
     if limit and run.seconds >= limit:
         return "Sampling what is undecided and storing the boxes"
@@ -58,15 +62,15 @@ def stop_button(store: RunStore, run: RunRecord, key: str) -> None:
         rerun_fragment()
 
 
-def _tiles(run: RunRecord) -> None:
+def _tiles(run: RunRecord, *, has_ended: bool) -> None:
     limit = run.config.budget.max_seconds
     speed = wording.count(run.evaluations / run.seconds) if run.seconds > 0 else wording.DASH
-    to_go = wording.duration(max(0.0, limit - run.seconds)) if limit else wording.DASH
+    to_go = wording.duration(max(0.0, limit - run.seconds)) if limit and not has_ended else wording.DASH
     tiles = (
         ("Boxes a second", speed, wording.explain("box")),
         ("Boxes", wording.count(run.evaluations), "Boxes that were assessed so far."),
         ("Seconds", wording.number(round(run.seconds, 1)), "Time spent proving."),
-        ("To go", to_go, "At most; it ends sooner when everything is decided."),
+        ("To go", to_go, "Of proving, at most; it ends sooner when everything is decided."),
     )
     with st.container(key="certify_tiles"):
         for place, content in zip(st.columns(len(tiles)), tiles, strict=True):

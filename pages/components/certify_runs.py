@@ -12,6 +12,7 @@ import streamlit as st
 from pages.components import certify_words, run_models, run_words, runs_of_kind, state, theme, wording
 from pages.components.certify_words import Shares
 from pages.components.kept import kept
+from pages.components.run_figures import elapsed
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -82,7 +83,8 @@ def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.D
             f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],
             f"{theme.UNDECIDED.symbol} Undecided": [text[2] for text in texts],
             "Boxes": [wording.count(run.evaluations) for run in runs],
-            "Took": [wording.duration(run.seconds) for run in runs],
+            "Proving took": [wording.duration(run.seconds) for run in runs],
+            "In all": [wording.duration(elapsed(run)) for run in runs],
             "Started": [wording.when(run.created) for run in runs],
             "Seed": [run.config.seed for run in runs],
         }

@@ -59,9 +59,9 @@ def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
         return
     result = results.get("certification")
     if result:
-        st.html(claims_html(certify_words.claims(result, wording.listed(list(run.config.scope.protected), most=4))))
-        if result.get("data_rows"):
-            st.markdown(wording.markdown(certify_words.people_claims(result["data_rows"])))
+        protected = wording.listed(list(run.config.scope.protected), most=4)
+        people = certify_words.people_claims(result["data_rows"]) if result.get("data_rows") else []
+        st.html(claims_html([*people, *certify_words.claims(result, protected)]))
     charts = st.container(
         key="certify_summary"
     )  # filled last: their library takes the browser longer than the map does
@@ -102,10 +102,11 @@ def claims_html(claims: Sequence[certify_words.Claim]) -> str:
 
 
 def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
-    rows = {"Individuals": shares}
+    rows: dict[str, Shares] = {}
     people = (results.get("certification") or {}).get("data_rows")
     if people and people["n"]:
         rows["Data's people"] = Shares.of_people(people)
+    rows["Individuals"] = shares
     with layout.wrapping("certify_charts", is_wide=True):
         left, right = st.columns(2)
     with left:

@@ -146,22 +146,26 @@ def individuals_of(result: Mapping[str, Any]) -> str:
     return f"{everybody} of the domain" if n is None else everybody
 
 
-def people_claims(rows: Mapping[str, int]) -> str:
-    """What is proved of the data's own people, in a sentence."""
+def people_claims(rows: Mapping[str, int]) -> list[Claim]:
+    """What is proved of the data's own people, who come first: a sentence for each sort of them that there is."""
     n = rows["n"]
     if not n:
-        return "No row of the data lies in the domain."
+        return [Claim(theme.UNDECIDED, OPEN, "No row of the data lies in the domain.")]
+    people = wording.counted(n, "person", "people")
     said = (
-        (theme.CERTIFIED, "certified", "are proved to be decided alike"),
-        (theme.DISCRIMINATORY, "falsified", "are proved to be discriminated against"),
-        (theme.UNDECIDED, "undecided", "are undecided"),
+        (theme.DISCRIMINATORY, PROVED, "falsified", "are discriminated against"),
+        (theme.CERTIFIED, PROVED, "certified", "are decided alike"),
+        (theme.UNDECIDED, OPEN, "undecided", "are undecided"),
     )
-    parts = [
-        f"{meaning.symbol} {text} ({wording.count(rows[name])}) {words}"
-        for (meaning, name, words), text in zip(said, Shares.of_people(rows).texts, strict=True)
-        if rows[name]
+    there = [each for each in said if rows[each[2]]]
+    if len(there) == 1:
+        meaning, level, _, words = there[0]
+        return [Claim(meaning, level, f"All {people} of your data {words}.")]
+    texts = dict(zip(("certified", "falsified", "undecided"), Shares.of_people(rows).texts, strict=True))
+    return [
+        Claim(meaning, level, f"{texts[name]} of the {people} of your data ({wording.count(rows[name])}) {words}.")
+        for meaning, level, name, words in there
     ]
-    return f"Of the {wording.counted(n, 'person', 'people')} of the data in the domain, {'; '.join(parts)}."
 
 
 def method_note(result: Mapping[str, Any], seconds: float) -> str:

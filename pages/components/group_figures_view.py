@@ -39,7 +39,6 @@ STYLE = """
 """
 _MAX_CHOSEN = 6
 _MAX_TOGETHER = 3
-_FIRST = 2
 _DECIDES = {Source.MODEL: "The model", Source.LABELS: "The label of the data"}
 _EDGES = {Edges.ROUND: "Round numbers", Edges.EQUAL: "Equal widths"}
 _BINS = (3, 5, 10, 20)
@@ -104,11 +103,12 @@ def _controls(review: Review, schema: Schema) -> FigureSettings | None:
         chosen: list[str] = st.multiselect(
             "Attributes",
             names,
-            default=protected[:_FIRST],
+            default=protected[:_MAX_CHOSEN],
             max_selections=_MAX_CHOSEN,
             key=f"figures_attributes_{review.id}",
             persist_state="session",
-            help="Protected ones at first; any column can be looked at. Several are looked at one by one and, up to three, together.",
+            help="Protected ones at first; any column can be looked at. Several are looked at one by one and, up to three, together. All "
+            "intervals hold at once, so each grows a little with every attribute added.",
         )
     with places[1]:
         source = _source_field(review, schema)

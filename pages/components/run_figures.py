@@ -33,6 +33,13 @@ class Left:
     text: str
 
 
+def elapsed(record: RunRecord) -> float:
+    """Seconds from its start to its end, opening and storing included; those at work where it has not ended."""
+    if record.started is None or record.finished is None:
+        return record.seconds
+    return (record.finished - record.started).total_seconds()
+
+
 def what_is_left(record: RunRecord) -> Left:
     """How much of the budget is spent, by the limit that will end the run first."""
     config, shares, texts = record.config, [0.0], []

@@ -159,10 +159,10 @@ def test_a_link_to_a_run_opens_its_review_and_its_result(
     assert "by a sample of 2\u202f000 individuals, not by proof." in html
     assert html.index(">Proved<") < html.index(">Open<") < html.index(">Estimated<")
     text = said.text_of(app)
-    assert "people of the data in the domain" in text
+    assert html.index("people of your data") < html.index("get the same decision"), "who was decided about comes first"
     assert "Shares that are proved are rounded down" in text
     shares = app.dataframe[0].value
-    assert shares["Of"].tolist() == ["Individuals", "Data's people"]
+    assert shares["Of"].tolist() == ["Data's people", "Individuals"]
 
 
 def test_without_a_run_in_the_address_the_newest_is_shown(open_app: OpenApp, certified: Certified) -> None:

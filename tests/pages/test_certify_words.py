@@ -117,12 +117,19 @@ def test_by_construction_and_weights_and_continuous_domains() -> None:
 
 
 def test_the_datas_people_by_what_is_proved_of_them() -> None:
-    text = certify_words.people_claims({"n": 48_842, "certified": 38_585, "falsified": 0, "undecided": 10_257})
-    assert text == (
-        f"Of the 48{SPACE}842 people of the data in the domain, ✓ 79 % (38{SPACE}585) are proved to be decided alike; "
-        f"? 21 % (10{SPACE}257) are undecided."
+    claims = certify_words.people_claims({"n": 48_842, "certified": 38_585, "falsified": 0, "undecided": 10_257})
+    assert [(claim.level, claim.text) for claim in claims] == [
+        ("Proved", f"79 % of the 48{SPACE}842 people of your data (38{SPACE}585) are decided alike."),
+        ("Open", f"21 % of the 48{SPACE}842 people of your data (10{SPACE}257) are undecided."),
+    ]
+    both = certify_words.people_claims({"n": 100, "certified": 47, "falsified": 53, "undecided": 0})
+    assert both[0].text == "53 % of the 100 people of your data (53) are discriminated against.", (
+        "the gravest comes first"
     )
-    assert certify_words.people_claims({"n": 0, "certified": 0, "falsified": 0, "undecided": 0}).startswith("No row")
+    (every,) = certify_words.people_claims({"n": 7, "certified": 0, "falsified": 7, "undecided": 0})
+    assert every.text == "All 7 people of your data are discriminated against."
+    (none,) = certify_words.people_claims({"n": 0, "certified": 0, "falsified": 0, "undecided": 0})
+    assert none.text.startswith("No row")
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

@@ -233,7 +233,7 @@ def test_a_model_is_compared_by_its_attributes_and_together(open_app: OpenApp, s
     review = group_cases.review_of(store)
     app = open_app(GROUPS, review=review.id, view="Group figures")
     assert said.errors_of(app) == []
-    assert len(verdicts_of(app)) == 3  # age, sex, and both
+    assert len(verdicts_of(app)) == 4  # every protected attribute, and all three together
     assert "4\u202f000 rows of the data" in said.text_of(app)
     assert "by the model's decision on each row as it stands" in said.text_of(app)
     assert "Equalised odds difference" in said.text_of(app)
@@ -256,7 +256,7 @@ def test_a_review_without_a_model_has_figures_of_its_label(open_app: OpenApp, st
     review = group_cases.review_of(store, model_id=None, fit={"source": "labels", "predictions": ""})
     app = open_app(GROUPS, review=review.id, view="Group figures")
     assert said.errors_of(app) == []
-    assert len(verdicts_of(app)) == 3
+    assert len(verdicts_of(app)) == 4
     assert not any(button.key == f"figures_source_{review.id}" for button in app.get("button_group"))
 
 

@@ -31,7 +31,8 @@ def main() -> None:
     if not group or is_asked_for:
         if group:
             st.button("Back to the results", on_click=retrain_cases.forget_asking, icon=":material/arrow_back:")
-        retrain_form.draw_first(review)
+        if state.can_start(review):
+            retrain_form.draw_first(review)
     elif any(run.is_active for run in group):
         st.fragment(layout.guarded(retrain_live.draw), run_every=1.0)([run.id for run in group])
     else:
@@ -56,7 +57,8 @@ def draw_again(review) -> None:
     part = st.expander("Retrain again", icon=":material/replay:", key="retrain_again", on_change="rerun")
     if part.open:
         with part:
-            retrain_form.draw(review)
+            if state.can_start(review):
+                retrain_form.draw(review)
 
 
 main()

@@ -178,6 +178,6 @@ def _counterexample(review: Review, run: RunRecord, details: BoxDetails) -> None
     )
     st.html(couple_html(couple, theme.DISCRIMINATORY.colour, theme.SELECTION.colour))
     if run.n_found:
-        query = state.address_of(run=run.id)
+        query = state.address_of(run=run.id, pair="1")
         label = f"See the {wording.counted(run.n_found, 'pair')} of this certification"
         st.page_link(steps.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")

@@ -54,7 +54,7 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
     if len(runs) < 2:
         return
     st.subheader("Certifications of this review", anchor=False)
-    stand = (open_id, review.model_id, *((run.id, run.state.value, run.evaluations) for run in runs))
+    stand = (open_id, review.changed, *((run.id, run.state.value, run.evaluations) for run in runs))
     event = st.dataframe(
         kept("certifications", stand, lambda: list_table(state.store(), runs, open_id)),
         hide_index=True,
@@ -78,6 +78,7 @@ def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.D
         {
             " ": ["◆ shown" if run.id == open_id else "" for run in runs],
             "Certification": [run_models.title_of(review, run, certify_words.run_title(run.config)) for run in runs],
+            "Scope": [run_models.scope_text(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
             f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],

@@ -145,7 +145,7 @@ def _files(run: RunRecord, results: Mapping[str, Any]) -> None:
                 help="All boxes with their certificates, as NumPy arrays: an auditor can check them without this program.",
             )
         if run.n_found:
-            query = state.address_of(run=run.id)
+            query = state.address_of(run=run.id, pair="1")
             label = f"See the {wording.counted(run.n_found, 'counterexample')} as pairs"
             st.page_link(steps.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
 

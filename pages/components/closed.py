@@ -54,14 +54,19 @@ def why_closed(place: steps.Place, review: Review | None, kinds: Kinds) -> Reaso
     reason = _reason(review, _WORK.get(place, "Searches and proofs"))
     if reason is None and place is steps.RETRAIN:
         reason = _no_label(review)
-    if reason is None or (place in _SHOW_RUNS and _has_something_for(place, kinds())):
+    if reason is None or (place in _SHOW_RUNS and has_results(place, kinds())):
         return None
     return reason
 
 
-def _has_something_for(place: steps.Place, kinds: Collection[str]) -> bool:
-    own = {steps.CERTIFY: CERTIFY, steps.RETRAIN: RETRAIN}
-    return own[place] in kinds if place in own else bool(set(kinds) - {RULES, RETRAIN})
+def has_results(place: steps.Place, kinds: Collection[str]) -> bool:
+    """Whether a page shows runs, and a review has some for it: they stay readable whatever the review lacks by now.
+
+    Args:
+        kinds: of the review's runs.
+    """
+    own = {steps.CERTIFY: CERTIFY, steps.RETRAIN: RETRAIN, steps.GROUPS: RULES}
+    return own[place] in kinds if place in own else place in _SHOW_RUNS and bool(set(kinds) - {RULES, RETRAIN})
 
 
 def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> steps.Place:

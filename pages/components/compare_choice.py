@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import streamlit as st
 
-from pages.components import planning, state, steps, wording
+from pages.components import planning, run_models, state, steps, wording
 from pages.components.run_words import run_title
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def label(group: Group) -> str:
     n_seeds = len({run.config.seed for run in group.searches})
     budget = planning.budget_text(group.searches[0].config.budget).removesuffix(", whichever comes first")
     parts = [wording.listed(titles, _MAX_NAMES), wording.counted(n_seeds, "seed"), budget]
-    return " · ".join([*parts, wording.when(group.runs[0].created)])
+    scope = run_models.scope_text(group.runs[0].config)
+    return " · ".join([*parts, wording.when(group.runs[0].created), scope])
 
 
 def choose(groups: Sequence[Group]) -> Group | None:

@@ -12,6 +12,7 @@ from pages.components import (
     compare_words,
     layout,
     run_list,
+    run_models,
     run_words,
     state,
     steps,
@@ -51,6 +52,7 @@ def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
     group = _group_now(store, review, planned.name) if is_followed else planned
     if is_followed and not group.active:
         st.rerun()
+    run_models.say_scope(group.runs[0], review)
     _standing(store, group)
     reads = RememberedReads(store, group.runs)
     comparison = _summary(reads, group)

@@ -148,7 +148,7 @@ def with_schema(review: Review, schema: Schema) -> Review:
     fit = review.fit
     if old is not None and old.favourable is None and schema.favourable is not None:
         fit, old = _with_favourable(fit, schema), replace(old, favourable=schema.favourable)
-    is_same = old is not None and _as_model_sees(old) == _as_model_sees(schema)
+    is_same = old is not None and as_model_sees(old) == as_model_sees(schema)
     is_kept = is_without_model(review) or (is_same and knows_use_of(replace(review, fit=fit), schema.protected))
     return replace(review, schema=schema, scope=scope, fit=fit if is_kept else None)
 
@@ -180,7 +180,8 @@ def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
     return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
 
 
-def _as_model_sees(schema: Schema) -> tuple[Any, ...]:
+def as_model_sees(schema: Schema) -> tuple[Any, ...]:
+    """What of a schema a model and what is said of it depend on."""
     texts = text_review.text_columns(schema)
     said = (schema.positive, schema.layout, schema.model_input)
     return schema.inputs, texts, schema.label, schema.favourable, *said

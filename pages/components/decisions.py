@@ -91,7 +91,8 @@ def score_text(score: float, digits: int = _MIN_DIGITS) -> str:
 
 
 def decisions_of(review: Review) -> Decisions:
-    """What the classes of a review's model are called, from its fit card and the label's column; without a model by the latter alone."""
+    """What the classes of a review's model are called, from its fit card and the label's column; by the latter alone without a model, and
+    where no fit was confirmed."""
     return decisions_under(review.fit or {}, review.schema, has_model=not is_without_model(review))
 
 
@@ -100,8 +101,8 @@ def decisions_under(fit: Mapping[str, Any], schema: Schema | None, *, has_model:
     label = next((c for c in schema.columns if c.name == schema.label), None) if schema else None
     favourable = fit.get("favourable", 1)
     names = [str(name) for name in fit.get("classes") or fit.get("class_shares") or ()]
-    if schema is not None and label is not None and not has_model:
-        names, favourable = [str(code) for code in label.codes], _favourable(label, schema)
+    if schema is not None and label is not None and (not has_model or not names):
+        names, favourable = _by_label(label, schema)
     if label is not None and label.codes:
         by_code = {str(code): text for code, text in zip(label.codes, label.labels, strict=True)}
         names = [by_code.get(name, name) for name in names]
@@ -122,10 +123,14 @@ def favourable_name(review: Review) -> str:
     return by_code.get(str(schema.favourable), str(schema.favourable))
 
 
-def _favourable(label: Column, schema: Schema) -> int | None:
+def _by_label(label: Column, schema: Schema) -> tuple[list[str], int | None]:
+    """The classes as the label's column has them, class 1 last where the schema says which that is, and which is favourable."""
     from fairness_engine.outcome import favourable_class
 
-    return favourable_class(label, schema.favourable)
+    names, favourable = [str(code) for code in label.codes], favourable_class(label, schema.favourable)
+    if schema.positive is not None and len(names) == 2 and names[0] == str(schema.positive):
+        return names[::-1], None if favourable is None else 1 - favourable
+    return names, favourable
 
 
 def _output(fit: Mapping[str, Any]) -> Output:

@@ -35,6 +35,15 @@ STYLE = """
 .evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
 .evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
+[data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.75rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] {margin: 0; padding-top: 0; padding-bottom: 0;
+  min-height: 1.6rem; line-height: 1.6rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.6rem;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin: 0;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {margin: 0;}
+.st-key-open_review p {display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow: hidden;
+  line-height: 1.3; overflow-wrap: anywhere;}
 [data-testid="stMetricValue"], [data-testid="stMetricValue"] * {font-size: 1.6rem; white-space: normal;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
 [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
@@ -146,6 +155,9 @@ def menu(scripts: Mapping[steps.Place, Page]) -> None:
     address = state.address_of()
     with st.sidebar:
         st.html('<div class="evenhand-name">Evenhand</div>')
+        if review is not None:
+            with st.container(key="open_review"):
+                st.markdown(f"**{wording.markdown(review.name)}**")
         section = ""
         for place in steps.PLACES:
             if place.section != section:
@@ -161,10 +173,6 @@ def menu(scripts: Mapping[steps.Place, Page]) -> None:
                 query_params=address,
                 disabled=reason is not None,
             )
-        if review is not None:
-            st.divider()
-            st.caption("Open review")
-            st.markdown(f"**{wording.markdown(review.name)}**")
 
 
 def _step_icon(place: steps.Place, following: steps.Place, *, is_done: bool) -> str:

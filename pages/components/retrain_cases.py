@@ -14,7 +14,7 @@ from fairness_engine.events import IntArray
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.settings import CasesOfRun, Strategy
 from fairness_engine.search.registry import TECHNIQUES
-from pages.components import closed, planning, run_list, run_words, state, steps, wording
+from pages.components import closed, planning, run_list, run_models, run_words, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
@@ -98,15 +98,16 @@ def offer_listed(review: Review, run: RunRecord, positions: IntArray, *, only_pi
         _go(PINS if only_pinned else LISTED, [Strategy.MAJORITY])
 
 
-def offer_group(review: Review, run: RunRecord, position: int, text: str) -> None:
+def offer_group(run: RunRecord, position: int, text: str) -> None:
     """On a card of a rule set: a button that leads to a retraining for this group.
 
     Args:
         position: of the rule set among those of the run.
         text: the group in words.
     """
-    is_of_model = run.config.model_id == review.model_id and run.config.settings.get("source", "model") == "model"
-    if not is_of_model or not _is_open(review):
+    held = state.current_review()  # the card is drawn of the review as the run was made of it
+    is_of_model = run.config.settings.get("source", "model") == "model"
+    if held is None or not is_of_model or run.config.model_id != held.model_id or not _is_open(held):
         return
     note = (
         "Opens the Retrain page with the strategy “Worst group” for this one: samples of it with the opposite outcome are "
@@ -131,7 +132,8 @@ def picked_rule_set(review: Review) -> tuple[str, int, str] | None:
 
 
 def _is_open(review: Review) -> bool:
-    return closed.why_closed(steps.RETRAIN, review, frozenset) is None
+    is_ready = steps.missing_before(steps.PLAN, review) is None
+    return is_ready and closed.why_closed(steps.RETRAIN, review, frozenset) is None
 
 
 def _go(source: str, strategies: Sequence[Strategy]) -> None:
@@ -277,4 +279,5 @@ def _of_run(runs: Sequence[RunRecord]) -> CaseChoice:
 def _label(by_id: dict[str, RunRecord], run_id: str) -> str:
     run = by_id[run_id]
     found = wording.counted(run.n_found, "pair")
-    return f"{run_words.run_title(run.config)}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
+    title, scope = run_words.run_title(run.config), run_models.scope_text(run.config)
+    return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)} · {scope}"

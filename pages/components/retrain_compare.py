@@ -18,6 +18,7 @@ from pages.components import (
     retrain_measured,
     retrain_runs,
     retrain_words,
+    run_models,
     run_words,
     state,
     theme,
@@ -97,7 +98,7 @@ class Entry:
         return Figure.of((found.get("quality") or {}).get(key) if key == "accuracy" else found.get(key))
 
 
-def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - the page's contract
+def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     """Retrainings that were started together and have ended.
 
     Args:
@@ -106,6 +107,7 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:  # noqa: ARG001 - t
     """
     entries = entries_of(runs)
     st.html(f"<style>{compare_table.STYLE}{_STYLE}</style>")
+    run_models.say_scope(runs[0], review)
     st.markdown(wording.markdown(lead_text(entries)))
     st.html(table_html(entries))
     st.caption(

@@ -16,6 +16,7 @@ from pages.components import (
     layout,
     retrain_measured,
     retrain_words,
+    run_models,
     run_words,
     state,
     steps,
@@ -64,7 +65,7 @@ def draw(review: Review, results: Mapping[str, Any], measured: Measured) -> None
     if not before.n_found and not after.n_found:
         st.info("None found within the budget in either model. This does not show that there are none.")
         return
-    st.fragment(layout.guarded(_draw_fates))(review, before, after)
+    st.fragment(layout.guarded(_draw_fates))(run_models.as_of(review, before), before, after)
 
 
 def search_text(used: str, before: RunRecord) -> str:

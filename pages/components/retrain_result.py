@@ -96,6 +96,7 @@ def _look(run_id: str, stand: tuple[object, ...]) -> None:
 def _standing(review: Review, run: RunRecord) -> None:
     title = f"**{wording.markdown(run_words.run_title(run.config))}**{run_models.standing_html(review, run)}"
     st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    run_models.say_scope(run)
 
 
 def headline_html(said: Headline) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from pages.components import run_words, runs_of_kind, state, wording
+from pages.components import run_models, run_words, runs_of_kind, state, wording
 from pages.components.kept import kept
 
 if TYPE_CHECKING:
@@ -92,10 +92,12 @@ def draw_list(review: Review, runs: Sequence[RunRecord], group: Sequence[RunReco
 
 def list_table(runs: Sequence[RunRecord], open_ids: set[str]) -> pd.DataFrame:
     """One line a retraining."""
+    review = state.current_review()
     return pd.DataFrame(
         {
             " ": ["◆ shown" if run.id in open_ids else "" for run in runs],
-            "Retraining": [run_words.run_title(run.config) for run in runs],
+            "Retraining": [run_models.title_of(review, run) for run in runs],
+            "Scope": [run_models.scope_text(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             "Rounds": [wording.count(run.n_tried) if run.n_tried else wording.DASH for run in runs],
             "Within the tolerance": [wording.count(run.n_found) if run.n_tried else wording.DASH for run in runs],

@@ -86,7 +86,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
             st.subheader(f"Rule set {wording.count(position + 1)}", anchor=False, width="stretch")
             _pin(review, run, position)
             if not rules_words.is_of_texts(result):
-                retrain_cases.offer_group(review, run, position, group_text(result, position))
+                retrain_cases.offer_group(run, position, group_text(result, position))
             st.button("Close", key="rule_close", on_click=rules_choice.choose, args=(None,), icon=":material/close:")
         st.html(STYLE + rules_cards.card_html(result, position))
         st.html(sides_html(result, position))

@@ -63,7 +63,7 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
     if len(runs) < 2:
         return
     st.subheader("Rule sets of this review", anchor=False)
-    stand = (open_id, review.model_id, *((run.id, run.state.value, run.n_found) for run in runs))
+    stand = (open_id, review.changed, *((run.id, run.state.value, run.n_found) for run in runs))
     event = st.dataframe(
         kept("rules_runs", stand, lambda: list_table(runs, open_id)),
         hide_index=True,
@@ -84,7 +84,7 @@ def list_table(runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
         {
             " ": ["◆ shown" if run.id == open_id else "" for run in runs],
             "Run": [run_models.title_of(review, run) for run in runs],
-            "Attributes": [wording.listed(run.config.scope.protected) for run in runs],
+            "Scope": [run_models.scope_text(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],
             "Rows evaluated": [wording.count(run.evaluations) for run in runs],

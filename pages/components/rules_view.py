@@ -20,8 +20,10 @@ from pages.components import (
     rules_support,
     rules_themis,
     rules_words,
+    run_models,
     run_words,
     runs_of_kind,
+    state,
     steps,
     text_form,
     text_review,
@@ -39,14 +41,21 @@ STYLE = rules_explore.STYLE
 
 def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -> dict[str, Callable[[], None]]:
     """The sections of the page by name, and what draws each; only the open one is drawn."""
-    found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(review, run, result)}
+    of_run = review if run is None else run_models.as_of(review, run)
+    found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(of_run, run, result)}
     if run is not None and result is not None and group_matrix.has_cells(result):
-        found[rules_choice.TWO] = lambda: group_matrix.draw(review, run, result)
+        found[rules_choice.TWO] = lambda: group_matrix.draw(of_run, run, result)
     if run is not None and run.config.settings.get("text_column"):
-        found[text_sentences.SECTION] = lambda: text_sentences.draw(review, run, result)
+        found[text_sentences.SECTION] = lambda: text_sentences.draw(of_run, run, result)
     if not text_review.is_text(review):
-        found[rules_choice.FIGURES] = lambda: group_figures_view.draw(review)
+        found[rules_choice.FIGURES] = lambda: _figures(review)
     return found
+
+
+def _figures(review: Review) -> None:
+    """Group figures need no run, but what the review has now."""
+    if state.can_start(review):
+        group_figures_view.draw(review)
 
 
 def form_of(review: Review) -> ModuleType:
@@ -67,7 +76,8 @@ def draw_again(review: Review, run: RunRecord, *, is_open: bool) -> None:
     )
     if place.open:
         with place:
-            form_of(review).draw(review, run, label)
+            if state.can_start(review):
+                form_of(review).draw(review, run, label)
 
 
 def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord
 
 
+_CHOSEN = "pairs_run_chosen"
 WITH_PAIRS = ("search", "certify")
 """Kinds of runs that may store pairs."""
 
@@ -93,6 +94,7 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
         {
             "": ["◆ shown" if run.id in shown else "" for run in runs],
             "Run": [run_models.title_of(review, run) for run in runs],
+            "Scope": [run_models.scope_text(run.config) for run in runs],
             "State": [run_words.state_text(run) for run in runs],
             "Pairs found": [wording.count(run.n_found) if run.config.kind in WITH_PAIRS else "" for run in runs],
             "Rows evaluated": [run_words.effort(run) for run in runs],
@@ -104,30 +106,47 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
 
 
 def choose_search(runs: list[RunRecord]) -> RunRecord:
-    """The run whose pairs are shown: the one in the address, else the newest; a list to choose another."""
+    """The run whose pairs are shown, and a list to choose another: the search in the address, else the newest search with pairs. A
+    certification, whose counterexamples are few, is shown when it was chosen here or a link names one of its pairs."""
     ids = [run.id for run in runs]
-    asked = state.current_run_id()
-    at = ids.index(asked) if asked in ids else 0
+    asked = state.open_run_id()
+    at = ids.index(asked) if asked in ids and _is_meant(runs[ids.index(asked)]) else _newest_with_pairs(runs)
     if len(runs) == 1:
         note = run_models.standing_html(state.current_review(), runs[0])
         st.markdown(f"**{wording.markdown(run_words.run_title(runs[0].config))}**{note} · seed {runs[0].config.seed}")
+        run_models.say_scope(runs[0])
         return runs[0]
     chosen = st.selectbox(
         "Run", range(len(runs)), at, format_func=lambda i: _search_label(runs[i]), key=f"search_{len(runs)}_{ids[at]}"
     )
     if ids[chosen] != asked:
         state.set_run(ids[chosen])
+        st.session_state[_CHOSEN] = ids[chosen]
         if "pair" in st.query_params:
             del st.query_params["pair"]
         if chosen != at:
             st.rerun()
+    run_models.say_scope(runs[chosen])
     return runs[chosen]
 
 
+def _is_meant(run: RunRecord) -> bool:
+    """Whether the open run is the one whose pairs are to be seen; the menu brings a certification along from its own page."""
+    is_named = not {"pair", "group"}.isdisjoint(st.query_params)
+    return run.config.kind == "search" or is_named or st.session_state.get(_CHOSEN) == run.id
+
+
+def _newest_with_pairs(runs: list[RunRecord]) -> int:
+    """Position of the newest search that found pairs; of the newest run without one."""
+    return next((i for i, run in enumerate(runs) if run.config.kind == "search" and run.n_found), 0)
+
+
 def _search_label(run: RunRecord) -> str:
+    """A run in one line: technique, what it is of, seed, pairs, when, scope."""
     found = wording.counted(run.n_found, "pair")
     title = run_models.title_of(state.current_review(), run)
-    return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)}"
+    scope = run_models.scope_text(run.config)
+    return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)} · {scope}"
 
 
 def _wait_for_pairs(run_id: str) -> None:

@@ -178,6 +178,7 @@ def _standing(record: RunRecord) -> None:
     title = f"**{wording.markdown(run_words.run_title(record.config))}**"
     note = run_models.standing_html(state.current_review(), record)
     st.markdown(f"{title}{note} · {run_words.state_text(record)} · seed {record.config.seed}")
+    run_models.say_scope(record)
     if record.is_active:
         left = what_is_left(record)
         st.progress(left.done, text=f"{wording.markdown(run_words.activity(record))} · {left.text}")
@@ -223,7 +224,7 @@ def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
     if not n:
         return
     st.subheader("Latest pairs", anchor=False)
-    names = decisions_of(review)
+    names = decisions_of(run_models.as_of(review, record))
     try:
         sentences = kept("latest", (record.id, n, names), lambda: latest_sentences(store, record, names, n))
     except RunError as error:
@@ -251,6 +252,7 @@ def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pai
 
 
 def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
+    run_models.say_scope(records[0], state.current_review())
     active = [record for record in records if record.is_active]
     if active:
         done = sum(what_is_left(record).done for record in records if record.is_active) + len(records) - len(active)
@@ -340,7 +342,7 @@ def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
     score: dict[str, Any] | None = store.results(record.id).get("group_score") if not record.is_active else None
     if not score:
         return
-    names = decisions_of(review)
+    names = decisions_of(run_models.as_of(review, record))
     shares = dict(zip(score["groups"], score["shares"], strict=True))
     st.subheader("Group score", anchor=False)
     st.markdown(

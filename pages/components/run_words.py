@@ -90,6 +90,8 @@ def state_text(record: RunRecord) -> str:
     """Symbol and word of where a run stands."""
     if record.is_active and record.is_cancel_requested:
         return "■ Stopping"
+    if is_starting(record):
+        return "▶ Starting"
     return _STATES[record.state.value]
 
 
@@ -100,8 +102,15 @@ def effort(record: RunRecord) -> str:
     return wording.count(record.evaluations)
 
 
+def is_starting(record: RunRecord) -> bool:
+    """Whether a run has a place and its process is on its way; one without a place waits for others to end."""
+    return record.state.value == "queued" and record.reserved is not None
+
+
 def activity(record: RunRecord) -> str:
     """What an active run is doing."""
+    if is_starting(record):
+        return "Starting"
     if record.state.value == "queued":
         return "Waits for a place: only a few runs work at once. It starts by itself."
     if record.phase in ("", "starting"):

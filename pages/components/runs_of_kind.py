@@ -38,6 +38,7 @@ def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: steps.Pla
     title = f"**{wording.markdown(title)}**"
     note = run_models.standing_html(state.current_review(), run)
     st.markdown(f"{title}{note} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    run_models.say_scope(run)
     text = run_words.ending(run)
     if run.state.value in ("crashed", "failed"):
         st.error(wording.markdown(text), icon=":material/error:")

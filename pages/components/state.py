@@ -203,6 +203,11 @@ def check_unchanged() -> None:
         raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
 
 
+def open_run_id() -> str | None:
+    """The run that the address names, or that was opened last; ``None`` where nobody chose one."""
+    return _open("run")
+
+
 def current_run_id() -> str | None:
     """The run that the address names; else the open review's newest; ``None`` without any."""
     run_id = _open("run")
@@ -287,7 +292,7 @@ def require(place: steps.Place) -> Review:
         review_changes.say_changed_elsewhere()
         if place in _PREPARES or missing in _PREPARES:
             review_changes.offer_undo(review)
-    if missing is None and review is not None:
+    if review is not None and (missing is None or closed.has_results(place, kinds_of_runs(review))):
         _stop_where_closed(place, review)
         return review
     missing = missing or steps.START
@@ -296,6 +301,16 @@ def require(place: steps.Place) -> Review:
     st.info(steps.invitation(missing, review))
     link_to(missing, f"Go to {missing.title}")
     return st.stop()
+
+
+def can_start(review: Review) -> bool:
+    """Whether a review has all that something new needs; else that is said. What was made before is shown all the same."""
+    missing = steps.missing_before(steps.PLAN, review)
+    if missing is None:
+        return True
+    st.info(missing.invitation)
+    link_to(missing, f"Go to {missing.title}")
+    return False
 
 
 def _stop_where_closed(place: steps.Place, review: Review) -> None:

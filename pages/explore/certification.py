@@ -10,6 +10,7 @@ from pages.components import (
     certify_view,
     layout,
     run_list,
+    run_models,
     runs_of_kind,
     state,
     steps,
@@ -35,11 +36,12 @@ def main() -> None:
     if run.is_active:
         st.fragment(layout.guarded(certify_live.draw), run_every=1.0)(run.id)
     else:
-        certify_view.draw(review, run, runs)
+        certify_view.draw(run_models.as_of(review, run), run, runs)
         certify_compare.draw(review, run, runs)
     certify_runs.draw_list(review, runs, run.id)
     with st.expander("Certify again", icon=":material/replay:"):
-        certify_form.draw(review, "Certify")
+        if state.can_start(review):
+            certify_form.draw(review, "Certify")
 
 
 main()

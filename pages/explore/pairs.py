@@ -13,6 +13,7 @@ from pages.components import (
     plausible_filter,
     retrain_cases,
     run_list,
+    run_models,
     state,
     steps,
     wording,
@@ -43,7 +44,7 @@ def main() -> None:
 def browse(review, run, domain, pairs) -> None:
     """Filters, table and card: a click in here leaves the rest of the page alone."""
     store = state.store()
-    names = decisions_of(review)
+    names = decisions_of(run_models.as_of(review, run))
     wanted = pair_browser.filter_form(review.id, domain, pairs)
     pinned = sorted(
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from driver import AppPage, AppServer, OpenPage
 
+from fairness_engine.runs.store import RunStore
 from pages.components import steps
+from run_cases import review_of
 
 
 def test_a_deep_link_as_the_first_request_opens_its_page(fresh_server: AppServer, open_page) -> None:
@@ -48,6 +51,49 @@ def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenP
     assert [url for url in asked if not url.startswith((app_server.url, "data:", "blob:"))] == []
     assert [tab.external_requests for tab in tabs.values()] == [[], []]
     assert runtimes_of(app_server.pid) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])
+def test_the_open_review_and_every_page_are_in_view_without_scrolling(
+    app_server: AppServer, open_page: OpenPage, width: int, height: int
+) -> None:
+    name = "Credit decisions of the second quarter, after the change of the points for residence"
+    review = RunStore(app_server.workspace).create_review(name)
+    tab = open_page(app_server, width=width, height=height)
+    tab.goto("data", review=review.id)
+    sidebar = tab.page.get_by_test_id("stSidebar")
+    links = sidebar.get_by_role("link")
+    assert links.count() == len(steps.PLACES)
+    for shown in (sidebar.get_by_text(name), links.first, links.last):
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+    ends = [box["y"] + box["height"] for link in links.all() if (box := link.bounding_box()) is not None]
+    starts = [box["y"] for link in links.all() if (box := link.bounding_box()) is not None]
+    assert all(start >= end - 1 for end, start in zip(ends, starts[1:], strict=False)), "no link covers another"
+
+
+def test_a_tab_that_was_left_behind_is_told_and_reloads_what_is_there(
+    app_server: AppServer, open_page: OpenPage
+) -> None:
+    store = RunStore(app_server.workspace)
+    review = review_of(store)
+    tab = open_page(app_server)
+    tab.goto("scope", review=review.id)
+    assert review.scope is not None
+    store.save_review(replace(review, scope=replace(review.scope, protected=("sex",), bins={}, fixed=("race",))))
+    tab.click_button("Save and go on")
+    assert "Nothing was saved: this review was changed in another tab at " in tab.text()
+    assert "fixed none → race" in tab.text()
+    tab.screenshot("two-tabs/refused")
+    tab.page.get_by_role("link", name="Reload this page").first.click()
+    tab.wait_until_at_rest()
+    assert "another tab" not in tab.text()
+    tab.click_button("Save and go on")
+    kept = store.review(review.id).scope
+    assert kept is not None
+    assert (kept.protected, kept.fixed) == (("sex",), ("race",))
 
 
 def runtimes_of(pid: int) -> list[str]:

@@ -38,6 +38,16 @@ def test_titles_name_technique_and_strategy(config: RunConfig) -> None:
     assert run_words.run_title(estimate) == "Estimate, the data's rows"
 
 
+def test_a_run_waits_only_where_others_have_the_places(store: RunStore, record: RunRecord) -> None:
+    assert run_words.state_text(record) == "◌ Waiting"
+    assert "only a few runs work at once" in run_words.activity(record)
+    assert store.reserve(record.id, max_at_work=1)
+    starting = store.run(record.id)
+    assert starting.state is RunState.QUEUED
+    assert run_words.state_text(starting) == "▶ Starting"
+    assert run_words.activity(starting) == "Starting"
+
+
 def test_equal_titles_are_told_apart(config: RunConfig) -> None:
     random = replace(config, technique="random")
     names = run_words.distinct_titles([random, replace(random, seed=5), replace(random, seed=5), config])

@@ -37,6 +37,8 @@ def _explain(error: Exception) -> ExitStatus:
 
     if isinstance(error, EvenhandError):
         say(str(error))
+        if error.recipe:
+            say(f"\n{error.recipe}")
         return ExitStatus.CRASHED if isinstance(error, ProcessError) else ExitStatus.BAD_INPUT
     if isinstance(error, MemoryError):
         say("The command needs more memory than there is. Use less data.")

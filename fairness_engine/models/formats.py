@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 
 from fairness_engine.errors import ModelError
 from fairness_engine.models.archive import member_names
+from fairness_engine.models.refused_formats import PICKLE_RECIPE, filled, refusal
 
 MAX_MODEL_BYTES = 200_000_000
 SUPPORTED = "Supported are Keras (.keras, .h5), ONNX (.onnx), scikit-learn (.skops) and ReluVal (.nnet) files."
 TAKES_TEXTS = "The model reads text, one string a row, but is given the columns of a table. Choose 'text' as the type of the column that it takes."
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".sav")
+_OWN_SUFFIXES = (".keras", ".h5", ".hdf5", ".skops", ".onnx", ".nnet", *_PICKLE_SUFFIXES)
+_HEAD_BYTES = 4096
 
 
 class FileFormat(StrEnum):
@@ -36,6 +40,8 @@ def detect_format(path: Path, name: str) -> FileFormat:
     Raises:
         ModelError: missing, empty, too large, or of no known format.
     """
+    if (path / "saved_model.pb").exists():
+        raise refusal(path.name, b"", ("saved_model.pb",)) or ModelError(SUPPORTED)
     if not path.is_file():
         raise ModelError(f"The model must be one file, but '{name}' is none. {SUPPORTED}")
     size = path.stat().st_size
@@ -46,25 +52,22 @@ def detect_format(path: Path, name: str) -> FileFormat:
             f"A model file may have at most {MAX_MODEL_BYTES / 1e6:.0f} MB, got {size / 1e6:,.0f} MB. Use a smaller model."
         )
     with path.open("rb") as file:
-        head = file.read(64)
+        head = file.read(_HEAD_BYTES)
     suffix = Path(name).suffix.lower()
     if head.startswith(_HDF5_MAGIC):
         return FileFormat.KERAS_H5
+    members = member_names(path) if head.startswith(b"PK") else frozenset()
+    refused = None if suffix in _OWN_SUFFIXES and not members else refusal(name, head, members)
+    if refused is not None:
+        raise refused
     if head.startswith(b"PK"):
-        return _zip_format(path, suffix)
+        return _zip_format(members, suffix)
     if _is_pickle(head) or (suffix in _PICKLE_SUFFIXES):
         return _pickle_format(suffix, name)
     return _other_format(head, suffix, name)
 
 
-def _zip_format(path: Path, suffix: str) -> FileFormat:
-    names = member_names(path)
-    if any(name.endswith("saved_model.pb") for name in names):
-        raise ModelError(
-            "A TensorFlow SavedModel can run code on load and is refused. Save the model as .keras instead."
-        )
-    if any(name.endswith("data.pkl") for name in names):
-        raise ModelError("A PyTorch file can run code on load and is refused. Export the model as .onnx instead.")
+def _zip_format(names: Collection[str], suffix: str) -> FileFormat:
     if "config.json" in names or suffix == ".keras":
         return FileFormat.KERAS
     if "schema.json" in names or suffix == ".skops":
@@ -81,7 +84,8 @@ def _pickle_format(suffix: str, name: str) -> FileFormat:
         return FileFormat.PICKLE
     raise ModelError(
         f"'{name}' holds a Python pickle under another name and is refused: pickles run code on load. "
-        f"Save the model in its own format. {SUPPORTED}"
+        f"Save the model in its own format. {SUPPORTED}",
+        recipe=filled(PICKLE_RECIPE, name),
     )
 
 

@@ -66,7 +66,7 @@ def open_model(
         FitError: the model's inputs cannot be made from the schema's columns.
     """
     file_format = detect_format(path, name or path.name)
-    read = _read(path, file_format, unsafe_formats)
+    read = _read(path, file_format, unsafe_formats, name or path.name)
     notes, own = read.notes, read.classes
     incomplete: Predictor | None = None
     if read.estimator is not None:
@@ -162,7 +162,7 @@ def bind(
     return replace(model, rounding=measure_rounding(model, rows))
 
 
-def _read(path: Path, file_format: FileFormat, unsafe_formats: bool) -> _Read:
+def _read(path: Path, file_format: FileFormat, unsafe_formats: bool, name: str) -> _Read:
     if file_format in (FileFormat.KERAS, FileFormat.KERAS_H5):
         return _Read(_read_keras(path))
     if file_format is FileFormat.SKOPS:
@@ -173,7 +173,7 @@ def _read(path: Path, file_format: FileFormat, unsafe_formats: bool) -> _Read:
     if file_format is FileFormat.PICKLE:
         from fairness_engine.models.pickle_file import read_pickle
 
-        estimator, notes = read_pickle(path, unsafe_formats)
+        estimator, notes = read_pickle(path, unsafe_formats, name)
         return _Read(estimator=estimator, notes=notes)
     if file_format is FileFormat.ONNX:
         from fairness_engine.models.onnx_file import read_onnx

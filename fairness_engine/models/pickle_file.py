@@ -7,26 +7,28 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.errors import ModelError
+from fairness_engine.models.refused_formats import PICKLE_RECIPE, filled
 from fairness_engine.models.skops_file import version_notes
 
 REFUSAL = (
-    "Pickle and joblib files run code of their author on load and are refused. Save the model as .skops "
-    "(skops.io.dump), .onnx or .keras; or, for files you trust, let the operator start the app with EVENHAND_UNSAFE_FORMATS=1."
+    "Pickle and joblib files run code of their author on load and are refused. Save the model as .skops, .onnx or .keras; or, for files "
+    "you trust, start the app with --allow-unsafe-models, or give the command --unsafe-formats."
 )
 
 
-def read_pickle(path: Path, unsafe_formats: bool) -> tuple[Any, tuple[str, ...]]:
+def read_pickle(path: Path, unsafe_formats: bool, name: str = "model.pkl") -> tuple[Any, tuple[str, ...]]:
     """The object in a pickle or joblib file, and notes for the user.
 
     Args:
         path: the file.
         unsafe_formats: the operator allows files that run code on load.
+        name: as uploaded.
 
     Raises:
         ModelError: not allowed, or it cannot be loaded.
     """
     if not unsafe_formats:
-        raise ModelError(REFUSAL)
+        raise ModelError(REFUSAL, recipe=filled(PICKLE_RECIPE, name))
     import joblib  # type: ignore[import-untyped]  # joblib ships no types
 
     try:

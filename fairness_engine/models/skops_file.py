@@ -17,6 +17,7 @@ import numpy as np
 
 from fairness_engine.errors import ModelError
 from fairness_engine.models.archive import DAMAGE, MAX_UNPACKED_BYTES, read_members
+from fairness_engine.models.refused_formats import recipe_for_type
 
 TRUSTED_TYPES = (
     "builtins.object",
@@ -54,10 +55,10 @@ def read_skops(path: Path) -> tuple[Any, tuple[str, ...]]:
     Raises:
         ModelError: damaged, or it names types that are not trusted.
     """
-    members = read_members(path, lambda name: name == "schema.json" or name.endswith((".npy", ".npz")))
+    members = read_members(path, lambda name: name == "schema.json" or name.endswith((".npy", ".npz", ".bin")))
     _check_schema(members.get("schema.json"))
     for name, content in members.items():
-        if name != "schema.json":
+        if name.endswith((".npy", ".npz")):  # a member of plain bytes declares nothing
             _check_arrays(name, content)
     return _load(path.read_bytes())
 
@@ -71,7 +72,8 @@ def _load(content: bytes) -> tuple[Any, tuple[str, ...]]:
         if unknown:
             raise ModelError(
                 f"The model file names '{unknown[0][:120]}', which is not a known part of scikit-learn, and is refused. "
-                "Build the model from scikit-learn's own classes and save it again."
+                "Build the model from scikit-learn's own classes and save it again, or convert it to .onnx.",
+                recipe=next(filter(None, map(recipe_for_type, unknown)), ""),
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -117,7 +117,7 @@ def raise_failure(reply: dict[str, Any]) -> None:
         return
     found = getattr(errors, str(reply["error"]), None)
     message = str(reply.get("message") or "The model's process reported an error without a message.")[:_MAX_MESSAGE]
-    if isinstance(found, type) and issubclass(found, EvenhandError):
+    if isinstance(found, type) and issubclass(found, EvenhandError) and found is not errors.StaleReviewError:
         raise found(message, recipe=str(reply.get("recipe", ""))[:_MAX_MESSAGE], inputs=_lines(reply.get("inputs")))
     raise ProcessError(message)
 

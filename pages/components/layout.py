@@ -107,13 +107,16 @@ def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
 
 
 def say(error: EvenhandError) -> None:
-    """Show an error that was raised on purpose; a change that another tab forestalled comes with what can be done about it."""
+    """Show an error that was raised on purpose; lines of code that help are there to be copied, and a change that another tab
+    forestalled comes with what can be done about it."""
     if isinstance(error, StaleReviewError):
         from pages.components import review_changes  # it needs the boundary
 
         review_changes.say_refused(error)
         return
     st.error(wording.markdown(error), icon=":material/error:")
+    if error.recipe:
+        st.code(error.recipe, language="r" if error.recipe.startswith("# in R") else "python", wrap_lines=True)
 
 
 def apologise() -> None:

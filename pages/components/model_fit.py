@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.domain import Scope
-from fairness_engine.errors import EvenhandError, FitError, ProcessError
+from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessError
 from fairness_engine.schema import ModelInput
 from pages.components import data_files, state, text_review
 
@@ -33,13 +33,26 @@ _KEPT = "fit_answers"
 _TAKES = "model_takes"
 
 
-def keep_model(review: Review, content: bytes, name: str) -> Review:
-    """Give a review a model file; what the last one's fit said is dropped."""
+def keep_model(review: Review, content: bytes, name: str) -> ModelError | None:
+    """Give a review a model file; what the last one's fit said is dropped.
+
+    Returns:
+        why the file is no model that is opened: then the review stays as it is. A model that does not fit the data is kept.
+    """
     from fairness_engine.runs.store import FileRole
 
     file = state.store().add_file(content, name, FileRole.MODEL)
     forget()
-    return state.save(replace(review, model_id=file.id, fit=None))
+    changed = replace(review, model_id=file.id, fit=None)
+    try:
+        fit_of(changed)
+    except ModelError as error:
+        forget()
+        return error.with_traceback(None)  # it is kept for the session, what it was raised in is not
+    except EvenhandError:
+        pass  # the page says it, and how it can be mended
+    state.save(changed)
+    return None
 
 
 def change_input(review: Review, way: ModelInput) -> Review:

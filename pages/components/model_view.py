@@ -14,17 +14,25 @@ from pages.components.decisions import Decisions, decisions_under
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairness_engine.errors import ModelError
     from fairness_engine.runs.store import Review
 
 FORMATS = "Keras (.keras, .h5), ONNX (.onnx), scikit-learn saved with skops (.skops), ReluVal text (.nnet)"
 UNSAFE_FORMATS = "pickle and joblib (.pkl, .joblib)"
+_REFUSED = "model_refused"
 
 
 # --- upload -------------------------------------------------------------------------------------
 
 
+def refusal_of(review: Review) -> tuple[str, ModelError] | None:
+    """The name of the file that was last refused for a review, and why; ``None`` once another was taken."""
+    refused: dict[str, tuple[str, ModelError]] = st.session_state.setdefault(_REFUSED, {})
+    return refused.get(review.id)
+
+
 def ask_file(review: Review) -> None:
-    """The uploader; a file becomes the review's model at once and is opened by the model's process only."""
+    """The uploader; a file that can be opened becomes the review's model at once. It is opened by the model's process only."""
     turn = st.session_state.setdefault("model_turn", 0)
     formats = f"{FORMATS}; {UNSAFE_FORMATS}" if state.accepts_unsafe_formats() else FORMATS
     file = st.file_uploader("Model file", key=f"model_{turn}", help=f"{formats}. Up to 200 MB.")
@@ -35,11 +43,19 @@ def ask_file(review: Review) -> None:
             "use files of people you trust only.",
             icon=":material/warning:",
         )
-    if file is None:
-        return
-    model_fit.keep_model(review, file.getvalue(), file.name)
-    st.session_state["model_turn"] = turn + 1
-    st.rerun()
+    if file is not None:
+        error = model_fit.keep_model(review, file.getvalue(), file.name)
+        refused = st.session_state.setdefault(_REFUSED, {})
+        refused.pop(review.id, None)
+        if error is not None:
+            refused[review.id] = file.name, error
+        st.session_state["model_turn"] = turn + 1
+        st.rerun()
+    if (refusal := refusal_of(review)) is not None:
+        name, error = refusal
+        kept = "" if review.model_id is None else f" The review keeps {state.store().file(review.model_id).name}."
+        st.markdown(wording.markdown(f"{name} was not taken.{kept}"))
+        layout.say(error)
 
 
 def ask_input(review: Review) -> None:

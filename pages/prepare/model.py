@@ -43,7 +43,13 @@ if made_from:
     st.markdown(wording.markdown(made_from))
     state.link_to(steps.RETRAIN, "See all versions")
 review_changes.say_before(review)
-another = st.expander("Another model file, or none", key="another_model", on_change="rerun")
+was_refused = model_view.refusal_of(review) is not None
+another = st.expander(
+    "Another model file, or none",
+    expanded=was_refused,
+    key=f"another_model_{was_refused}",  # a refusal opens it, whatever it was before
+    on_change="rerun",
+)
 with another:
     model_view.ask_file(review)
     if another.open:  # which columns hold predictions is found out in the data, which this page does not need otherwise

@@ -88,6 +88,32 @@ def test_what_is_no_model_is_refused_in_a_sentence(
     assert "Something went wrong" not in error
     assert store.review(review.id).fit is None
     assert store.review(review.id).schema == review.schema
+    assert store.review(review.id).model_id is None, "a refused file is no model of the review"
+    assert len(app.file_uploader) == 1
+
+
+def test_a_refused_file_shows_the_lines_that_convert_it_and_leaves_the_model_before(
+    open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
+) -> None:
+    app = upload(open_app(MODEL, review=review.id), find_sample("credit").models[0].path)
+    app.button(key="fit_confirmed").click().run()
+    before = store.review(review.id)
+    assert before.fit is not None
+    (tmp_path / "upload").write_bytes(b"tree\nversion=v4\n")
+    app = upload(open_app(MODEL, review=review.id), tmp_path / "upload", "lightgbm.txt")
+    (error,) = said.errors_of(app)
+    assert error.startswith("This is a model of LightGBM")
+    assert 'lightgbm.Booster(model_file="lightgbm.txt")' in "".join(code.value for code in app.code)
+    assert "lightgbm.txt was not taken. The review keeps" in said.text_of(app)
+    (box,) = [expander for expander in app.expander if expander.label.startswith("Another model file")]
+    assert box.proto.expanded, "the uploader stays open"
+    after = store.review(review.id)
+    assert (after.model_id, after.fit) == (before.model_id, before.fit)
+    assert app.metric, "the model before is still shown"
+    app = upload(app, find_sample("credit").models[1].path, turn=1)
+    assert said.errors_of(app) == []
+    assert not any("lightgbm" in code.value for code in app.code)
+    assert store.review(review.id).model_id != before.model_id
 
 
 def test_a_wrong_fit_is_explained_and_the_way_can_be_chosen(open_app: OpenApp, store: RunStore, review: Review) -> None:

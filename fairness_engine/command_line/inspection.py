@@ -16,7 +16,8 @@ from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, InputError
 from fairness_engine.known_answers import KnownAnswers, answers_in_column, answers_in_file
 from fairness_engine.missing import say_proposed
-from fairness_engine.models.reading import KnownBy, Reading, State
+from fairness_engine.models.reading import Reading
+from fairness_engine.models.reading_state import KnownBy, State
 from fairness_engine.runs.config import installed_versions
 from fairness_engine.runs.evaluator import Evaluator
 

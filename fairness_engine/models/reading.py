@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from fairness_engine.models.activations import sigmoid
 from fairness_engine.models.input_ways import PLAIN, Way, ways_of
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.one_hot import OneHotEncoder, one_hot_features
+from fairness_engine.models.reading_state import KnownBy, State, state_in_words
 from fairness_engine.models.roc import auc, difference, standard_error
 from fairness_engine.schema import Kind, Layout, ModelInput
 
@@ -51,23 +51,6 @@ _N_EXCHANGED = 600
 """Pairs of inputs that are exchanged at most."""
 _NEARLY = 0.03
 """Half of the known answers differ by less than this: the inputs are those, but for where their scaling was learned."""
-
-
-class State(StrEnum):
-    """How far a reading is confirmed."""
-
-    CONFIRMED = "confirmed"
-    PLAUSIBLE = "plausible"
-    UNCONFIRMED = "unconfirmed"
-    REFUSED = "refused"
-
-
-class KnownBy(StrEnum):
-    """Who says what the inputs, or the classes, are."""
-
-    FILE = "file"
-    PERSON = "person"
-    NOBODY = "nobody"
 
 
 @dataclass(frozen=True)
@@ -108,11 +91,7 @@ class Reading:
 
     def in_words(self) -> str:
         """The state as reviews and exports say it."""
-        if self.state is State.CONFIRMED:
-            return "confirmed by known answers"
-        if self.state is State.PLAUSIBLE:
-            return "plausible" if self.auc is None else f"plausible (AUC {self.auc:.2f})"
-        return "contradicted by known answers" if self.state is State.REFUSED else "not confirmed"
+        return state_in_words(self.state, self.auc)
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from fairness_engine.domain import Scope
 from fairness_engine.events import StopReason
+from fairness_engine.models.reading_state import card_in_words
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.schema import Schema
 
@@ -78,6 +79,11 @@ class Review:
     fit: dict[str, Any] | None = None
     stage: str = ""
     revision: int = 0
+
+    @property
+    def reading(self) -> str | None:
+        """How far it is confirmed that its model is read rightly, in words; ``None`` without a model."""
+        return None if self.model_id is None else card_in_words(self.fit)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fairness_engine.models.reading_state import State
 from fairness_engine.runs.retrain_checks import RETRAIN_CHECKS
 
 _MAX_COUNT = 2**62
@@ -14,7 +15,6 @@ _MAX_WORDS = 500
 _MAX_RULES = 100
 _SHARE_TOLERANCE = 1e-9
 _SUM_TOLERANCE = 1e-6
-_STATES = ("confirmed", "plausible", "unconfirmed", "refused")
 
 
 def is_possible(name: str, content: Mapping[str, Any]) -> bool:
@@ -62,7 +62,11 @@ def _is_reading(content: Mapping[str, Any]) -> bool:
     state, advice, area = _values(content, "state", "advice", "auc")
     is_area = area is None or (is_number(area) and area <= 1)
     sentences = advice if isinstance(advice, list) else [None]
-    return state in _STATES and is_area and all(isinstance(text, str) and len(text) <= _MAX_WORDS for text in sentences)
+    return (
+        state in list(State)
+        and is_area
+        and all(isinstance(text, str) and len(text) <= _MAX_WORDS for text in sentences)
+    )
 
 
 def _is_scan(content: Mapping[str, Any]) -> bool:

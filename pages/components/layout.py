@@ -161,6 +161,8 @@ def menu(scripts: Mapping[steps.Place, Page]) -> None:
         if review is not None:
             with st.container(key="open_review"):
                 st.markdown(f"**{wording.markdown(review.name)}**")
+                if review.reading is not None:
+                    st.caption(f"Reading: {wording.markdown(review.reading)}")
         section = ""
         for place in steps.PLACES:
             if place.section != section:

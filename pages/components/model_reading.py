@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, SettingError
-from fairness_engine.models.reading import KnownBy, Reading, State
+from fairness_engine.models.reading import Reading
+from fairness_engine.models.reading_state import KnownBy, State
 from fairness_engine.schema import Layout, ModelInput, Schema
 from pages.components import data_files, layout, model_fit, state, wording
 
@@ -33,12 +34,6 @@ def reading_of(card: Mapping[str, Any] | None) -> Reading | None:
     """What a fit card says of the reading; ``None`` for one of texts, or of a version before."""
     content = (card or {}).get("reading")
     return Reading.from_json(content) if content else None
-
-
-def in_words(card: Mapping[str, Any] | None) -> str:
-    """How far a review's model is read rightly, as reviews and exports say it."""
-    reading = reading_of(card)
-    return "not confirmed" if reading is None else reading.in_words()
 
 
 # --- the verdict --------------------------------------------------------------------------------

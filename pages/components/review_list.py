@@ -65,6 +65,8 @@ def _show_review(review: Review) -> None:
 
 def _files(review: Review) -> str:
     names = [_file_name(file_id) for file_id in (review.data_id, review.model_id) if file_id]
+    if review.reading is not None:
+        names.append(f"reading {review.reading}")
     return " · ".join(names) or "no data yet"
 
 

@@ -17,7 +17,8 @@ from fairness_engine.models.fit import assess_fit
 from fairness_engine.models.input_ways import ways_of
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.models.reading import KnownBy, Reading, State, assess_reading
+from fairness_engine.models.reading import Reading, assess_reading
+from fairness_engine.models.reading_state import KnownBy, State
 from fairness_engine.schema import Layout, Schema
 from fairness_engine.table import Table
 from reading_cases import N_ROWS, ORDERS, Net, people_csv

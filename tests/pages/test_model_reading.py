@@ -158,3 +158,19 @@ def test_a_model_in_an_order_of_its_owner(store: RunStore, review: Review, open_
     store.save_review(replace(store.review(review.id), schema=said_so))
     with_answers(store, review, net)
     assert "Reading confirmed by known answers" in everything(open_app(MODEL, review=review.id))
+
+
+def test_every_page_and_the_list_of_reviews_say_how_far_the_reading_is_confirmed(
+    open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
+) -> None:
+    net = Net(dataset(), "the schema's")
+    review = with_net(store, review, net, tmp_path)
+    assert review.schema is not None
+    store.save_review(replace(review, schema=replace(review.schema, positive="ja")))
+    with_answers(store, review, net)
+    app = open_app(MODEL, review=review.id)
+    assert any("not confirmed" in each.value for each in app.sidebar.caption), "nobody pressed the button yet"
+    app.button(key="fit_confirmed").click().run()
+    assert any("confirmed by known answers" in each.value for each in app.sidebar.caption)
+    start = open_app("pages/prepare/start.py")
+    assert any("reading confirmed by known answers" in each.value for each in start.caption)

@@ -13,7 +13,7 @@ import streamlit as st
 from fairness_engine.certification.words import BoxColumn
 from fairness_engine.schema import Kind
 from fairness_engine.table import export_text
-from pages.components import wording
+from pages.components import exports, wording
 from pages.components.certify_tree import MAX_LISTED, VERDICTS, Listed, Range, ReadTree, largest
 from pages.components.kept import kept
 
@@ -106,14 +106,12 @@ def _draw_note(read: ReadTree, listed: Listed, verdict: str) -> None:
     """What is listed, and the listed boxes as a file."""
     with st.container(horizontal=True, vertical_alignment="center", key="box_note"):
         st.caption(wording.markdown(note(listed, verdict)))
-        st.download_button(
+        exports.offer_csv(
             "Save these boxes as CSV",
             lambda: boxes_csv(read, listed),
-            f"evenhand-boxes-{read.run_id[:8]}-{verdict}.csv",
-            "text/csv",
-            key="boxes_csv",
-            icon=":material/download:",
-            on_click="ignore",
+            f"evenhand-boxes-{read.run_id[:8]}-{verdict}",
+            "boxes_csv",
+            run_ids=(read.run_id,),
         )
 
 

@@ -18,6 +18,7 @@ from pages.components import (
     certify_runs,
     certify_tree,
     certify_words,
+    exports,
     layout,
     runs_of_kind,
     state,
@@ -122,11 +123,12 @@ def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
 
 def _files(run: RunRecord, results: Mapping[str, Any]) -> None:
     store = state.store()
+    facts = exports.facts_of(state.current_review(), (run.id,))
     file = store.tree_file(run.id)
     with st.container(horizontal=True, vertical_alignment="center", key="certify_files"):
         st.download_button(
             "Result as JSON",
-            lambda: result_json(run, results),
+            lambda: result_json(run, results, facts()),
             f"evenhand-certification-{run.id[:8]}.json",
             "application/json",
             key="certify_json",
@@ -150,9 +152,10 @@ def _files(run: RunRecord, results: Mapping[str, Any]) -> None:
             st.page_link(steps.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
 
 
-def result_json(run: RunRecord, results: Mapping[str, Any]) -> bytes:
-    """What was asked and what came out, for a file."""
+def result_json(run: RunRecord, results: Mapping[str, Any], facts: Mapping[str, Any]) -> bytes:
+    """What was asked and what came out, for a file, and what it was made of (``exports.facts_of``)."""
     content = {
+        "provenance": dict(facts),
         "run_id": run.id,
         "state": run.state.value,
         "stop_reason": run.stop_reason.value if run.stop_reason else None,

@@ -10,6 +10,7 @@ from pages.components import (
     compare_charts,
     compare_table,
     compare_words,
+    exports,
     layout,
     run_list,
     run_models,
@@ -158,20 +159,13 @@ def _draw_table(comparison: Comparison, name: str) -> None:
     with st.expander("What the columns mean"):
         for column in compare_table.columns_of(comparison):
             st.markdown(f"**{column.name}**: {wording.markdown(column.meaning)}")
+    run_ids = [run_id for compared in comparison.techniques for run_id in compared.run_ids]
     with st.container(horizontal=True, key="compare_files"):
         for text, make, file in (
             ("Table as CSV", lambda: compare_table.table_csv(comparison), "comparison"),
             ("Curves as CSV", lambda: compare_table.curves_csv(comparison), "comparison-curves"),
         ):
-            st.download_button(
-                text,
-                make,
-                f"evenhand-{file}-{name}.csv",
-                "text/csv",
-                key=f"csv_{file}",
-                icon=":material/download:",
-                on_click="ignore",
-            )
+            exports.offer_csv(text, make, f"evenhand-{file}-{name}", f"csv_{file}", run_ids=run_ids)
 
 
 def _draw_problems(group: Group) -> None:

@@ -11,6 +11,7 @@ from fairness_engine.group_report import FigureSettings, GroupReport, GroupTable
 from fairness_engine.rules.settings import Edges, Source
 from fairness_engine.schema import Kind, Schema
 from pages.components import (
+    exports,
     group_figures_charts,
     group_figures_words,
     layout,
@@ -68,14 +69,11 @@ def _draw(review: Review) -> None:
     _figures(table, schema, favourable, review.id)
     with st.expander("What the verdicts mean, and do not"):
         st.markdown("\n".join(f"- {wording.markdown(text)}" for text in group_figures_words.MEANING_OF_VERDICTS))
-    st.download_button(
+    exports.offer_csv(
         "Save all figures as CSV",
         lambda: group_figures_charts.figures_csv(report.tables, schema),
-        "evenhand-group-figures.csv",
-        "text/csv",
-        key="figures_csv",
-        icon=":material/download:",
-        on_click="ignore",
+        "evenhand-group-figures",
+        "figures_csv",
     )
 
 

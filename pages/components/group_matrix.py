@@ -11,6 +11,7 @@ import streamlit as st
 from fairness_engine.rules.attributes import TERM
 from fairness_engine.rules.words import plain_name, sentence
 from pages.components import (
+    exports,
     group_bar_chart,
     group_cells,
     group_matrix_chart,
@@ -70,7 +71,7 @@ def _draw(review: Review, run: RunRecord, result: RuleResult) -> None:
     _picture(cells, names, favourable_name(review), key, chosen)
     if chosen is not None:
         _cell(result, cells, only, chosen)
-    _table(cells, names, key, chosen)
+    _table(cells, names, key, chosen, run.id)
 
 
 # --- controls -----------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chose
     st.caption(group_matrix_words.how_text(cells))
 
 
-def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, int] | None) -> None:
+def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, int] | None, run_id: str) -> None:
     """The same as a table; a click on a line chooses its cell."""
     frame: pd.DataFrame = kept("matrix_frame", key, lambda: group_matrix_table.matrix_frame(cells, names))
     name, n_across = f"{key}_table_{chosen}", cells.share.shape[1]
@@ -178,14 +179,12 @@ def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, in
         st.dataframe(
             frame, hide_index=True, key=name, on_select=take, selection_mode="single-row", column_config=_formats()
         )
-        st.download_button(
+        exports.offer_csv(
             "Save the cells as CSV",
             lambda: group_matrix_table.matrix_csv(frame),
-            f"evenhand-{'-'.join(names).replace(' ', '-')}.csv",
-            "text/csv",
-            key="matrix_csv",
-            icon=":material/download:",
-            on_click="ignore",
+            f"evenhand-{'-'.join(names).replace(' ', '-')}",
+            "matrix_csv",
+            run_ids=(run_id,),
         )
 
 

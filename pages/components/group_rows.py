@@ -15,7 +15,7 @@ from fairness_engine.domain import Ranges
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules import membership
 from fairness_engine.schema import Column, Kind
-from pages.components import data_files, group_link, wording
+from pages.components import data_files, exports, group_link, wording
 from pages.components.kept import kept
 from pages.components.pair_table import column_texts
 
@@ -92,13 +92,15 @@ def frame(
         scores: the same, ``(n_shown,)``.
 
     Returns:
-        Columns ``Row`` (its number in the file, from 1), ``Decision``, ``Score``, the label, then the columns that a model may
+        Columns ``Row`` (its number in the file, from 1), the id where the data has one, ``Decision``, ``Score``, the label, then the columns that a model may
         take (a space is added to a name that is taken).
     """
     import pandas as pd
 
     rows, schema = dataset.rows[positions], dataset.schema
     lines: dict[str, object] = {ROW: dataset.kept[positions] + 1}
+    if dataset.ids is not None and schema.case_id:
+        lines[_free(schema.case_id, lines)] = dataset.ids[positions]
     if decisions is not None:
         lines[DECISION] = decisions
     if scores is not None:
@@ -127,6 +129,9 @@ def rows_csv(dataset: Dataset, positions: IntArray) -> bytes:
     """Rows as CSV in UTF-8, every column as people read it; text that a spreadsheet would run is neutralised."""
     schema = dataset.schema
     names, cells = ["row"], [(dataset.kept[positions] + 1).tolist()]
+    if dataset.ids is not None and schema.case_id:
+        names.append(schema.case_id)
+        cells.append([export_text(text) for text in dataset.ids[positions]])
     for place, column in enumerate(schema.inputs):
         names.append(column.name)
         texts = column_texts(column, dataset.rows[positions, place])
@@ -143,14 +148,12 @@ def rows_csv(dataset: Dataset, positions: IntArray) -> bytes:
 
 def offer_csv(group: Group, found: GroupRows, key: str) -> None:
     """A button that saves all rows of a group; the file is made when it is pressed."""
-    st.download_button(
+    exports.offer_csv(
         f"Save {wording.counted(len(found.inside), 'row')} as CSV",
         lambda: rows_csv(found.dataset, found.inside),
-        f"evenhand-group-{group.run.id[:8]}-{group.position + 1}.csv",
-        "text/csv",
-        icon=":material/download:",
-        key=key,
-        on_click="ignore",
+        f"evenhand-group-{group.run.id[:8]}-{group.position + 1}",
+        key,
+        run_ids=(group.run.id,),
     )
 
 

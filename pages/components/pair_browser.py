@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.domain import Domain
 from fairness_engine.events import IntArray, Pairs
 from fairness_engine.schema import Column
-from pages.components import wording
+from pages.components import case_ids, wording
 from pages.components.decisions import Decisions, score_digits
 from pages.components.kept import kept, shared
 from pages.components.pair_filters import PairFilter, matching
@@ -208,7 +208,7 @@ def positions_of(run_id: str, domain: Domain, pairs: Pairs, wanted: PairFilter, 
 
 
 def choose(
-    run_id: str, domain: Domain, pairs: Pairs, names: Decisions, positions: IntArray, asked: int | None
+    run: RunRecord, domain: Domain, pairs: Pairs, names: Decisions, positions: IntArray, asked: int | None
 ) -> int | None:
     """Draw the table and return the position of the chosen pair: clicked, else asked for, else the first.
 
@@ -216,9 +216,10 @@ def choose(
     """
     if not len(positions):
         return asked
-    shown = positions[:MAX_SHOWN]
+    shown, run_id = positions[:MAX_SHOWN], run.id
+    ids = case_ids.index_of(run)
     key = (run_id, len(pairs), shown.tobytes(), np.isnan(pairs.distance).sum())
-    table = kept("table", key, lambda: _arrow(domain, pairs, names, shown))
+    table = kept("table", key, lambda: _arrow(domain, pairs, names, shown, ids))
     signature = f"{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}"
     event = st.dataframe(
         table,
@@ -235,11 +236,13 @@ def choose(
     return int(shown[0]) if asked is None else asked
 
 
-def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray) -> pa.Table:
+def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray, ids: case_ids.Index | None) -> pa.Table:
     """The table in the form that travels: converted once, not at every rerun."""
     import pyarrow as pa
 
-    return pa.Table.from_pandas(pair_frame(domain, pairs, names, shown), preserve_index=False)
+    return pa.Table.from_pandas(
+        pair_frame(domain, pairs, names, shown, ids.people if ids else None), preserve_index=False
+    )
 
 
 def _columns(pairs: Pairs) -> dict[str, Any]:

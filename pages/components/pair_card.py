@@ -32,6 +32,7 @@ class Couple:
         first, second: person A and person B.
         names: what the decisions are called.
         originals: rows as the search found them, where a value was changed since; by side (0, 1).
+        cases: where a person stands in the data, in words; by side.
     """
 
     domain: Domain
@@ -39,6 +40,7 @@ class Couple:
     second: Person
     names: Decisions
     originals: Mapping[int, FloatArray] = field(default_factory=dict)
+    cases: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def is_discriminatory(self) -> bool:
@@ -100,10 +102,15 @@ def _head(couple: Couple) -> str:
         '<th style="text-align:left;vertical-align:top;padding:6px 10px;font-weight:400">'
         f'<div style="opacity:.75">Person {name}</div>'
         f'<div style="font-weight:600;font-size:1.1rem">{escape(couple.names.text(person.decision))}</div>'
-        f"<div>score {escape(couple.names.score(person.score, person.decision, digits))}</div></th>"
-        for name, person in zip("AB", (couple.first, couple.second), strict=True)
+        f"<div>score {escape(couple.names.score(person.score, person.decision, digits))}</div>{_case(couple, side)}</th>"
+        for side, (name, person) in enumerate(zip("AB", (couple.first, couple.second), strict=True))
     )
     return f'<tr><th style="width:34%"></th>{cells}</tr>'
+
+
+def _case(couple: Couple, side: int) -> str:
+    text = couple.cases.get(side)
+    return f'<div style="overflow-wrap:anywhere">{escape(text[0].upper() + text[1:])}</div>' if text else ""
 
 
 def _line(couple: Couple, index: int, different: str, edited: str) -> str:

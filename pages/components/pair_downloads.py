@@ -10,7 +10,7 @@ import streamlit as st
 
 from fairness_engine.domain import Domain
 from fairness_engine.events import IntArray, Pairs
-from pages.components import wording
+from pages.components import case_ids, exports, wording
 from pages.components.decisions import Decisions
 
 if TYPE_CHECKING:
@@ -31,39 +31,37 @@ def draw(
     with st.popover("Save as CSV", icon=":material/download:"):
         is_human = st.toggle(
             "Human labels",
+            value=True,
             key="csv_labels",
-            help="Off: the model's own codes, as the command line writes them. On: what people read. Either way with the distance to the data.",
+            help="On: values as people read them, decisions by name, and the score for the favourable outcome. Off: the model's own codes, "
+            "as the command line writes them. Either way with the distance to the data.",
             persist_state="session",
         )
+        exports.ask_format("csv_pairs")
         used = names if is_human else None
-        _button(f"All {wording.counted(n_stored, 'pair')}", "all", run, _all(store, run, domain, used))
+        ids = case_ids.index_of(run)
+
+        def all_pairs() -> bytes:
+            everything = store.pairs(run.id)
+            return _csv(domain, everything, np.arange(len(everything)), used, ids)
+
+        def listed_pairs() -> bytes:
+            return _csv(domain, pairs, positions, used, ids)
+
+        _button(f"All {wording.counted(n_stored, 'pair')}", "all", run, all_pairs)
         if len(positions) < n_stored:
-            label = f"The {wording.counted(len(positions), 'pair')} of the list"
-            _button(label, "matching", run, _some(domain, pairs, positions, used))
+            _button(f"The {wording.counted(len(positions), 'pair')} of the list", "matching", run, listed_pairs)
 
 
 def _button(label: str, which: str, run: RunRecord, make: Callable[[], bytes]) -> None:
     """The file is made when the button is pressed, not at every rerun."""
-    name = f"evenhand-pairs-{run.id[:8]}{'' if which == 'all' else '-filtered'}.csv"
-    st.download_button(label, make, name, "text/csv", key=f"csv_{which}", on_click="ignore", width="stretch")
+    name = f"evenhand-pairs-{run.id[:8]}{'' if which == 'all' else '-filtered'}"
+    exports.offer_csv(label, make, name, f"csv_{which}", run_ids=(run.id,), is_open=True)
 
 
-def _all(store: RunStore, run: RunRecord, domain: Domain, names: Decisions | None) -> Callable[[], bytes]:
-    def make() -> bytes:
-        everything = store.pairs(run.id)
-        return _csv(domain, everything, np.arange(len(everything)), names)
-
-    return make
-
-
-def _some(domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions | None) -> Callable[[], bytes]:
-    def make() -> bytes:
-        return _csv(domain, pairs, positions, names)
-
-    return make
-
-
-def _csv(domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions | None) -> bytes:
+def _csv(
+    domain: Domain, pairs: Pairs, positions: IntArray, names: Decisions | None, ids: case_ids.Index | None
+) -> bytes:
     from pages.components.pair_export import pairs_csv
 
-    return pairs_csv(domain, pairs, positions, names)
+    return pairs_csv(domain, pairs, positions, names, ids)

@@ -1,7 +1,7 @@
 """Pairs as a CSV file in the command line's long format, with the plausibility beside it.
 
 One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``distance``, ``n_unseen``; the last two are empty where a
-pair was not measured.
+pair was not measured. Where the data has a column of ids, ``id`` comes last.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from fairness_engine.dataset import export_text
 from fairness_engine.domain import Domain
 from fairness_engine.events import NOT_MEASURED, FloatArray, IntArray, Pairs
 from fairness_engine.schema import Column
+from pages.components.case_ids import Index, joined
 from pages.components.decisions import Decisions
 
 _PLAUSIBILITY = ("distance", "n_unseen")
 
 
-def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Decisions | None = None) -> bytes:
+def pairs_csv(
+    domain: Domain, pairs: Pairs, positions: IntArray, decisions: Decisions | None = None, ids: Index | None = None
+) -> bytes:
     """The pairs at ``positions`` as CSV in UTF-8.
 
     Args:
         domain: columns of the rows.
         pairs: all pairs of a run.
         positions: which of them, ``(n_chosen,)``; the number of a pair in the file is its number in the run, from 1.
-        decisions: human names; with them values and decisions are written as people read them, without them as the
-            model's codes and class numbers.
+        decisions: human names; with them values and decisions are written as people read them, and scores are for the favourable
+            outcome, without them they are the model's codes, class numbers and scores of class 1.
+        ids: of the data's people; with them the last column has those of whoever stands in the data.
 
     Texts that a spreadsheet would take for a formula are neutralised.
     """
@@ -44,13 +48,15 @@ def pairs_csv(domain: Domain, pairs: Pairs, positions: IntArray, decisions: Deci
         values = [_written(column, rows[:, i], is_human=decisions is not None) for i, column in enumerate(columns)]
         named = [export_text(decisions.name(code)) if decisions else code for code in classes.tolist()]
         numbers = (positions + 1).tolist()
-        own = [numbers, [side] * len(numbers), *values, scores.tolist(), named]
-        sides.append(list(zip(*own, *_plausibility(chosen), strict=True)))
+        shown = decisions.shown(scores) if decisions else scores
+        own = [numbers, [side] * len(numbers), *values, shown.tolist(), named, *_plausibility(chosen)]
+        cases = [] if ids is None else [[export_text(joined(found)) for found in ids.people.of(rows)]]
+        sides.append(list(zip(*own, *cases, strict=True)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["pair", "side", *(export_text(column.name) for column in columns), "score", "decision", *_PLAUSIBILITY]
-    )
+    score = f"score for {decisions.scored()}" if decisions else "score"
+    names = ["pair", "side", *(column.name for column in columns), score, "decision", *_PLAUSIBILITY]
+    writer.writerow([export_text(name) for name in (*names, *([] if ids is None else ["id"]))])
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)
         writer.writerow(second)

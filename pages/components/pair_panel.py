@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import streamlit as st
 from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import FloatArray, Pairs
-from pages.components import layout, pair_edit, pair_plausibility, pair_shap, questions, state, theme, wording
+from pages.components import case_ids, layout, pair_edit, pair_plausibility, pair_shap, questions, state, theme, wording
 from pages.components.decisions import Decisions
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
@@ -57,8 +58,12 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
     edits = pair_edit.edits_of(pair_key)
     edited = pair_edit.apply_edits(rows, edits)
     card = left.container()
+    ids = case_ids.index_under(review, run.config.data_id, run.config.schema, domain)
+    cases = {} if ids is None else ids.by_side(edited)
     if not edits:
-        _card(card, _couple(domain, pair, edited, _stored(shown), names))
+        _card(card, _couple(domain, pair, edited, _stored(shown), names, cases))
+        if ids is not None and (alike := ids.of_both(edited)):
+            left.caption(wording.markdown(alike))
     with right:
         answer = _answer(run, domain, edited)
     if answer is None:
@@ -67,7 +72,7 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         left.markdown(pair_plausibility.stored_sentence(pair))
         return
     if edits:
-        _card(card, _couple(domain, pair, edited, answer, names), is_edited=True)
+        _card(card, _couple(domain, pair, edited, answer, names, cases), is_edited=True)
     with left:
         pair_plausibility.draw(run, domain, edited[0], pair)
     with right:
@@ -147,10 +152,17 @@ def _stored(pair: Pairs) -> Answer:
     )
 
 
-def _couple(domain: Domain, found: Pairs, rows: FloatArray, answer: Answer, names: Decisions) -> Couple:
+def _couple(
+    domain: Domain,
+    found: Pairs,
+    rows: FloatArray,
+    answer: Answer,
+    names: Decisions,
+    cases: Mapping[int, str] | None = None,
+) -> Couple:
     people = [person_at(rows[i], answer.scores[i], answer.decisions[i]) for i in (0, 1)]
     originals = {0: found.first[0], 1: found.second[0]}
-    return Couple(domain, people[0], people[1], names, originals)
+    return Couple(domain, people[0], people[1], names, originals, cases or {})
 
 
 def _card(place: st.delta_generator.DeltaGenerator, couple: Couple, *, is_edited: bool = False) -> None:

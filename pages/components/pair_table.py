@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from fairness_engine.case_ids import CaseIds, joined
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from fairness_engine.schema import Column
@@ -65,10 +66,13 @@ def decision_texts(decisions: Decisions, classes: IntArray) -> np.ndarray:
     return labels[positions] if len(labels) else np.empty(0, dtype=object)
 
 
-def pair_frame(domain: Domain, pairs: Pairs, decisions: Decisions, positions: IntArray) -> pd.DataFrame:
+def pair_frame(
+    domain: Domain, pairs: Pairs, decisions: Decisions, positions: IntArray, ids: CaseIds | None = None
+) -> pd.DataFrame:
     """The table of the pairs at ``positions``: one line a pair, human labels only.
 
-    Attributes that are not protected are the same for both people and stand once.
+    Attributes that are not protected are the same for both people and stand once. With ``ids``, a column of that name has those of
+    the people who stand in the data.
 
     Returns:
         Columns ``Pair`` (number, from 1), ``Change``, ``First``, ``Second``, ``Score gap``, ``Distance to the data`` (in
@@ -84,17 +88,24 @@ def pair_frame(domain: Domain, pairs: Pairs, decisions: Decisions, positions: In
         DISTANCE: 100 * shown.distance,
         FOUND_AT: shown.evaluation,
     }
+    if ids is not None:
+        sides = zip(ids.of(shown.first), ids.of(shown.second), strict=True)
+        lines[_free_name(ids.name, lines)] = [joined((*first, *second)) for first, second in sides]
     for index in domain.free.tolist():
         column = domain.schema.inputs[index]
-        name = column.name
-        while name in lines:
-            name += " "
+        name = _free_name(column.name, lines)
         values = shown.first[:, index]
         if column.codes:
             lines[name] = column_texts(column, values)
         else:
             lines[name] = values if column.step or not float(column.low).is_integer() else _whole(values)
     return pd.DataFrame(lines)
+
+
+def _free_name(name: str, taken: dict[str, object]) -> str:
+    while name in taken:
+        name += " "
+    return name
 
 
 def _whole(values: FloatArray) -> np.ndarray:

@@ -13,6 +13,7 @@ from fairness_engine.table import export_text
 from pages.components import (
     certify_runs,
     compare_table,
+    exports,
     layout,
     retrain_charts,
     retrain_measured,
@@ -119,14 +120,12 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     if any(entry.is_certifying for entry in entries):
         at_work = frozenset(entry.run.id for entry in entries if entry.is_certifying)
         st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)([entry.run.id for entry in entries], at_work)
-    st.download_button(
+    exports.offer_csv(
         "Save the comparison as CSV",
         lambda: comparison_csv(entries),
-        f"evenhand-retraining-{runs[0].id[:8]}.csv",
-        "text/csv",
-        key="retrain_comparison_csv",
-        icon=":material/download:",
-        on_click="ignore",
+        f"evenhand-retraining-{runs[0].id[:8]}",
+        "retrain_comparison_csv",
+        run_ids=[run.id for run in runs],
     )
     for entry in entries:
         if entry.is_broken:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,7 +13,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.runs.adopting import discard_version, keep_version
 from fairness_engine.runs.records import VersionState
-from pages.components import layout, model_fit, state, steps, wording
+from pages.components import exports, layout, model_fit, state, steps, wording
 
 if TYPE_CHECKING:
     from fairness_engine.runs.records import Review, RunRecord, Version
@@ -142,9 +143,10 @@ def _draw_files(run: RunRecord, version: Version | None, card: str | None) -> No
                     on_click="ignore",
                 )
         if card:
+            facts = exports.facts_of(state.current_review(), (run.id,))
             st.download_button(
                 "Model card (Markdown)",
-                str(card).encode(),
+                partial(_card_file, str(card), facts),
                 f"evenhand-model-card-{run.id[:8]}.md",
                 "text/markdown",
                 key="retrain_card",
@@ -154,3 +156,8 @@ def _draw_files(run: RunRecord, version: Version | None, card: str | None) -> No
     if card:
         with st.expander("The model card", icon=":material/description:"):
             st.code(str(card), language="markdown", wrap_lines=True)
+
+
+def _card_file(card: str, facts: Callable[[], exports.Facts]) -> bytes:
+    """The card with what it was made of; the card names the run's own settings and versions, this the review."""
+    return (card.rstrip() + exports.markdown_facts(facts())).encode()

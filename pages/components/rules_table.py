@@ -10,7 +10,7 @@ import streamlit as st
 from fairness_engine.events import IntArray
 from fairness_engine.rules.scored import RuleResult
 from fairness_engine.table import export_text
-from pages.components import rules_charts, rules_choice, rules_words, wording
+from pages.components import exports, rules_charts, rules_choice, rules_words, wording
 from pages.components.kept import kept
 from pages.components.rules_filters import Ranked
 
@@ -44,14 +44,12 @@ def draw(run_id: str, result: RuleResult, ranked: Ranked, chosen: int | None) ->
             persist_state="session",
         )
         page = _page_field(run_id, len(ranked.positions))
-        st.download_button(
+        exports.offer_csv(
             "Save these rule sets as CSV",
             lambda: rules_csv(result, ranked.positions),
-            f"evenhand-groups-{run_id[:8]}.csv",
-            "text/csv",
-            key="rules_csv",
-            icon=":material/download:",
-            on_click="ignore",
+            f"evenhand-groups-{run_id[:8]}",
+            "rules_csv",
+            run_ids=(run_id,),
         )
     key = (run_id, ranked.positions.tobytes(), sort)
     ordered = kept("rules_ordered", key, lambda: order(result, ranked.positions, str(sort)))

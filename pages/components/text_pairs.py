@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.dataset import export_text
-from pages.components import decisions, state, text_marks, text_own, theme, wording
+from pages.components import decisions, exports, state, text_marks, text_own, theme, wording
 from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
 
@@ -145,15 +145,14 @@ def draw(run: RunRecord, found: Sentences, names: Decisions) -> None:
         key=f"sentence_term_{run.id}",
         help="The word in the sentence on the left.",
     )
-    right.download_button(
-        "Save as CSV",
-        lambda: pairs_csv(found.pairs, names),
-        f"evenhand-sentences-{run.id[:8]}.csv",
-        "text/csv",
-        key="sentences_csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    with right:
+        exports.offer_csv(
+            "Save as CSV",
+            lambda: pairs_csv(found.pairs, names),
+            f"evenhand-sentences-{run.id[:8]}",
+            "sentences_csv",
+            run_ids=(run.id,),
+        )
     chosen = [pair for pair in found.pairs if wanted in (_ALL, pair.term)]
     n_pages = -(-len(chosen) // _N_PAGE)
     page = 1
@@ -204,13 +203,13 @@ def pairs_csv(pairs: Sequence[SentencePair], names: Decisions) -> bytes:
     """The pairs as CSV in UTF-8; texts that a spreadsheet would take for a formula are neutralised."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["pair", "term", "other_term", "text", "other_text", "decision", "other_decision", "score", "other_score"]
-    )
+    scores = f"score for {names.scored()}"
+    own = ["pair", "term", "other_term", "text", "other_text", "decision", "other_decision", scores, f"other {scores}"]
+    writer.writerow([export_text(name) for name in own])
     for number, pair in enumerate(pairs, start=1):
         named = [names.name(decision) for decision in pair.decisions]
         texts = [export_text(each) for each in (pair.term, pair.other, *pair.texts, *named)]
-        writer.writerow([number, *texts, *pair.scores])
+        writer.writerow([number, *texts, *names.shown(pair.scores).tolist()])
     return out.getvalue().encode("utf-8")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from fairness_engine.domain import Domain
 from fairness_engine.estimate import Distribution, interval
 from fairness_engine.explanation.conditions import sentence
-from pages.components import questions, state, steps, where_charts, where_pairs, wording
+from pages.components import case_ids, exports, questions, state, steps, where_charts, where_pairs, wording
 from pages.components.decisions import decisions_of
 from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.components.theme import CHART_CONFIG, DISCRIMINATORY
@@ -191,14 +192,11 @@ def _table(found: Where, domain: Domain, pairs: where_pairs.FoundPairs | None, k
     )
     with st.container(horizontal=True, vertical_alignment="center", key="where_note"):
         st.caption(wording.markdown(method_note(found)))
-        st.download_button(
+        exports.offer_csv(
             "Save the groups as CSV",
             lambda: where_charts.groups_csv(found, domain, pairs.n_by_leaf if pairs else None),
-            f"evenhand-where-{found.distribution.value}.csv",
-            "text/csv",
-            key="where_csv",
-            icon=":material/download:",
-            on_click="ignore",
+            f"evenhand-where-{found.distribution.value}",
+            "where_csv",
         )
 
 
@@ -232,8 +230,13 @@ def _examples(review: Review, found: Where, domain: Domain, leaf: int) -> None:
     if not chosen:
         return
     st.markdown("For example:")
+    ids = case_ids.index_under(review, str(review.data_id), domain.schema, domain)
     for i in chosen:
         first = person_at(examples.first[i], examples.score_first[i], examples.decision_first[i])
         second = person_at(examples.second[i], examples.score_second[i], examples.decision_second[i])
         couple = Couple(domain, first, second, names)
-        st.markdown(wording.markdown(f"{couple_sentence(couple)} {person_sentence(couple, most=12)}").join(("- ", "")))
+        people = np.stack([first.row, second.row])
+        cases = [] if ids is None else [f"Person {'AB'[side]} is {text}." for side, text in ids.by_side(people).items()]
+        alike = "" if ids is None else ids.of_both(people)
+        text = " ".join([couple_sentence(couple), person_sentence(couple, most=12), *cases, alike])
+        st.markdown(f"- {wording.markdown(text)}")

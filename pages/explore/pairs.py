@@ -74,7 +74,7 @@ def browse(review, run, domain, pairs) -> None:
         )
     asked = _asked()
     asked = asked if asked is not None and asked in matching else None
-    position = pair_browser.choose(run.id, domain, pairs, names, positions, asked)
+    position = pair_browser.choose(run, domain, pairs, names, positions, asked)
     if position is None:
         return
     st.query_params["pair"] = str(position + 1)

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode, urlparse
@@ -298,6 +299,21 @@ class AppPage:
             self.click_button(label, within=within, settle=False)
         self.wait_until_at_rest()
         return Path(coming.value.path())
+
+    def download_table(self, label: str, *, choice: str | None = None) -> str:
+        """Open what saves a table, press its button, and return the table that came in the zip; the provenance must be beside it.
+
+        Args:
+            label: of what opens; the first that begins so.
+            choice: of the button, where it is another.
+        """
+        self.click_button(label)
+        body = self.page.get_by_test_id("stPopoverBody")
+        with zipfile.ZipFile(self.download(choice or label, within=body)) as file:
+            table, provenance = file.namelist()
+            assert provenance == table.removesuffix(".csv") + "-provenance.csv"
+            assert "evenhand_version" in file.read(provenance).decode("utf-8-sig")
+            return file.read(table).decode("utf-8-sig")
 
     def select_table_row(self, key: str, row: int) -> None:
         """Tick the selection box of a row (0 = first shown) of the table that has this `key=`."""

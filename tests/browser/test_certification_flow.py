@@ -77,7 +77,7 @@ def test_table_and_map_choose_the_same_box(app: AppPage, review: Review) -> None
     assert words
     app.expect_no_exception()
     app.screenshot("certify-box")
-    lines = app.download("Save these boxes as CSV").read_text(encoding="utf-8").splitlines()
+    lines = app.download_table("Save these boxes as CSV").splitlines()
     assert lines[0].startswith("Box,")
     stage = app.page.locator(".stage").first
     stage.scroll_into_view_if_needed()

@@ -52,8 +52,7 @@ def test_two_techniques_with_two_seeds_end_in_a_table(app: AppPage, app_server: 
     store = RunStore(app_server.workspace)
     runs = [run for run in store.runs() if run.config.comparison is not None]
     assert len(runs) == 6
-    with app.download("Table as CSV").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+    lines = list(csv.DictReader(app.download_table("Table as CSV").splitlines()))
     assert {line["technique"]: int(line["runs_ended"]) for line in lines} == {
         "random": 2,
         "data-scan": 2,

@@ -68,7 +68,7 @@ def test_a_groups_pairs_are_shown_and_its_rules_saved(app: AppPage, run: RunReco
     app.goto("where", review=str(run.review_id), run=run.id, settle=False)
     app.expect_text("For example:", PATIENCE_MS)
     app.wait_until_at_rest()
-    lines = app.download("Save the groups as CSV").read_text(encoding="utf-8").splitlines()
+    lines = app.download_table("Save the groups as CSV").splitlines()
     assert lines[0].startswith("Group,Conditions,Share of,")
     assert len(lines) > 2
     shown = re.search(r"Show these ([\d\u202f ]+) pairs", app.text())

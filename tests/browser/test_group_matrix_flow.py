@@ -56,7 +56,7 @@ def test_figures_of_a_choice_on_a_small_dark_screen(
     app.page.get_by_role("radio", name="The label of the data").click()
     app.wait_until_at_rest()
     app.expect_text("as column “offer” has it")
-    content = app.download("Save all figures as CSV").read_text(encoding="utf-8")
+    content = app.download_table("Save all figures as CSV")
     assert content.splitlines()[0].startswith("attributes,group,verdict")
     assert "age and sex" in content
     assert app.page.evaluate("document.documentElement.scrollWidth") <= 1024

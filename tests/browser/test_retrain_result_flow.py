@@ -30,7 +30,7 @@ def test_strategies_side_by_side(
     app.expect_text("1 of 2 strategies improved the model")
     app.expect_text("Accuracy against discrimination")
     app.expect_no_exception()
-    lines = app.download("Save the comparison as CSV").read_text(encoding="utf-8").splitlines()
+    lines = app.download_table("Save the comparison as CSV").splitlines()
     assert [line.split(",")[0] for line in lines[1:]] == ["The original", "All variants", "Thresholds by group"]
     app.screenshot(f"retrain-compare-{theme}")
 

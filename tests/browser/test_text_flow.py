@@ -69,7 +69,7 @@ def _choose_muslim(app: AppPage) -> None:
     expect(marks).to_have_count(4)
     assert {mark.replace("◆", "") for mark in marks.all_text_contents()} == {"Muslim"}
     app.expect_text("decided otherwise with “muslim”")
-    lines = app.download("Save as CSV").read_text(encoding="utf-8").splitlines()
+    lines = app.download_table("Save as CSV").splitlines()
     assert lines[0].startswith("pair,term,other_term,text,")
 
 

@@ -193,7 +193,7 @@ def test_a_refused_run_says_why_and_what_to_do(open_app: OpenApp, certified: Cer
 
 def test_the_json_has_what_was_asked_and_what_came_out(certified: Certified, store: RunStore) -> None:
     run = store.run(certified.counting.id)
-    content = json.loads(certify_view.result_json(run, store.results(run.id)))
+    content = json.loads(certify_view.result_json(run, store.results(run.id), {"run_id": run.id}))
     assert content["settings"]["mode"] == "counting"
     assert content["certification"]["certified"] + content["certification"]["falsified"] <= 1
     assert content["trace"][-1][1] == content["proved"]["certified"]

@@ -225,7 +225,7 @@ def plainest(values, classes, own, numbers, orders, groups, first_groups, group_
     Args:
         values: margins or scores of all variants ``(n_rows, n_variants, n_scores)``.
         classes: decided for each ``(n_rows, n_variants)``; -1 where it is too near the threshold to tell.
-        own: the variant that each row is as it stands ``(n_rows,)``; -1 for none.
+        own: the variant that each row is as it stands, or the nearest to that ``(n_rows,)``; -1 for none.
         numbers: for each set of attributes that is one number, its value of every variant ``(n_sets, n_variants)``; NaN elsewhere.
         orders: for each set, the variants in such an order that those which differ in it alone stand together ``(n_sets, n_variants)``.
         groups: begin and end of those in the order ``(n_groups, 2)``, set by set; ``first_groups``: the first of each set

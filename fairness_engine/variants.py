@@ -126,9 +126,19 @@ class PlainVariants:
         return found[:, 0], found[:, 1]
 
     def _own(self, held: FloatArray) -> IntArray:
-        """Which variant each row is as it stands ``(n_rows,)``; -1 for none."""
-        is_it = (held[:, None, :] == self._values[None]).all(axis=2)
-        return np.where(is_it.any(axis=1), is_it.argmax(axis=1), -1).astype(np.int64)
+        """Which variant each row is as it stands ``(n_rows,)``; where that is not compared, the nearest: fewest values that differ, then
+        the nearest number."""
+        apart = np.abs(held[:, None, :] - self._values[None])
+        far = (apart > 0).sum(axis=2) + (apart / self._spans).sum(axis=2) / (2 * len(self._spans))
+        return np.asarray(far.argmin(axis=1), dtype=np.int64)
+
+    @cached_property
+    def _spans(self) -> FloatArray:
+        """Ranges of the protected attributes ``(n_protected,)``; for categories so large that how far they are apart does not count."""
+        domain = self._domain
+        spans = np.maximum((domain.high - domain.low)[domain.protected], 1e-300)
+        is_number = [not domain.schema.inputs[i].codes for i in domain.protected.tolist()]
+        return np.where(is_number, spans, np.inf)
 
     @cached_property
     def _sets(self) -> tuple[FloatArray, IntArray, IntArray, IntArray, IntArray, IntArray]:

@@ -46,7 +46,7 @@ class Index:
     def of_both(self, couple: FloatArray) -> str:
         """What to say where neither stands in the data but somebody does who differs in protected attributes only; else nothing."""
         ids = () if any(self.people.of(couple)) else self.alike.of(couple[:1])[0]
-        return f"Alike in everything but protected attributes, {said(self.name, ids)}." if ids else ""
+        return f"Alike in everything but protected attributes, and {said(self.name, ids)}." if ids else ""
 
 
 def said(name: str, ids: tuple[str, ...]) -> str:

@@ -61,7 +61,10 @@ def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
         key=f"certifications_{review.id}_{len(runs)}_{open_id}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={"Certification": st.column_config.TextColumn(width=250)},
+        column_config={
+            " ": st.column_config.TextColumn(width=85),
+            "Certification": st.column_config.TextColumn(width=250),
+        },
     )
     rows = event.selection.rows
     if rows and runs[rows[0]].id != open_id:

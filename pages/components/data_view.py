@@ -167,7 +167,7 @@ def _column_config() -> dict[str, object]:
         "Missing": config.NumberColumn(
             "Missing (%)", format="%.1f", help="Share of rows whose cell is empty, or treated as missing.", width=110
         ),
-        "Values": config.TextColumn("Values in people's words"),
+        "Values": config.TextColumn("Values in people's words", width="large"),
     }
 
 

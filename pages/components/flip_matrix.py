@@ -25,7 +25,7 @@ _MAX_STRIP_CELLS = 24
 _MAX_STRIPS = 3
 _MAX_RUNS = 12
 _MAX_TINT = 42
-_HEAD = "font-weight:500;max-width:6.5em;overflow-wrap:anywhere;line-height:1.2;vertical-align:bottom"
+_HEAD = "font-weight:500;width:6.5em;overflow-wrap:break-word;line-height:1.2;vertical-align:bottom"
 _CELL = "text-align:center;border-radius:4px;font-variant-numeric:tabular-nums;white-space:nowrap;"
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_LOADED = 200_000
 """Pairs of a run that the page looks at; the CSV has all of them."""
 _TABLE_HEIGHT = 330
+_N_MEASURED, _LETTER_WIDTH, _MAX_WIDTH = 500, 8, 640
+"""What changed is never cut: the column is as wide as its longest text among the first lines, in pixels."""
 
 
 def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:
@@ -228,7 +230,7 @@ def choose(
         key=f"pairs_{signature}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config=_columns(pairs),
+        column_config=_columns(pairs, table),
     )
     clicked = [row for row in event.selection.rows if row < len(shown)]
     if clicked:
@@ -245,11 +247,13 @@ def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray, ids:
     )
 
 
-def _columns(pairs: Pairs) -> dict[str, Any]:
+def _columns(pairs: Pairs, table: pa.Table) -> dict[str, Any]:
+    longest = max((len(text.as_py()) for text in table["Change"][:_N_MEASURED]), default=0)
+    wide = min(_MAX_WIDTH, 24 + _LETTER_WIDTH * longest)
     digits = 3 if not len(pairs) else score_digits([float(np.median(score_gaps(pairs[:1000])))])
     return {
         "Pair": st.column_config.NumberColumn(width="small", format="%d"),
-        "Change": st.column_config.TextColumn(help="What differs between person A and person B."),
+        "Change": st.column_config.TextColumn(width=wide, help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),
         "Second": st.column_config.TextColumn("Decision B", help="● favourable, ○ unfavourable"),
         GAP: st.column_config.NumberColumn(format=f"%.{digits}f", help=wording.explain("score gap")),

@@ -13,6 +13,9 @@ from fairness_engine.events import FloatArray
 from pages.components import theme
 from pages.components.decisions import Decisions, score_digits, score_text
 
+_MAX_WORD = 26
+"""Letters of a word that is not broken: "Staatsangehörigkeit" has 19."""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -91,8 +94,8 @@ def couple_html(
     order = [*couple.domain.protected.tolist(), *couple.domain.free.tolist()]
     lines = "".join(_line(couple, index, different, edited) for index in order)
     return (
-        '<table class="eh-pair" style="width:100%;table-layout:fixed;border-collapse:collapse;font-size:0.95rem;overflow-wrap:anywhere">'
-        f"<thead>{_head(couple)}</thead><tbody>{lines}</tbody></table>"
+        '<div style="overflow-x:auto"><table class="eh-pair" style="width:100%;border-collapse:collapse;font-size:0.95rem">'
+        f"<thead>{_head(couple)}</thead><tbody>{lines}</tbody></table></div>"
     )
 
 
@@ -125,7 +128,7 @@ def _line(couple: Couple, index: int, different: str, edited: str) -> str:
     cells = "".join(_value(couple, index, side, value, edited) for side, value in enumerate(values))
     return (
         f'<tr style="{tint}border-top:1px solid rgba(128,128,128,.25)">'
-        f'<td style="padding:4px 10px;{edge}">{mark}{escape(column.name)}{role}</td>{cells}</tr>'
+        f'<td style="padding:4px 10px;{edge}{_wrap(column.name)}">{mark}{escape(column.name)}{role}</td>{cells}</tr>'
     )
 
 
@@ -136,7 +139,13 @@ def _value(couple: Couple, index: int, side: int, value: float, edited: str) -> 
     if original is not None and float(original[index]) != value:
         was = escape(column.text(float(original[index])))
         text = f'<span style="color:{edited};font-weight:600">✎ {text}</span> <s style="opacity:.65">{was}</s>'
-    return f'<td style="padding:4px 10px">{text}</td>'
+    return f'<td style="padding:4px 10px;{_wrap(column.text(value))}">{text}</td>'
+
+
+def _wrap(text: str) -> str:
+    """Style of a cell: its words are broken only where one is so long that the table would not fit."""
+    longest = max((len(word) for word in text.split()), default=0)
+    return "overflow-wrap:anywhere" if longest > _MAX_WORD else ""
 
 
 def person_at(row: FloatArray, score: float, decision: int) -> Person:

@@ -80,6 +80,7 @@ def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
         key=f"runs_{review.id}_{len(runs)}",
         on_select="rerun",
         selection_mode="single-row",
+        column_config={"": st.column_config.TextColumn(width=85)},
     )
     chosen = event.selection.rows
     if chosen and runs[chosen[0]].id not in shown:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairness_engine.corrections import add_category, find_column, remove_category, replace_column
-from fairness_engine.encode_table import has_number_codes, match_cells
+from fairness_engine.encode_table import has_number_codes, match_cells, positions_of
 from fairness_engine.errors import SchemaError
+from fairness_engine.events import FloatArray
 from fairness_engine.kinds import is_missing, may_be_missing
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.schema import Column, Kind, Schema, Value
 from fairness_engine.table import Cells, Table
 
 
@@ -86,7 +87,7 @@ def set_missing(table: Table, schema: Schema, name: str, text: str, *, is_missin
     column = replace(column, missing=missing)
     if column.kind is not Kind.CATEGORICAL:
         return replace_column(schema, _with_range_of(table.cells(name), column, text))
-    code = next((code for code in column.codes if str(code) == text), None)
+    code = _code_of(table.cells(name), column, text)
     if is_missing:
         return schema if code is None else remove_category(schema, name, code)
     return schema if code is not None else add_category(schema, name, text)
@@ -105,17 +106,30 @@ def mark_missing(table: Table, schema: Schema, texts: Sequence[str]) -> Schema:
     return schema
 
 
+def _code_of(cells: Cells, column: Column, text: str) -> Value | None:
+    """The category that the file writes in this way: ``9`` and ``9.0`` are the code 9 where codes are numbers."""
+    position = positions_of(replace(cells, texts=np.array([text], dtype=object), numbers=_number(cells, text)), column)[
+        0
+    ]
+    return None if position[0] < 0 else column.codes[int(position[0])]
+
+
+def _number(cells: Cells, text: str) -> FloatArray:
+    number = cells.numbers[cells.texts == text]
+    return number if len(number) else np.array([np.nan])
+
+
 def _is_number(column: Column) -> bool:
     return column.kind is not Kind.CATEGORICAL or has_number_codes(column)
 
 
 def _with_range_of(cells: Cells, column: Column, text: str) -> Column:
     """The column with a range that ends at the data's again where it ended at the spelling, or that takes it in."""
-    number = next(iter(cells.numbers[cells.texts == text]), np.nan)
+    number = float(_number(cells, text)[0])
     if not np.isfinite(number):
         return column
     if text not in column.missing:
-        return replace(column, minimum=min(column.low, float(number)), maximum=max(column.high, float(number)))
+        return replace(column, minimum=min(column.low, number), maximum=max(column.high, number))
     left = cells.numbers[np.isfinite(cells.numbers) & ~is_missing(cells, as_number=True, chosen=column.missing)]
     if not len(left):
         raise SchemaError(

@@ -121,6 +121,15 @@ def test_a_category_as_missing_and_back() -> None:
     assert set_missing(table, marked, "x", "unbekannt", is_missing=False) == schema
 
 
+def test_a_code_is_the_same_in_any_spelling() -> None:
+    table = column_of(*["0", "1", "9.0"] * 9)
+    column = Column("x", Kind.CATEGORICAL, codes=(0, 1, 9), labels=("no", "yes", "not asked"))
+    schema = replace(infer_schema(table), columns=(column,), label=None, favourable=None)
+    marked = set_missing(table, schema, "x", "9.0", is_missing=True)
+    assert marked.column("x").codes == (0, 1)
+    assert make_dataset(table, marked).missing == {"x": {"9.0": 9}}
+
+
 def test_namibia_may_be_a_category() -> None:
     table = column_of(*["DE", "NA", "FR"] * 9)
     schema = infer_schema(table)

@@ -89,6 +89,7 @@ def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
     said = [
         f"Column '{name}' is left out: {reason}{'; it is taken for the id of the cases' if name == schema.case_id else ''}."
         for name, reason in why_left_out(table, schema).items()
+        if name != options.text_column
     ]
     said += say_proposed(find_spellings(table, schema))
     outcome = find_column(schema, schema.label or "")

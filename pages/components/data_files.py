@@ -67,14 +67,16 @@ def _dataset(sha256: str, name: str, schema: str, _table: Table) -> Dataset:  # 
 
 
 def reasons_of(review: Review) -> dict[str, str]:
-    """Why columns of the review's data are left out, by what they hold; looked at once a schema."""
+    """Why columns of the review's data are left out, by what they hold; looked at once a schema. Texts are, unless the model takes them."""
     from fairness_engine.dataset import why_left_out
 
     table, schema = table_of(review), review.schema
     if schema is None:
         return {}
     key = (table.source_hash, *((column.name, column.kind) for column in schema.columns), schema.label)
-    return kept("left_out", key, lambda: why_left_out(table, schema))
+    reasons = kept("left_out", key, lambda: why_left_out(table, schema))
+    taken = text_review.text_columns(schema) if text_review.is_text(review) or not schema.inputs else ()
+    return {name: reason for name, reason in reasons.items() if name not in taken}
 
 
 def group_tables_of(review: Review) -> list[tuple[str, pd.DataFrame]]:

@@ -82,7 +82,7 @@ def _changed(review: Review, name: str, spellings: list[Spelling]) -> list[Spell
                 disabled=each.is_fixed,
                 help="No number, in a column of numbers: it stays missing." if each.is_fixed else None,
                 width="content",
-                key=f"missing_{review.id}_{name}_{each.text}_{each.is_missing}",
+                key=f"missing_{review.id}_{name!r}_{each.text!r}_{each.is_missing}",
             )
             != each.is_missing
         ]

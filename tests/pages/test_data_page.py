@@ -201,14 +201,24 @@ def test_spellings_of_missing_cells_are_listed_and_switched(open_app: OpenApp, s
     assert "unbekannt" in saved.column("Beschäftigung").missing
     assert "unbekannt" not in saved.column("Beschäftigung").codes
     assert "a missing cell" in app.warning[0].value
-    home = next(box for box in app.checkbox if "Wohneigentum" in box.key and "_NA_" in box.key)
+    home = next(box for box in app.checkbox if "Wohneigentum" in box.key and "_'NA'_" in box.key)
     assert home.value
     home.uncheck().run()
     saved = store.review(review.id).schema
     assert saved is not None
     assert "NA" in saved.column("Wohneigentum").codes
-    assert all(box.disabled for box in app.checkbox if "_Score_" in box.key), "no numbers: nothing else is possible"
+    assert all(box.disabled for box in app.checkbox if "_'Score'_" in box.key), "no numbers: nothing else is possible"
     assert said.errors_of(app) == []
+
+
+def test_names_and_spellings_are_shown_as_text(open_app: OpenApp, store: RunStore, review: Review) -> None:
+    lines = [
+        f"{('a', 'b', '<NA>')[i % 3]},{('c', 'd', '**none**', 'none')[i % 4]},{20 + i % 30},{i % 2}" for i in range(90)
+    ]
+    app = upload(open_app(DATA, review=review.id), "\n".join(["<b>x</b>,x_y,age,out", *lines]).encode())
+    assert said.errors_of(app) == []
+    assert [box.label for box in app.checkbox] == ["“\\<NA\\>” in 30 rows", "“none” in 22 rows"]
+    assert "**\\<b\\>x\\</b\\>**" in [element.value for element in app.markdown]
 
 
 def test_other_spellings_are_marked_in_every_column(open_app: OpenApp, store: RunStore, review: Review) -> None:

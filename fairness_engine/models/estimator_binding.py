@@ -100,6 +100,6 @@ def _respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...
         if missing:
             notes.append(
                 f"The model does not know {len(missing)} of the categories of '{column.name}', for example '{missing[0]}': it was "
-                "trained without them. Remove them from the column's domain, or retrain."
+                "trained without them. Remove them from the column (Categories on the Data page, or the schema file), or retrain."
             )
     return tuple(notes)

@@ -168,7 +168,7 @@ def _notes(schema: Schema, features: Sequence[OneHotFeature]) -> tuple[str, ...]
         if len(unknown) > 1:
             notes.append(
                 f"The model does not know {len(unknown)} of the categories of '{column.name}', for example '{unknown[0]}': it has no input "
-                "for them, and takes them all alike. Remove them from the column's domain, or retrain."
+                "for them, and takes them all alike. Remove them from the column (Categories on the Data page, or the schema file), or retrain."
             )
     return tuple(notes)
 

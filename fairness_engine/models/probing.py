@@ -68,7 +68,7 @@ def _explain(model: Model, row: FloatArray, schema: Schema, error: Exception) ->
             column = schema.inputs[index]
             return FitError(
                 f"The model cannot take the category '{column.labels[failing[0]]}' of column '{column.name}' ({said}). "
-                "Remove the category from the column's domain, or retrain the model with it."
+                "Remove the category from the column (Categories on the Data page, or the schema file), or retrain the model with it."
             )
     return FitError(
         f"The model fails on rows of the data ({said}). Check that the columns are those it was trained on."

@@ -281,7 +281,7 @@ def _table(
     if not _are_taken(spec, [0, n - 1], scaling):
         raise FitError(
             f"The model's input '{spec.name}' takes the codes 0 to {(spec.n_codes or 1) - 1}, but column '{column.name}' has {n} categories, "
-            f"more than the model was trained with. Remove categories from the column's domain, or say which column it is. {_LAYOUT}"
+            f"more than the model was trained with. Remove categories from the column (Categories on the Data page, or the schema file), or say which column it is. {_LAYOUT}"
         )
     by_place.append(column.name)
     if spec.n_codes is not None and spec.n_codes > n:
@@ -327,7 +327,7 @@ def _looked_up(spec: InputSpec, column: Column, notes: list[str]) -> NDArray[Any
     if missing:
         notes.append(
             f"The model does not know {len(missing)} of the categories of '{column.name}', for example '{missing[0]}': it was trained without "
-            "them, and takes them all alike. Remove them from the column's domain, or retrain."
+            "them, and takes them all alike. Remove them from the column (Categories on the Data page, or the schema file), or retrain."
         )
     if spec.takes is Takes.TEXT:
         return _objects(

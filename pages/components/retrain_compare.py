@@ -27,7 +27,7 @@ from pages.components import (
 )
 from pages.components.kept import kept
 from pages.components.retrain_charts import Point
-from pages.components.retrain_numbers import SHARES, Figure, change_text, points
+from pages.components.retrain_numbers import SHARES, Figure, change_text, plain_change
 from pages.components.retrain_words import Headline
 
 if TYPE_CHECKING:
@@ -93,10 +93,20 @@ class Entry:
         """Whether the run ended by an error, whatever it left."""
         return self.run.state.value in ("crashed", "failed")
 
-    def figure(self, which: str, key: str) -> Figure | None:
-        """A figure of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
+    def content(self, which: str, key: str) -> dict[str, Any] | None:
+        """What was measured of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
         found = self.results.get(which) or {}
-        return Figure.of((found.get("quality") or {}).get(key) if key == "accuracy" else found.get(key))
+        content: dict[str, Any] | None = (found.get("quality") or {}).get(key) if key == "accuracy" else found.get(key)
+        return content
+
+    def figure(self, which: str, key: str) -> Figure | None:
+        """The same as a figure."""
+        return Figure.of(self.content(which, key))
+
+    @property
+    def n_draws(self) -> int:
+        """Individuals that its models were measured on: a slow model is given fewer."""
+        return int((self.content("before", "uniform") or {}).get("n", 0))
 
 
 def draw(review: Review, runs: Sequence[RunRecord]) -> None:
@@ -113,7 +123,8 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     st.html(table_html(entries))
     st.caption(
         "Below each figure its 95 % interval, and below that the change from the original, with the interval of the same people asked "
-        "twice: it can tell a change that single intervals, which overlap, cannot. Every strategy had the same rows, seed and tolerance, and is measured on the same held-out rows and draws. Baselines are there "
+        "twice: it can tell a change that single intervals, which overlap, cannot. Every strategy had the same rows, seed and tolerance, and "
+        f"is measured on the same held-out rows{draws_text(entries)} Baselines are there "
         "for comparison: they aim at groups, not at pairs of people. Choose a strategy above to see all of it, and to keep its model."
     )
     _draw_chart(entries)
@@ -186,6 +197,23 @@ def lead_text(entries: Sequence[Entry]) -> str:
     return f"{len(better)} of {n} improved the model within the tolerance. {best.name} has the lowest discriminatory share{text}."
 
 
+def draws_text(entries: Sequence[Entry]) -> str:
+    """Whether all strategies were measured on as many individuals; the end of a sentence and, where they were not, another."""
+    counts = sorted({entry.n_draws for entry in entries if entry.n_draws})
+    if len(counts) < 2:
+        return " and draws."
+    return (
+        f", but on {wording.count(counts[0])} to {wording.count(counts[-1])} draws of individuals, as there was time for: a strategy "
+        "of fewer draws says from what share of the original, on its own draws, it comes."
+    )
+
+
+def original_of(entries: Sequence[Entry]) -> Entry | None:
+    """The strategy whose measure of the original stands for all: that of most draws; ``None`` where none measured it."""
+    measured = [entry for entry in entries if entry.results.get("before")]
+    return max(measured, key=lambda entry: entry.n_draws, default=None)
+
+
 def _share_of(entry: Entry) -> float:
     figure = entry.figure("after", "data")
     return 1.0 if figure is None else figure.value
@@ -200,7 +228,8 @@ def table_html(entries: Sequence[Entry]) -> str:
         f'<th scope="col"><abbr title="{wording.escaped(meaning)}">{name}</abbr><small>{unit}</small></th>'
         for name, unit, meaning in _HEADS
     )
-    lines = "".join(_line_html(entry) for entry in entries)
+    original = original_of(entries)
+    lines = "".join(_line_html(entry, original) for entry in entries)
     return (
         '<div class="evenhand-scroll"><table class="evenhand-compared eh-strategies"><thead><tr><th scope="col">Strategy</th>'
         f"{heads}</tr></thead><tbody>{_original_html(entries)}{lines}</tbody></table></div>"
@@ -208,7 +237,7 @@ def table_html(entries: Sequence[Entry]) -> str:
 
 
 def _original_html(entries: Sequence[Entry]) -> str:
-    entry = next((one for one in entries if one.results.get("before")), None)
+    entry = original_of(entries)
     if entry is None:
         return ""
     worst = ((entry.results.get("worst_rule_set") or {}).get("before")) or None
@@ -218,7 +247,7 @@ def _original_html(entries: Sequence[Entry]) -> str:
     return f'<tr><th scope="row">{mark}</th>{"".join(cells)}{_cell(certified)}{_cell(wording.DASH)}</tr>'
 
 
-def _line_html(entry: Entry) -> str:
+def _line_html(entry: Entry, original: Entry | None) -> str:
     after = entry.results.get("worst_rule_set") or {}
     meaning = entry.said.meaning
     said = f'<span style="color:{meaning.colour}">{meaning.symbol} {wording.escaped(meaning.name)}</span>'
@@ -228,7 +257,10 @@ def _line_html(entry: Entry) -> str:
     rounds = [one for one in told if not one.get("is_control")]
     n_within = sum(bool(one.get("is_within")) for one in rounds)
     cells = [
-        *(_figure_cell(entry.figure("after", key), _change_of(entry, key)) for key in ("accuracy", *SHARES)),
+        *(
+            _figure_cell(entry.figure("after", key), _change_of(entry, key), _own_original(entry, original, key))
+            for key in ("accuracy", *SHARES)
+        ),
         _score_cell(after.get("after")),
         _cell(certified, "under way" if entry.is_certifying else ""),
         _cell(f"{wording.count(n_within)} of {wording.count(len(rounds))}"),
@@ -237,15 +269,23 @@ def _line_html(entry: Entry) -> str:
 
 
 def _change_of(entry: Entry, key: str) -> str:
-    """What became of a figure, in points; paired where that was measured."""
+    """What became of a figure, in points: of the same people asked twice where that was measured, else of as many draws."""
     change = (entry.results.get("changes") or {}).get(key)
     if change:
         return change_text(change["value"], change["low"], change["high"])
-    before, after = entry.figure("before", key), entry.figure("after", key)
-    return "" if before is None or after is None else points(after.value - before.value)
+    return plain_change(entry.content("before", key), entry.content("after", key))
 
 
-def _figure_cell(figure: Figure | None, note: str = "") -> str:
+def _own_original(entry: Entry, original: Entry | None, key: str) -> str:
+    """What a change is from, where that is not the figure of the original in the first line: it was measured on other draws."""
+    own, shown = entry.figure("before", key), original.figure("before", key) if original is not None else None
+    if own is None or own == shown:
+        return ""
+    n = int((entry.content("before", key) or {}).get("n", 0))
+    return f"from {own.short}" + (f", {wording.counted(n, 'draw')}" if n else "")
+
+
+def _figure_cell(figure: Figure | None, note: str = "", origin: str = "") -> str:
     if figure is None:
         return _cell(wording.DASH)
     value, _, interval = figure.text.replace("below ", "< ").partition(" (")
@@ -256,6 +296,7 @@ def _figure_cell(figure: Figure | None, note: str = "") -> str:
         f"{interval} %" if interval else "",
         f"{change} points" if change else "",
         f"({its_interval}" if its_interval else "",
+        origin if note else "",
     )
 
 
@@ -273,7 +314,8 @@ def _cell(value: str, *notes: str) -> str:
 
 def comparison_csv(entries: Sequence[Entry]) -> bytes:
     """The comparison as a file: one line a model, shares as fractions."""
-    lines = [_csv_line(entries[0], "before", ORIGINAL)] if entries[0].results.get("before") else []
+    original = original_of(entries)
+    lines = [] if original is None else [_csv_line(original, "before", ORIGINAL)]
     lines += [_csv_line(entry, "after", entry.name) for entry in entries]
     return pd.DataFrame(lines).to_csv(index=False).encode()
 
@@ -334,10 +376,12 @@ def points_of(entries: Sequence[Entry], of: str) -> list[Point]:
         of: whose share, a key of ``SHARES``.
     """
     found: list[Point] = []
-    for entry in entries:
-        accuracy, share = entry.figure("before", "accuracy"), entry.figure("before", of)
-        if not found and accuracy is not None and share is not None:
+    original = original_of(entries)
+    if original is not None:
+        accuracy, share = original.figure("before", "accuracy"), original.figure("before", of)
+        if accuracy is not None and share is not None:
             found.append(Point(ORIGINAL, accuracy, share, is_original=True))
+    for entry in entries:
         accuracy, share = entry.figure("after", "accuracy"), entry.figure("after", of)
         if accuracy is not None and share is not None:
             found.append(Point(entry.name, accuracy, share, is_baseline=entry.is_baseline))

@@ -60,11 +60,14 @@ class Figure:
 
     @property
     def short(self) -> str:
-        """Without its interval; one decimal, so that a small change is seen: ``93.9 %``, ``0.041 %``, ``27.6 points``, ``0.983``."""
+        """Without its interval; one decimal, so that a small change is seen: ``93.9 %``, ``0.041 %``, ``27.6 points``, ``0.983``. Of a share of
+        which nothing was seen its upper bound: ``below 0.060 %``."""
         if self.unit is Unit.PLAIN:
             return f"{self.value:.3f}"
         if self.unit is Unit.POINTS:
             return f"{100 * self.value:.1f} points"
+        if self.value == 0 < self.high:
+            return wording.share(self.value, self.low, self.high)
         return f"{100 * self.value:.1f} %" if self.value >= _ONE_DECIMAL else wording.share(self.value)
 
 
@@ -113,16 +116,20 @@ def _quality(results: Mapping[str, Any], which: str) -> Mapping[str, Any]:
 
 
 def _change(results: Mapping[str, Any], key: str) -> str:
-    """The paired change in points with its interval, where it was measured; else the plain difference."""
+    """The paired change in points with its interval, where it was measured; else the plain difference of figures of the same draws."""
     found = (results.get("changes") or {}).get(key)
     if isinstance(found, Mapping) and "low" in found:
         return change_text(found["value"], found["low"], found["high"])
     ends = [_quality(results, which).get(key) or (results.get(which) or {}).get(key) for which in ("before", "after")]
-    figures = [Figure.of(each) for each in ends if isinstance(each, Mapping)]
-    if len(figures) < 2 or None in figures:
+    return plain_change(*ends)
+
+
+def plain_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    """The difference of two figures of as many rows or draws, in points; empty where they are of others, or one is missing."""
+    first, second = Figure.of(before), Figure.of(after)
+    if before is None or after is None or first is None or second is None or before.get("n") != after.get("n"):
         return ""
-    before, after = figures
-    return points(after.value - before.value) if before is not None and after is not None else ""
+    return points(second.value - first.value)
 
 
 def change_text(value: float, low: float, high: float) -> str:

@@ -55,6 +55,56 @@ def open_result(open_app: OpenApp, retrained: Retrained, name: str) -> AppTest:
     return app
 
 
+def measured(share: float, n: int) -> dict[str, Any]:
+    low, high = (0.0, 3.8 / n) if not share else (share - 1.0 / n**0.5, share + 1.0 / n**0.5)
+    return {"share": share, "low": max(0.0, low), "high": high, "n": n, "n_hits": round(share * n)}
+
+
+def entry_of(
+    retrained: Retrained, name: str, before: float, after: float, n: int, **changes: Any
+) -> retrain_compare.Entry:
+    said = retrain_words.Headline(retrain_words.IMPROVED, "Better", "Because.")
+    quality = {"quality": {"accuracy": {"value": 0.7, "low": 0.6, "high": 0.8, "n": 900}}, "data": measured(0.5, 900)}
+    results = {
+        which: {**quality, "uniform": measured(share, n)} for which, share in (("before", before), ("after", after))
+    }
+    return retrain_compare.Entry(name, retrained.variants, {**results, "changes": changes}, said, None)
+
+
+def test_a_change_is_of_the_same_draws_and_says_from_what_it_is(retrained: Retrained) -> None:
+    few = entry_of(retrained, "Few", 0.170, 0.100, 500)
+    paired = {"value": -0.187, "low": -0.20, "high": -0.17}
+    many = entry_of(retrained, "Many", 0.187, 0.0, 5000, uniform=paired)
+    html = retrain_compare.table_html([few, many])
+    original, line_of_few, line_of_many = html.split("<tr>")[2:]
+    assert "18.7 %" in original, "the measure of most draws stands for the original"
+    assert "17.0 %" not in original
+    assert "−7.0 points" in line_of_few
+    assert "from 17.0 %, 500 draws" in line_of_few
+    assert "&lt; 0.076 %" in line_of_many
+    assert "−18.7 points" in line_of_many
+    assert "from" not in line_of_many
+    assert "500 to 5\u202f000 draws" in retrain_compare.draws_text([few, many])
+    assert retrain_compare.draws_text([few]) == " and draws."
+    csv = pd.read_csv(io.BytesIO(retrain_compare.comparison_csv([few, many])))
+    assert csv["uniform_value"].tolist() == [0.187, 0.100, 0.0]
+
+
+def test_no_change_is_formed_of_different_draws(retrained: Retrained) -> None:
+    entry = entry_of(retrained, "One", 0.170, 0.100, 500)
+    entry.results["after"]["uniform"] = measured(0.0, 5000)
+    (line,) = retrain_compare.table_html([entry]).split("<tr>")[3:]
+    assert "points" not in line.split("</td>")[1]
+    assert [one.change for one in retrain_numbers.share_lines(entry.results)] == ["", "0"]
+
+
+def test_nothing_seen_is_written_as_its_bound_everywhere() -> None:
+    none = Figure.of(measured(0.0, 5000))
+    assert none is not None
+    assert none.short == "below 0.076 %"
+    assert none.text == "below 0.076 %"
+
+
 def html_of(app: AppTest) -> str:
     """All HTML of the page itself."""
     return "\n".join(str(element.proto.body) for element in app.main.get("html"))
@@ -147,7 +197,8 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
     found = retrain_measured.measured_of({"measured": told})
     assert found.is_at_work
     assert found.of_kind["search"].both is None
-    assert "▶ after: waiting" in retrain_measured.working_text(found.of_kind["search"])
+    text = retrain_measured.working_text(found.of_kind["search"])
+    assert any(f"▶ after: {doing}" in text for doing in ("starting", "running")), "it has a place, and does not wait"
     assert found.of_kind["certify"].reason == "A support vector machine cannot be certified."
     assert found.of_kind["rules"].both is not None
     assert store.claim(waiting, "nowhere", 1, "1")

@@ -111,11 +111,19 @@ class KerasRuntime(KerasScores):
         return None if found is None else np.asarray(found, dtype=np.float64).reshape(len(inputs), -1)
 
     def _block(self, inputs: Any) -> FloatArray:
-        import keras
+        import tensorflow as tf
 
-        values = network_inputs(self._model, inputs)
-        result = keras.ops.convert_to_numpy(self._model(values, training=False))
-        return np.asarray(result, dtype=np.float64).reshape(len(inputs), -1)
+        values = tf.nest.map_structure(tf.convert_to_tensor, network_inputs(self._model, inputs))
+        return np.asarray(self._evaluate(values), dtype=np.float64).reshape(len(inputs), -1)
+
+    @cached_property
+    def _evaluate(self) -> Any:
+        """The model as one graph for any number of rows: layer by layer, a model of ten inputs takes a tenth of a second for any few."""
+        import tensorflow as tf
+
+        specs = {value.name: tf.TensorSpec((None, *value.shape[1:]), value.dtype) for value in self._model.inputs}
+        signature = specs if self.specs is not None else next(iter(specs.values()))
+        return tf.function(lambda values: self._model(values, training=False), input_signature=[signature])
 
 
 def network_inputs(network: Any, inputs: Any) -> Any:

@@ -43,6 +43,11 @@ class Index:
         """What to say of person A and B ``(2, n_columns)``, by side, where they stand in the data."""
         return {side: said(self.name, ids) for side, ids in enumerate(self.people.of(couple)) if ids}
 
+    def cells(self, first: FloatArray, second: FloatArray) -> list[str]:
+        """Ids for a table of pairs ``(n_pairs, n_columns)`` each; behind ``≈`` where only protected attributes differ from the data's."""
+        found = zip(self.people.of(first), self.people.of(second), self.alike.of(first), strict=True)
+        return [joined((*a, *b)) or (f"≈ {joined(like)}" if like else "") for a, b, like in found]
+
     def of_both(self, couple: FloatArray) -> str:
         """What to say where neither stands in the data but somebody does who differs in protected attributes only; else nothing."""
         ids = () if any(self.people.of(couple)) else self.alike.of(couple[:1])[0]

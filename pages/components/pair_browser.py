@@ -230,7 +230,7 @@ def choose(
         key=f"pairs_{signature}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config=_columns(pairs, table),
+        column_config=_columns(pairs, table, None if ids is None else ids.name),
     )
     clicked = [row for row in event.selection.rows if row < len(shown)]
     if clicked:
@@ -242,16 +242,20 @@ def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray, ids:
     """The table in the form that travels: converted once, not at every rerun."""
     import pyarrow as pa
 
-    return pa.Table.from_pandas(
-        pair_frame(domain, pairs, names, shown, ids.people if ids else None), preserve_index=False
-    )
+    return pa.Table.from_pandas(pair_frame(domain, pairs, names, shown, ids), preserve_index=False)
 
 
-def _columns(pairs: Pairs, table: pa.Table) -> dict[str, Any]:
+def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, Any]:
     longest = max((len(text.as_py()) for text in table["Change"][:_N_MEASURED]), default=0)
     wide = min(_MAX_WIDTH, 24 + _LETTER_WIDTH * longest)
     digits = 3 if not len(pairs) else score_digits([float(np.median(score_gaps(pairs[:1000])))])
+    cases = {
+        id_name: st.column_config.TextColumn(
+            help="Who of the two stands in the data. Behind ≈: who differs from them in protected attributes only."
+        )
+    }
     return {
+        **(cases if id_name else {}),
         "Pair": st.column_config.NumberColumn(width="small", format="%d"),
         "Change": st.column_config.TextColumn(width=wide, help="What differs between person A and person B."),
         "First": st.column_config.TextColumn("Decision A", help="● favourable, ○ unfavourable"),

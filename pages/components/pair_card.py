@@ -122,7 +122,7 @@ def _line(couple: Couple, index: int, different: str, edited: str) -> str:
     differs = values[0] != values[1]
     tint = f"background:{different}22;" if differs else ""
     edge = f"border-left:4px solid {different if differs else 'transparent'};"
-    mark = f'<span title="differs" style="color:{different};font-weight:700">≠ </span>' if differs else ""
+    mark = f'<span title="differs" style="color:{different};font-weight:700">≠&nbsp;</span>' if differs else ""
     is_protected = index in couple.domain.protected
     role = ' <span style="opacity:.7;font-size:.8em">protected</span>' if is_protected else ""
     cells = "".join(_value(couple, index, side, value, edited) for side, value in enumerate(values))

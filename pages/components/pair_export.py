@@ -1,7 +1,7 @@
 """Pairs as a CSV file in the command line's long format, with the plausibility beside it.
 
 One line a person: ``pair``, ``side``, columns, ``score``, ``decision``, ``distance``, ``n_unseen``; the last two are empty where a
-pair was not measured. Where the data has a column of ids, ``id`` comes last.
+pair was not measured. Where the data has a column of ids, ``id`` and ``id_alike`` come last.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def pairs_csv(
         positions: which of them, ``(n_chosen,)``; the number of a pair in the file is its number in the run, from 1.
         decisions: human names; with them values and decisions are written as people read them, and scores are for the favourable
             outcome, without them they are the model's codes, class numbers and scores of class 1.
-        ids: of the data's people; with them the last column has those of whoever stands in the data.
+        ids: of the data's people; with them the last columns have those of whoever stands in the data, and of those who are alike in
+            everything but protected attributes.
 
     Texts that a spreadsheet would take for a formula are neutralised.
     """
@@ -50,13 +51,14 @@ def pairs_csv(
         numbers = (positions + 1).tolist()
         shown = decisions.shown(scores) if decisions else scores
         own = [numbers, [side] * len(numbers), *values, shown.tolist(), named, *_plausibility(chosen)]
-        cases = [] if ids is None else [[export_text(joined(found)) for found in ids.people.of(rows)]]
+        known = () if ids is None else (ids.people.of(rows), ids.alike.of(rows))
+        cases = [[export_text(joined(found)) for found in each] for each in known]
         sides.append(list(zip(*own, *cases, strict=True)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     score = f"score for {decisions.scored()}" if decisions else "score"
     names = ["pair", "side", *(column.name for column in columns), score, "decision", *_PLAUSIBILITY]
-    writer.writerow([export_text(name) for name in (*names, *([] if ids is None else ["id"]))])
+    writer.writerow([export_text(name) for name in (*names, *([] if ids is None else ["id", "id_alike"]))])
     for first, second in zip(*sides, strict=True):
         writer.writerow(first)
         writer.writerow(second)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fairness_engine.case_ids import CaseIds, joined
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from fairness_engine.schema import Column
+from pages.components.case_ids import Index
 from pages.components.decisions import Decisions
 
 ARROW = " → "
@@ -67,12 +67,12 @@ def decision_texts(decisions: Decisions, classes: IntArray) -> np.ndarray:
 
 
 def pair_frame(
-    domain: Domain, pairs: Pairs, decisions: Decisions, positions: IntArray, ids: CaseIds | None = None
+    domain: Domain, pairs: Pairs, decisions: Decisions, positions: IntArray, ids: Index | None = None
 ) -> pd.DataFrame:
     """The table of the pairs at ``positions``: one line a pair, human labels only.
 
     Attributes that are not protected are the same for both people and stand once. With ``ids``, a column of that name has those of
-    the people who stand in the data.
+    the people who stand in the data, or behind ``≈`` of those who differ from the pair in protected attributes only.
 
     Returns:
         Columns ``Pair`` (number, from 1), ``Change``, ``First``, ``Second``, ``Score gap``, ``Distance to the data`` (in
@@ -89,8 +89,7 @@ def pair_frame(
         FOUND_AT: shown.evaluation,
     }
     if ids is not None:
-        sides = zip(ids.of(shown.first), ids.of(shown.second), strict=True)
-        lines[_free_name(ids.name, lines)] = [joined((*first, *second)) for first, second in sides]
+        lines[_free_name(ids.name, lines)] = ids.cells(shown.first, shown.second)
     for index in domain.free.tolist():
         column = domain.schema.inputs[index]
         name = _free_name(column.name, lines)

@@ -129,6 +129,8 @@ def ending(record: RunRecord) -> str:
         record.config.kind.value, {}
     )
     end = ends.get(record.stop_reason, "") if record.stop_reason else ""
+    if record.config.technique == DATA_SCAN and record.stop_reason is StopReason.EXHAUSTED:
+        end = "It has gone through the data."
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
     if record.config.kind == "count" and record.state.value == "finished":

@@ -71,7 +71,7 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
 def _label(domain: Domain, people: FloatArray, index: int) -> str:
     column = domain.schema.inputs[index]
     first, second = (column.text(float(person[index])) for person in people)
-    return shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 34)
+    return shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 46)
 
 
 def _marks(values: FloatArray) -> list[dict[str, Any]]:

@@ -199,6 +199,9 @@ def test_a_pair_leads_back_to_the_case(open_app: OpenApp, finished: Finished, tm
     assert "In the data: case C-" in html
     table = app.dataframe[0].value
     assert table["case"].str.startswith("C-").mean() > 0.5
+    assert table["case"].str.startswith(("C-", "≈ C-")).all(), (
+        "a scan's people are all of the data, protected attributes aside"
+    )
     write_pairs_csv(tmp_path / "pairs.csv", store, run.id, run.config.schema)
     lines = pd.read_csv(tmp_path / "pairs.csv", keep_default_na=False)
     assert list(lines.columns)[-1] == "id"

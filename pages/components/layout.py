@@ -36,6 +36,7 @@ STYLE = """
 .evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
 [data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
+[data-testid="stSidebarUserContent"] {padding-bottom: 1rem;}
 [data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.75rem;}
 [data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] {margin: 0; padding-top: 0; padding-bottom: 0;
   min-height: 1.6rem; line-height: 1.6rem;}
@@ -58,6 +59,7 @@ STYLE = """
 .st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
   text-underline-offset: 0.2em;}
 button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
+.evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
 </style>
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -213,7 +214,8 @@ def _lost(review: Review) -> tuple[Review, str, datetime] | None:
     ]
     for before, moment in states if lost else ():
         if all(getattr(before, name) is not None for name in lost):
-            return before, in_words(before, held), moment
+            without_loss = replace(before, **dict.fromkeys(lost))  # that is what it costs, and is said behind it
+            return before, in_words(without_loss, held), moment
     return None
 
 
@@ -275,7 +277,10 @@ def say_refused(error: StaleReviewError) -> None:
 def _reload_link() -> None:
     """A true reload of the page: what was typed here and not saved is gone."""
     query = "&".join(f"{name}={value}" for name, value in state.address_of().items())
-    st.html(f'<a class="evenhand-reload" href="?{wording.escaped(query)}" target="_self">Reload this page</a>')
+    st.html(
+        f'<a class="evenhand-reload" href="?{wording.escaped(query)}" target="_self">Reload this page</a>',
+        width="content",
+    )
 
 
 @layout.guarded

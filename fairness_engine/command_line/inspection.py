@@ -9,8 +9,7 @@ from typing import Any
 
 from fairness_engine.command_line.display import say
 from fairness_engine.command_line.outcome import ExitStatus, Outcome
-from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
-from fairness_engine.corrections import find_column
+from fairness_engine.command_line.request import Assessed, assess, guessed_favourable, read_scope, with_text
 from fairness_engine.dataset import describe_columns, find_spellings, make_dataset, read_table, why_left_out
 from fairness_engine.domain import Scope
 from fairness_engine.errors import DataError, InputError
@@ -92,13 +91,7 @@ def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
         if name != options.text_column
     ]
     said += say_proposed(find_spellings(table, schema))
-    outcome = find_column(schema, schema.label or "")
-    if outcome is not None and options.favourable is None:
-        said.append(
-            f"'{schema.favourable}' of '{schema.label}' is taken for the outcome that is good for the person, which nobody confirmed. "
-            "Say it with --favourable, or with 'favourable' in a schema file."
-        )
-    return said
+    return [*said, *guessed_favourable(schema, options)]
 
 
 def _fit(

@@ -71,6 +71,16 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assesse
     return Assessed(store, data, model, schema, table)
 
 
+def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]:
+    """What to say where nobody said which outcome is good for the person, and a guess stands in: one sentence, or none."""
+    if options.schema or options.favourable is not None or schema.label is None or schema.favourable is None:
+        return []
+    return [
+        f"'{schema.favourable}' of '{schema.label}' is taken for the outcome that is good for the person, which nobody confirmed. "
+        "Say it with --favourable, or with 'favourable' in a schema file."
+    ]
+
+
 def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
     """The schema with the favourable outcome that is named as the file or as people write it.
 

@@ -10,7 +10,7 @@ from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.model_out import check_out_model, write_model
 from fairness_engine.command_line.outcome import ExitStatus, Outcome, end_status
-from fairness_engine.command_line.request import assess
+from fairness_engine.command_line.request import assess, guessed_favourable
 from fairness_engine.command_line.retrain_json import retrain_fields
 from fairness_engine.command_line.retrain_options import read_settings
 from fairness_engine.command_line.retrain_text import retrain_text
@@ -44,6 +44,8 @@ def retrain(options: argparse.Namespace) -> Outcome:
         raise ModelError("A model is needed: name it with --model.")
     if options.out_model is not None:
         check_out_model(options.out_model, assessed.model, settings)
+    for note in guessed_favourable(assessed.schema, options):
+        say(f"Note: {note}")
     budget = Budget(_UNLIMITED, options.max_seconds)
     config = make_config(assessed, options, RunKind.RETRAIN, budget=budget, settings=settings.to_json())
     store = assessed.store

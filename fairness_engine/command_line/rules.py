@@ -8,7 +8,7 @@ from pathlib import Path
 from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
-from fairness_engine.command_line.request import Assessed, assess, read_scope, with_text
+from fairness_engine.command_line.request import Assessed, assess, guessed_favourable, read_scope, with_text
 from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.command_line.rules_text import rules_text
 from fairness_engine.command_line.searches import run_one
@@ -34,7 +34,7 @@ def rules(options: argparse.Namespace) -> Outcome:
     settings = _settings(options)
     assessed = assess(options)
     config = _config(assessed, options, settings)
-    for note in _without_effect(options, settings):
+    for note in (*_without_effect(options, settings), *guessed_favourable(assessed.schema, options)):
         say(f"Note: {note}")
 
     def shown(run: RunRecord, *, has_bar: bool) -> str:

@@ -131,6 +131,15 @@ def test_labels_of_codes_are_those_of_the_schema(command: Commands) -> None:
         assert rule_set["support"] == pytest.approx(inside(table, rule_set).mean())
 
 
+def test_a_guessed_outcome_is_said_until_somebody_answers(command: Commands) -> None:
+    asked = ["rules", "--data", str(MARKETING), "--protected", "sex,age", "--edges", "round"]
+    said = "'yes' of 'offer' is taken for the outcome that is good for the person, which nobody confirmed."
+    assert command(*asked) == 0
+    assert f"Note: {said}" in command.err
+    assert command(*asked, "--favourable", "no") == 0
+    assert "nobody confirmed" not in command.err
+
+
 def test_a_column_of_predictions_takes_the_place_of_a_model(command: Commands, tmp_path: Path) -> None:
     table = pd.read_csv(MARKETING)
     table["guess"] = np.where(table["age"] < 40, "no", "yes")

@@ -160,7 +160,7 @@ def make_dataset(table: Table, schema: Schema) -> Dataset:
         np.maximum(state, encoded.state, out=state)
         tallies.append(tally)
     kept, partly = np.flatnonzero(state == 0), np.flatnonzero((state == MISSING) & is_labelled)
-    said = [*table.problems, *_say_missing(table, state, tallies), *_say_wrong(tallies)]
+    said = [*table.problems, *_say_missing(table, state, tallies, len(partly)), *_say_wrong(tallies)]
     if not len(kept):
         raise DataError(f"At least one row of '{table.name}' must be complete and fit the schema, got none. {said[-1]}")
     dataset = Dataset(
@@ -222,15 +222,19 @@ def _with_labels(dataset: Dataset, outcome: Column, labels: IntArray) -> Dataset
     )
 
 
-def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally]) -> list[str]:
+def _say_missing(table: Table, state: NDArray[np.int8], tallies: list[Tally], n_answerable: int) -> list[str]:
     n_rows = int((state == MISSING).sum())
     if not n_rows:
         return []
     worst = max(tallies, key=lambda tally: tally.n_missing)
+    answerable = ""
+    if n_answerable:
+        which = "they" if n_answerable == n_rows else f"{n_answerable:,} of them"
+        answerable = f", but {which} can count in what is measured of a model that takes missing cells"
     return [
         f"{n_rows:,} of {table.n_rows:,} rows have a missing cell ({_list_spellings(tallies)}); column '{worst.name}' has "
-        f"{worst.n_missing:,}. Searches and proofs leave these rows out; a model that takes missing cells is measured on them. Complete "
-        "them, or choose 'ignored' as the type of a column that the model does not take."
+        f"{worst.n_missing:,}. Searches and proofs leave these rows out{answerable}. Complete them, or choose 'ignored' as the type of a "
+        "column that the model does not take."
     ]
 
 

@@ -66,6 +66,12 @@ def test_missing_cells_are_counted_and_said() -> None:
     assert dataset.n_dropped == 4
     assert dataset.n_unknown == {"age": 1, "sex": 0, "job": 1, "rate": 1, "out": 2}
     assert "4 of 7 rows have a missing cell ('?', empty or 'NA')" in dataset.problems[0]
+    assert "leave these rows out, but 2 of them can count" in dataset.problems[0], "two miss the label"
+    assert dataset.incomplete is not None
+    assert dataset.incomplete.kept.tolist() == [3, 4]
+    only_labels = dataset_of(FILE + "?,0.5,nurse,0,30,x\n")
+    assert "leave these rows out. Complete them" in only_labels.problems[0]
+    assert only_labels.incomplete is None
     assert dataset.missing == {"age": {"NA": 1}, "job": {"?": 1}, "rate": {"": 1}, "out": {"": 1, "?": 1}}
     assert "column 'out' has 2" in dataset.problems[0]
 

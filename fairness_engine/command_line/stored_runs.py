@@ -86,6 +86,7 @@ def _line(store: RunStore, run: RunRecord) -> dict[str, Any]:
     return run_fields(run, store) | {
         "kind": run.config.kind.value,
         "technique": run.config.technique,
+        "scope": run.config.scope.to_json(),
         "created": run.created.isoformat(timespec="seconds"),
         "n_tried": run.n_tried,
         "n_found": run.n_found,
@@ -97,6 +98,7 @@ def _list(store: RunStore) -> Outcome:
     lines = [_line(store, run) for run in store.runs()]
     text = [
         f"{run['run_id']}  {run['created']}  {run['state']:9}  {run['technique'] or run['kind']:12}  {run['n_found']:,} found"
+        f"  {', '.join(run['scope']['protected'])}"
         for run in lines
     ]
     return Outcome({"runs": lines}, "\n".join(text) or "There are no runs in this workspace.")

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from pages.components import certify_charts, certify_runs, certify_words, layout, state, theme, wording
+from pages.components import certify_charts, certify_runs, certify_words, layout, run_models, state, theme, wording
 from pages.components.certify_words import Shares
 from pages.components.kept import kept
 
@@ -110,7 +110,7 @@ def _choose(store: RunStore, review: Review, run: RunRecord, others: list[RunRec
 
 
 def _label(store: RunStore, review: Review, run: RunRecord) -> str:
-    text = certify_words.run_label(run, certify_runs.shares_of(store, run))
+    text = f"{certify_words.run_label(run, certify_runs.shares_of(store, run))} · {run_models.scope_text(run.config)}"
     return text if run.review_id == review.id else f"{_review_name(store, run)}: {text}"
 
 

@@ -119,6 +119,8 @@ def _scope_differences(before: Scope, after: Scope) -> list[str]:
             found.append(f"{name} {old} → {new}")
     if dict(before.bins) != dict(after.bins):
         found.append("values that are compared")
+    if before.excluded != after.excluded:
+        found.append(f"combinations left out {len(before.excluded)} → {len(after.excluded)}")
     if dict(before.limits) != dict(after.limits):
         found.append("plausibility limits")
     return found or (["scope"] if before != after else [])

@@ -36,9 +36,8 @@ def scope_text(config: RunConfig) -> str:
     schema, scope = config.schema, config.scope
     is_of_values = config.kind != _OWN_ATTRIBUTES
     parts = [", ".join(_compared(schema, name, scope.bins.get(name), is_of_values) for name in scope.protected)]
-    n_excluded = len(getattr(scope, "excluded", ()))
-    if n_excluded:
-        parts.append(f"without {wording.counted(n_excluded, 'combination')}")
+    if scope.excluded:
+        parts.append(f"without {wording.counted(len(scope.excluded), 'combination')}")
     if scope.threshold is not None:
         parts.append(f"threshold {scope.threshold:g}")
     if scope.score_gap:
@@ -101,6 +100,13 @@ def notes(review: Review | None, run: RunRecord) -> list[str]:
     """What a run is of where the review has another by now: ``of the model before``, ``of another scope``; empty for the review's own."""
     if review is None:
         return []
+    known: dict[str, list[str]] = kept("run_notes", (review.id, review.changed, review.model_id), dict)
+    if run.id not in known:  # dozens of runs are listed every second
+        known[run.id] = _notes(review, run)
+    return known[run.id]
+
+
+def _notes(review: Review, run: RunRecord) -> list[str]:
     config = run.config
     found = [model_note(review, run)]
     if review.data_id is not None and config.data_id != review.data_id:

@@ -292,9 +292,11 @@ def test_a_protected_number_takes_values(command: Commands) -> None:
 
 def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Commands) -> None:
     run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "9000")["run_id"]
-    assert run_id in [run["run_id"] for run in command.json("runs", "list")["runs"]]
+    listed = {run["run_id"]: run for run in command.json("runs", "list")["runs"]}
+    assert listed[run_id]["scope"]["protected"] == ["sex"]
     assert command("runs", "list") == 0
-    assert run_id in command.out
+    (line,) = [line for line in command.out.splitlines() if run_id in line]
+    assert line.endswith("found  sex")
     shown = command.json("runs", "show", run_id[:10])
     assert (shown["run_id"], shown["config"]["technique"]) == (run_id, "aequitas")
     verified = command.json("runs", "verify", run_id)

@@ -147,6 +147,7 @@ def test_pairs_opens_on_a_search_with_pairs_rather_than_on_a_certification(open_
         (Scope(("sex", "age")), "sex, age (every value)"),
         (Scope(("sex", "age"), bins={"age": (20.0, 40.0, 60.0)}), "sex, age (20, 40, 60)"),
         (Scope(("age",), bins={"age": (20.0, 25.0, 30.0, 35.0, 40.0)}), "age (5 values)"),
+        (Scope(("sex", "race"), excluded=((0.0, 1.0),)), "sex, race; without 1 combination"),
         (
             Scope(("sex",), 0.4, 0.1, ("hours",), {"age": (25.0, 60.0)}),
             "sex; threshold 0.4; score gap 0.1; fixed: hours; limits: age 25 to 60",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,22 +61,54 @@ def widest_gap(
     Args:
         scores: ``(n_rows * n_variants, n_scores)``, the variants of a row together.
     """
-    n_scores = scores.shape[1]
-    by_row = scores.reshape(-1, n_variants, n_scores)
-    decisions = model.decide(scores).reshape(-1, n_variants)
+    by_row = scores.reshape(-1, n_variants, scores.shape[1])
+    decisions = model.decide(scores).reshape(-1, n_variants) if score_gap == 0 else None
+    widest = _widest_of_pairs if n_variants <= _MOST_COMPARED else _widest_of_extremes
+    best, lowest, highest = widest(by_row, decisions)
+    is_discriminatory = best > score_gap if score_gap > 0 else best >= 0
+    return is_discriminatory, lowest, highest
+
+
+_MOST_COMPARED = 24
+"""Variants that are compared each with each; of more, the extremes of each decision, which takes one pass and not their square."""
+
+
+def _widest_of_pairs(by_row: FloatArray, decisions: IntArray | None) -> tuple[FloatArray, IntArray, IntArray]:
+    """Each with each; ``decisions`` of the variants where only different ones compete."""
     best = np.full(len(by_row), -1.0)
-    lowest = np.zeros(len(by_row), dtype=np.int64)
-    highest = np.zeros(len(by_row), dtype=np.int64)
-    for i in range(n_variants - 1):
+    lowest, highest = np.zeros(len(by_row), dtype=np.int64), np.zeros(len(by_row), dtype=np.int64)
+    for i in range(by_row.shape[1] - 1):
         gap = np.abs(by_row[:, i + 1 :] - by_row[:, i : i + 1]).max(axis=2)  # (n_rows, n_variants - i - 1)
-        if score_gap == 0:
+        if decisions is not None:
             gap = np.where(decisions[:, i + 1 :] != decisions[:, i : i + 1], gap, -1.0)
         j = gap.argmax(axis=1)
         widest = gap[np.arange(len(gap)), j]
         better = widest > best
         best[better], lowest[better], highest[better] = widest[better], i, (i + 1 + j)[better]
-    is_discriminatory = best > score_gap if score_gap > 0 else best >= 0
-    return is_discriminatory, lowest, highest
+    return best, lowest, highest
+
+
+def _widest_of_extremes(by_row: FloatArray, decisions: IntArray | None) -> tuple[FloatArray, IntArray, IntArray]:
+    """The same pair, but for ties: in one of the scores it is between the highest of one decision and the lowest of another."""
+    n_rows, n_variants, n_scores = by_row.shape
+    best, rows = np.full(n_rows, -1.0), np.arange(n_rows)
+    lowest, highest = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.int64)
+    sides = [np.ones((n_rows, n_variants), dtype=bool)] * 2
+    if decisions is not None:
+        sides = [decisions == c for c in range(max(2, n_scores))]
+    for column in by_row.transpose(2, 0, 1):
+        tops = [np.where(side, column, -np.inf).argmax(axis=1) for side in sides]
+        bottoms = [np.where(side, column, np.inf).argmin(axis=1) for side in sides]
+        for a, b in permutations(range(len(sides)), 2):
+            high, low = tops[a], bottoms[b]
+            if decisions is None:
+                high = np.where(high == low, 1, high)  # all are equal: any two
+            is_there = sides[a][rows, high] & sides[b][rows, low]
+            gap = np.where(is_there, column[rows, high] - column[rows, low], -1.0)
+            better = gap > best
+            best[better] = gap[better]
+            lowest[better], highest[better] = np.minimum(high, low)[better], np.maximum(high, low)[better]
+    return best, lowest, highest
 
 
 class PlainVariants:

@@ -9,6 +9,7 @@ from pathlib import Path
 import skops.io
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -51,7 +52,7 @@ def loan_schema(n_rows: int = 2_500) -> Schema:
 
 
 def write_model(folder: Path, kind: str = "tree") -> Path:
-    """A model of the applications that discriminates by what was planted: ``tree`` or ``linear``."""
+    """A model of the applications that discriminates by what was planted: ``tree``, ``linear`` or ``network``."""
     frame, path = loan_frame(2_500, seed=3)[list(COLUMNS)], folder / f"loans_{kind}.skops"
     words = ["Geschlecht", "Staatsangehörigkeit", "Wohneigentum"]
     numbers = ["Alter", "Einkommen", "Score"]
@@ -61,6 +62,7 @@ def write_model(folder: Path, kind: str = "tree") -> Path:
     learner = {
         "tree": lambda: DecisionTreeClassifier(min_samples_leaf=10, random_state=0),
         "linear": lambda: LogisticRegression(max_iter=500),
+        "network": lambda: MLPClassifier((8, 6), max_iter=40, random_state=0),
     }[kind]()
     model = make_pipeline(steps, learner).fit(frame.drop(columns="bewilligt"), frame["bewilligt"])
     skops.io.dump(model, path)

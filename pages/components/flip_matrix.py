@@ -1,7 +1,8 @@
 """One person with every combination of protected values: what the model decides for each.
 
 One attribute is drawn as a strip, two as a matrix, more as a list; every cell has the score as a number and the
-decision as a symbol, so that nothing hangs on colour. ``flip_frame`` is the same as a table.
+decision as a symbol, so that nothing hangs on colour. Of a great many combinations the most different ones are listed.
+``flip_frame`` is a table of all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pandas as pd
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.schema import Column
-from pages.components import theme
+from pages.components import theme, wording
 from pages.components.decisions import Decisions, score_digits, score_text
 
 _MAX_WIDE_CELLS = 14
@@ -24,8 +25,15 @@ _MAX_WIDE_CELLS = 14
 _MAX_STRIP_CELLS = 24
 _MAX_STRIPS = 3
 _MAX_RUNS = 12
+_MAX_CELLS = 400
+"""Of a strip or a matrix; more combinations are listed."""
+_MAX_LISTED = 24
+"""Combinations of a list; of more, the most different are listed."""
 _MAX_TINT = 42
 _HEAD = "font-weight:500;width:6.5em;overflow-wrap:break-word;line-height:1.2;vertical-align:bottom"
+_NOT_COMPARED = (
+    '<div title="not compared: left out of the scope" style="text-align:center;opacity:.6">\N{EN DASH}</div>'
+)
 _CELL = "text-align:center;border-radius:4px;font-variant-numeric:tabular-nums;white-space:nowrap;"
 
 
@@ -68,9 +76,33 @@ class Flips:
     def shows_numbers(self) -> bool:
         """Whether every cell has room for its score; else it is in the cell's hint and in the table."""
         values = self.domain.variant_values
+        if self.is_list:
+            return True
         if values.shape[1] == 1:
             return len(values) <= _MAX_STRIP_CELLS
-        return values.shape[1] > 2 or max(len(np.unique(values[:, i])) for i in range(2)) <= _MAX_WIDE_CELLS
+        return max(len(np.unique(values[:, i])) for i in range(2)) <= _MAX_WIDE_CELLS
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the variants are listed, not drawn as a strip or a matrix."""
+        return len(self.domain.protected) > 2 or len(self.scores) > _MAX_CELLS
+
+    @property
+    def n_hidden(self) -> int:
+        """How many variants the picture leaves to the table."""
+        return max(0, len(self.scores) - _MAX_LISTED) if self.is_list else 0
+
+    @property
+    def listed(self) -> IntArray:
+        """The variants of a list: all by score, the highest first; of many the two people and the most different from person A."""
+        if not self.n_hidden:
+            return np.argsort(-self.shown, kind="stable").astype(np.int64)
+        a = self.people[0] if self.people[0] >= 0 else int(self.shown.argmax())
+        distance = np.abs(self.shown - self.shown[a])
+        is_same = self.decisions == self.decisions[a]
+        order = np.lexsort((-distance, is_same)).tolist()
+        own = [at for at in dict.fromkeys(self.people) if at >= 0]
+        return np.array([*own, *(at for at in order if at not in own)][:_MAX_LISTED], dtype=np.int64)
 
     def mark(self, position: int) -> str:
         """``A``, ``B``, ``A B`` or nothing: whose variant this is."""
@@ -103,23 +135,21 @@ def flip_html(flips: Flips, selected: str = theme.SELECTION.light) -> str:
         flips: the variants.
         selected: colour ``#rrggbb`` of the frame around the pair's own two; they bear A and B too.
     """
-    n_protected = len(flips.domain.protected)
-    if n_protected == 2:
-        return _matrix(flips, selected)
-    if n_protected == 1:
-        return _strip(flips, selected)
-    return _list(flips, selected)
+    if flips.is_list:
+        return _list(flips, selected)
+    return _strip(flips, selected) if len(flips.domain.protected) == 1 else _matrix(flips, selected)
 
 
-def _cells(flips: Flips, selected: str, *, with_number: bool) -> list[str]:
-    """One cell a variant: symbol, number, whose it is, and a hint; the tint grows with the score."""
+def _cells(flips: Flips, selected: str, *, with_number: bool, at: IntArray | None = None) -> list[str]:
+    """One cell a variant, all unless some are named: symbol, number, whose it is, and a hint; the tint grows with the score."""
     scores = flips.shown
     low, high = float(scores.min()), float(scores.max())
     digits = flips.digits
     labels = flips.domain.variant_labels()
     frame = f"outline:3px solid {selected};outline-offset:-2px;"
     cells = []
-    for i, (score, decision) in enumerate(zip(scores.tolist(), flips.decisions.tolist(), strict=True)):
+    for i in range(len(scores)) if at is None else at.tolist():
+        score, decision = float(scores[i]), int(flips.decisions[i])
         tint = 0 if high == low else round(_MAX_TINT * (score - low) / (high - low))
         style = f"{_CELL}background:rgba(86,110,160,{tint / 100:.2f});" + (frame if i in flips.people else "")
         number = f" {score_text(score, digits)}" if with_number else ""
@@ -137,12 +167,14 @@ def _matrix(flips: Flips, selected: str) -> str:
     """Two protected attributes: the one with fewer values down, the other across."""
     protected = flips.domain.protected.tolist()
     down, across = [flips.domain.schema.inputs[i] for i in protected]
-    down_values, across_values = [np.unique(flips.domain.variant_values[:, i]).tolist() for i in range(2)]
+    places = [np.unique(flips.domain.variant_values[:, i], return_inverse=True) for i in range(2)]
+    down_values, across_values = [values.tolist() for values, _ in places]
     shape = (len(down_values), len(across_values))
     is_wide = flips.shows_numbers
     if not is_wide and min(shape) <= _MAX_STRIPS:
         return _strips(flips, selected)
-    cells = np.array(_cells(flips, selected, with_number=is_wide), dtype=object).reshape(shape)
+    cells = np.full(shape, _NOT_COMPARED, dtype=object)
+    cells[places[0][1].ravel(), places[1][1].ravel()] = _cells(flips, selected, with_number=is_wide)
     if shape[0] > shape[1]:
         cells, down, across, down_values, across_values = cells.T, across, down, across_values, down_values
     style = _HEAD if is_wide else "font-weight:400;font-size:.72em;white-space:nowrap"
@@ -209,19 +241,27 @@ def _turns(flips: Flips, column: Column, values: list[float], decisions: list[in
 
 
 def _list(flips: Flips, selected: str) -> str:
-    """More protected attributes: the variants by score, highest first; a long list scrolls."""
-    labels = flips.domain.variant_labels()
-    cells = _cells(flips, selected, with_number=True)
+    """More protected attributes, or a great many values: the variants in lines; of many the most different, and how many get which decision."""
+    labels, at = flips.domain.variant_labels(), flips.listed
+    cells = _cells(flips, selected, with_number=True, at=at)
     lines = "".join(
-        f"<tr><td>{escape(labels[i])}</td><td>{cells[i]}</td>"
+        f"<tr><td>{escape(labels[i])}</td><td>{cell}</td>"
         f"<td>{escape(flips.names.name(int(flips.decisions[i])))}</td></tr>"
-        for i in np.argsort(-flips.shown, kind="stable").tolist()
+        for i, cell in zip(at.tolist(), cells, strict=True)
     )
     names = ", ".join(flips.domain.schema.inputs[i].name for i in flips.domain.protected.tolist())
     head = f"<thead><tr><th>{escape(names)}</th><th>Score for {escape(flips.names.scored())}</th><th>Decision</th></tr></thead>"
+    lead = f'<div style="margin-bottom:6px">{escape(_counts(flips))}</div>' if flips.n_hidden else ""
+    return f'{lead}{_scrolled(f"""<table class="eh-flips" style="border-spacing:6px 2px">{head}<tbody>{lines}</tbody></table>""")}'
+
+
+def _counts(flips: Flips) -> str:
+    """How many combinations get which decision, and which are listed."""
+    found, counts = np.unique(flips.decisions, return_counts=True)
+    parts = [f"{wording.count(n)} {flips.names.text(int(one))}" for one, n in zip(found, counts.tolist(), strict=True)]
     return (
-        '<div style="max-height:340px;overflow:auto"><table class="eh-flips" style="border-spacing:6px 2px">'
-        f"{head}<tbody>{lines}</tbody></table></div>"
+        f"Of {wording.count(len(flips.scores))} combinations: {', '.join(parts)}. Listed are A, B, and those most different from A; all are in "
+        "the table below."
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Column, Kind
+from pages.components import wording
 from pages.components.decisions import Decisions, decisions_of, score_digits, score_text
 from pages.components.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
@@ -184,3 +185,35 @@ def test_scores_get_as_many_digits_as_they_need_to_differ() -> None:
 
 def test_a_decision_without_a_name_is_told_by_its_number() -> None:
     assert Decisions((), None).text(1) == "○ outcome 2"
+
+
+# --- combinations that are left out, and a great many -------------------------------------------
+
+
+def test_a_matrix_says_which_combinations_are_not_compared() -> None:
+    scope = Scope(("sex", "race"), excluded=((0.0, 1.0), (1.0, 2.0)))
+    held = flips(Domain(pair_cases.schema(), scope))
+    lines = flip_html(held).split("<tbody>")[1].split("<tr>")[1:]
+    assert [line.count("not compared") for line in lines] == [1, 1]
+    female, male = (line.split("<td>")[1:] for line in lines)
+    assert ["not compared" in cell for cell in female] == [False, True, False]
+    assert ["not compared" in cell for cell in male] == [False, False, True]
+    assert 'title="Male, Black' in male[1]
+
+
+@pytest.mark.parametrize("protected", [("sex", "race", "age"), ("age", "wealth")])
+def test_of_a_great_many_the_most_different_are_listed_and_counted(protected: tuple[str, ...]) -> None:
+    bins = {"wealth": tuple(np.linspace(0, 1, 20).tolist())} if "wealth" in protected else {}
+    domain = Domain(pair_cases.schema(), Scope(protected, bins=bins, max_variants=5_000))
+    n, rng = domain.n_variants, np.random.default_rng(0)
+    scores = rng.random(n)
+    held = Flips(domain, scores, (scores > 0.7).astype(np.int64), (5, 9), pair_cases.NAMES)
+    html = flip_html(held)
+    assert html.count("title=") == 24 == n - held.n_hidden
+    assert held.listed[:2].tolist() == [5, 9]
+    rest = held.listed[2:]
+    others = np.setdiff1d(np.flatnonzero(held.decisions != held.decisions[5]), [9])
+    gaps = np.abs(scores - scores[5])
+    assert rest.tolist() == others[np.argsort(-gaps[others])][:22].tolist()
+    assert f"{wording.count(int((scores > 0.7).sum()))} ● granted" in html
+    assert len(flip_frame(held)) == n, "the table has all"

@@ -16,12 +16,13 @@ from fairness_engine.models.model import Output
 from pages.components import certify_alone, certify_box_charts, layout, questions, state, steps, theme, wording
 from pages.components.certify_tree import ReadTree, shares_in
 from pages.components.certify_words import Shares
-from pages.components.decisions import decisions_of
+from pages.components.decisions import Decisions, decisions_of
 from pages.components.kept import kept
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
 
 if TYPE_CHECKING:
     from fairness_engine.certification.box import BoxDetails
+    from fairness_engine.events import FloatArray
     from fairness_engine.runs.records import Review, RunRecord
 
 STYLE = """
@@ -138,11 +139,9 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     names = decisions_of(review)
     bounds = scores if chosen == _SCORE else margins
     threshold = 0.0 if chosen == _MARGIN else _threshold(review, run)
-    above, below = names.name(1), names.name(0)
-    if names.scored() == below:
-        turned = names if chosen == _SCORE else replace(names, output=Output.LOGIT)
-        bounds, threshold = turned.shown(bounds[:, ::-1]), float(turned.shown(threshold))
-        above, below = below, above
+    bounds, threshold = shown_bounds(names, bounds, threshold, are_scores=chosen == _SCORE)
+    above = names.scored()
+    below = names.name(0) if above == names.name(1) else names.name(1)
     one, other = ("Right of", "left of") if domain.n_variants <= certify_box_charts.MAX_BARS else ("Above", "below")
     sides = wording.markdown(f"{one} the line “{above}”, {other} it “{below}”.")
     labels = domain.variant_labels()
@@ -156,6 +155,15 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
         "box_bounds_chart",
         f"{sides} Solid: decided in the whole box. Dotted: the bounds lie on both sides of the line.",
     )
+
+
+def shown_bounds(
+    names: Decisions, bounds: FloatArray, threshold: float, *, are_scores: bool
+) -> tuple[FloatArray, float]:
+    """Bounds ``(n_variants, 2)`` of scores or margins of class 1, and the threshold, as pages show them; see ``Decisions.shown``."""
+    told = names if are_scores else replace(names, output=Output.LOGIT)
+    shown = told.shown(bounds)
+    return np.sort(shown, axis=1), float(told.shown(threshold))
 
 
 def _threshold(review: Review, run: RunRecord) -> float:

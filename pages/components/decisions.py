@@ -111,6 +111,17 @@ def decisions_under(fit: Mapping[str, Any], schema: Schema | None, *, has_model:
     return Decisions(tuple(names), favourable, _output(fit))
 
 
+def threshold_note(fit: Mapping[str, Any]) -> str:
+    """What a threshold of one's own cuts, not escaped: the model's score as it is, which is that of class 1."""
+    names = decisions_under(fit, None)
+    text = f"Above it the model decides “{names.name(1)}”."
+    if names.scored() == names.name(1):
+        return text
+    return (
+        f"{text} It cuts the model's own score, for “{names.name(1)}”; results show the score for “{names.scored()}”."
+    )
+
+
 def favourable_name(review: Review) -> str:
     """What the favourable outcome is called, of a model or of the data's label."""
     decisions, schema = decisions_of(review), review.schema

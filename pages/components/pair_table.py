@@ -84,12 +84,10 @@ def pair_frame(
         CHANGE: change_texts(domain, shown),
         FIRST: decision_texts(decisions, shown.decision_first),
         SECOND: decision_texts(decisions, shown.decision_second),
-        GAP: score_gaps(shown),
-        DISTANCE: 100 * shown.distance,
-        FOUND_AT: shown.evaluation,
     }
     if ids is not None:
         lines[_free_name(ids.name, lines)] = ids.cells(shown.first, shown.second)
+    lines |= {GAP: score_gaps(shown), DISTANCE: 100 * shown.distance, FOUND_AT: shown.evaluation}
     for index in domain.free.tolist():
         column = domain.schema.inputs[index]
         name = _free_name(column.name, lines)

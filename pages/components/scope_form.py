@@ -11,6 +11,7 @@ import streamlit as st
 from fairness_engine.domain import Scope
 from fairness_engine.schema import Kind, Schema
 from pages.components import wording
+from pages.components.decisions import threshold_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,12 @@ def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | N
             scope.threshold if scope and scope.threshold is not None else 0.0 if output.get("kind") == "logit" else 0.5
         )
         threshold = middle.number_input(
-            "Decision threshold", value=float(start), step=0.05, format="%.3f", key="threshold"
+            "Decision threshold",
+            value=float(start),
+            step=0.05,
+            format="%.3f",
+            key="threshold",
+            help=threshold_note(fit),
         )
     gap = right.number_input(
         "Score gap",

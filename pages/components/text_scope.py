@@ -10,6 +10,7 @@ import streamlit as st
 from fairness_engine.domain import Scope
 from fairness_engine.errors import EvenhandError
 from pages.components import layout, model_fit, state, steps, text_data, text_form, text_review, text_terms, wording
+from pages.components.decisions import threshold_note
 from pages.components.outcome import ask_favourable
 
 if TYPE_CHECKING:
@@ -106,5 +107,12 @@ def _ask_threshold(saved: Scope | None, fit: Mapping[str, Any]) -> float | None:
     usual = 0.0 if output.get("kind") == "logit" else 0.5
     start = saved.threshold if saved and saved.threshold is not None else usual
     return float(
-        right.number_input("Decision threshold", value=float(start), step=0.05, format="%.3f", key="threshold")
+        right.number_input(
+            "Decision threshold",
+            value=float(start),
+            step=0.05,
+            format="%.3f",
+            key="threshold",
+            help=threshold_note(fit),
+        )
     )

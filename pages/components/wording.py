@@ -32,7 +32,7 @@ TERMS = {
     "row": "One person or case: a value for every column that the model takes.",
     "decision": "What the model says in the end: one of its classes.",
     "score": "The number behind a decision. Pages show it for the favourable outcome: the higher, the better for the person.",
-    "decision threshold": "The score above which the model decides for the outcome that its score speaks for.",
+    "decision threshold": "Above it the model decides for class 1, the outcome that its own score is of: it is set on that score.",
     "favourable outcome": "The outcome that is good for the person, such as credit granted.",
     "score gap": "How far two scores must lie apart to count. At 0, two decisions must differ.",
     "evaluation": "One row passed to the model. Every row counts, also those that only look around.",

@@ -11,8 +11,8 @@ import pytest
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.models.model import Output
 from fairness_engine.schema import Column, Kind, Schema
-from pages.components import model_view, shap_chart, text_own, text_pairs
-from pages.components.decisions import Decisions, decisions_under
+from pages.components import certify_card, model_view, shap_chart, text_own, text_pairs
+from pages.components.decisions import Decisions, decisions_under, threshold_note
 from pages.components.flip_matrix import Flips, flip_frame, flip_html
 from pages.components.pair_card import Couple, couple_html, couple_sentence, person_at
 
@@ -91,6 +91,24 @@ def test_the_model_page_tells_rows_and_range_of_the_same_score() -> None:
     assert value == "0.10\u2009–\u20090.80"
     assert kind == "probability"
     assert "score for ja" in text
+
+
+def test_bounds_of_a_certification_are_of_the_same_score() -> None:
+    bounds = np.array([[0.1, 0.2], [0.4, 0.9]])
+    shown, threshold = certify_card.shown_bounds(JA_FIRST, bounds, 0.3, are_scores=True)
+    assert shown.ravel().tolist() == pytest.approx([0.8, 0.9, 0.1, 0.6])
+    assert threshold == pytest.approx(0.7)
+    shown, threshold = certify_card.shown_bounds(JA_FIRST, bounds - 0.3, 0.0, are_scores=False)
+    assert shown.ravel().tolist() == pytest.approx([0.1, 0.2, -0.6, -0.1])
+    assert threshold == 0
+    same, threshold = certify_card.shown_bounds(replace(JA_FIRST, favourable=1), bounds, 0.3, are_scores=True)
+    assert (same.tolist(), threshold) == (bounds.tolist(), 0.3)
+
+
+def test_a_threshold_of_ones_own_says_what_it_cuts() -> None:
+    fit = {"classes": ["ja", "nein"], "favourable": 0}
+    assert threshold_note(fit).endswith("own score, for “nein”; results show the score for “ja”.")
+    assert threshold_note({**fit, "favourable": 1}) == "Above it the model decides “nein”."
 
 
 def test_scores_of_several_classes_are_of_the_decided_one() -> None:

@@ -185,10 +185,12 @@ def counterexamples(
     found: list[Pairs] = []
     n_left = MAX_PAIRS
     for part in paced(len(rows), deadline, _FIRST_TRIED, is_cancelled, HEARD_SECONDS):
-        flags, lowest, highest = judge.decide(rows[part])
+        values = judge.values_of_all(rows[part])
+        flags, lowest, highest = judge.verdicts(values)
         hits = np.flatnonzero(flags)[:n_left]
-        spent = np.full(len(hits), refinement.n_boxes, np.int64)
-        replayer.add(Candidates(rows[part][hits], lowest[hits], highest[hits], spent))
+        spent, widest = np.full(len(hits), refinement.n_boxes, np.int64), (lowest[hits], highest[hits])
+        plain = judge.plainest(rows[part][hits], values[hits], *widest)
+        replayer.add(Candidates(rows[part][hits], *plain, spent, widest))
         found.append(replayer.replay())
         n_left -= len(found[-1])
         if not n_left:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _MOST = 4
 """Changes that one sentence names."""
-_SAID = "review_change_said"
+_SAID, _LEAVING = "review_change_said", "review_change_leaving"
+_BACK_SECONDS = 0.3
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -173,8 +174,17 @@ def say_before(review: Review) -> None:
     )
 
 
+def is_leaving() -> bool:
+    """Whether a change was undone a moment ago, and the page is left for a moment."""
+    return bool(st.session_state.get(_LEAVING))
+
+
 def offer_undo(review: Review) -> None:
     """After a change that dropped the confirmed model or the scope: what it was, what is left, and a button that takes it back."""
+    if is_leaving():  # a page without any widget, so that none of them hands in once more what was undone
+        st.success(st.session_state[_SAID], icon=":material/undo:")
+        st.fragment(_come_back, run_every=_BACK_SECONDS)()
+        st.stop()
     said = st.session_state.pop(_SAID, None)
     if said:
         st.success(said, icon=":material/undo:")
@@ -228,11 +238,19 @@ def _undo(before: Review) -> None:
     review = state.current_review()
     if review is None:
         return
-    state.saw(undo_change(state.store(), review, before.revision))
-    for name in [name for name in st.session_state if str(name).startswith(("columns_base_", "fit_answers"))]:
+    undone = undo_change(state.store(), review, before.revision)
+    for name in [name for name in st.session_state if not str(name).startswith("open_")]:
         del st.session_state[name]
-    st.session_state["columns_turn"] = st.session_state.get("columns_turn", 0) + 1
+    state.saw(undone)
     st.session_state[_SAID] = "Undone: data, model, scope and what was confirmed are as they were."
+    st.session_state[_LEAVING] = True
+
+
+@layout.guarded
+def _come_back() -> None:
+    """Draw the page again, but not while it is being left."""
+    if not st.session_state.pop(_LEAVING, False):
+        st.rerun()
 
 
 # --- two tabs -----------------------------------------------------------------------------------

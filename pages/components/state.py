@@ -290,7 +290,7 @@ def require(place: steps.Place) -> Review:
     missing = steps.missing_before(place, review)
     if review is not None:
         review_changes.say_changed_elsewhere()
-        if place in _PREPARES or missing in _PREPARES:
+        if place in _PREPARES or missing in _PREPARES or review_changes.is_leaving():
             review_changes.offer_undo(review)
     if review is not None and (missing is None or closed.has_results(place, kinds_of_runs(review))):
         _stop_where_closed(place, review)

@@ -155,6 +155,25 @@ def test_a_change_that_drops_what_was_confirmed_says_so_and_is_undone(
     assert "undo_review" not in [button.key for button in app.button]
 
 
+def test_what_was_undone_is_not_handed_in_again_by_the_widgets_of_the_page(
+    open_app: OpenApp, store: RunStore, review: Review
+) -> None:
+    app = open_app(DATA, review=review.id)
+    kept = app.selectbox(key="favourable").value
+    other = next(i for i in range(2) if i != kept)
+    app.selectbox(key="favourable").set_value(other).run()
+    changed = store.review(review.id)
+    assert changed.fit is None
+    app.button(key="undo_review").click().run()
+    assert [widget.key for widget in app.selectbox] == [], "a page without widgets for a moment"
+    assert "Undone" in said.text_of(app)
+    app.run()
+    assert app.selectbox(key="favourable").value == kept
+    app.run()
+    assert store.review(review.id).schema == review.schema
+    assert store.review(review.id).fit == FIT
+
+
 def test_several_changes_since_are_named_and_undone_together(
     open_app: OpenApp, store: RunStore, review: Review
 ) -> None:

@@ -174,7 +174,8 @@ def table_html(answers: Sequence[Decided], names: Decisions) -> str:
     """A line a reading; everything that was typed is escaped."""
     digits = decisions.score_digits([each.score for each in answers])
     own = next((each.decision for each in answers if each.reading.is_own), None)
-    lines = "".join(_line_html(each, names, digits, own) for each in answers)
+    ordered = sorted(answers, key=lambda each: -float(names.shown(each.score)))  # as they are shown, the highest first
+    lines = "".join(_line_html(each, names, digits, own) for each in ordered)
     head = "<tr><th></th><th>Decision</th><th>Score</th><th>Sentence</th></tr>"
     return f'<table class="eh-own"><thead>{head}</thead><tbody>{lines}</tbody></table>'
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairness_engine.schema import Schema
 
 BEFORE, RETRAINED, ANOTHER = "of the model before", "of a retrained model", "of another model"
-OTHER_DATA, OTHER_COLUMNS, OTHER_SCOPE = "of other data", "of columns described otherwise", "of another scope"
+OTHER_DATA, OTHER_COLUMNS, OTHER_SCOPE = "of other data", "of other columns", "of another scope"
 _MOST_VALUES = 4
 _OWN_ATTRIBUTES = "rules"
 """Kind of runs whose protected attributes are chosen for each."""
@@ -165,6 +165,9 @@ def say_scope(run: RunRecord, review: Review | None = None) -> None:
         run: one of the result.
         review: the open one, where the heading does not say yet what of the run is not the review's.
     """
-    st.caption(
-        f":material/filter_center_focus: Scope: {wording.markdown(scope_text(run.config))}{standing_html(review, run)}"
-    )
+    text = f":material/filter_center_focus: Scope: {wording.markdown(scope_text(run.config))}"
+    standing = standing_html(review, run)
+    if standing:
+        st.markdown(f":gray[:small[{text}]]{standing}")  # in a caption a badge is too pale to read
+    else:
+        st.caption(text)

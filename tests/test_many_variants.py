@@ -108,8 +108,8 @@ def test_rule_sets(folder: Path) -> None:
 
 @pytest.mark.parametrize("n_variants", SCOPES)
 def test_a_retraining(folder: Path, n_variants: int) -> None:
-    settings = {"strategy": "variants", "n_draws": 100, "max_rounds": 1, "tolerance": 0.3}
-    events = run(opened(folder, "linear", n_variants), RunKind.RETRAIN, settings=settings, budget=Budget(None, 120.0))
+    settings = {"strategy": "variants", "n_draws": 500, "max_rounds": 1, "tolerance": 0.3}
+    events = run(opened(folder, "linear", n_variants), RunKind.RETRAIN, settings=settings, budget=Budget(None, 15.0))
     names = {event.name for event in events if isinstance(event, ResultReady)}
     assert {"before", "training", "retrained", "card"} <= names
 

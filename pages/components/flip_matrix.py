@@ -27,8 +27,8 @@ _MAX_STRIPS = 3
 _MAX_RUNS = 12
 _MAX_CELLS = 400
 """Of a strip or a matrix; more combinations are listed."""
-_MAX_LISTED = 24
-"""Combinations of a list; of more, the most different are listed."""
+_MAX_LISTED, _N_MOST_DIFFERENT = 24, 12
+"""Combinations of a list; of more, so many of the most different are listed."""
 _MAX_TINT = 42
 _HEAD = "font-weight:500;width:6.5em;overflow-wrap:break-word;line-height:1.2;vertical-align:bottom"
 _NOT_COMPARED = (
@@ -90,19 +90,23 @@ class Flips:
     @property
     def n_hidden(self) -> int:
         """How many variants the picture leaves to the table."""
-        return max(0, len(self.scores) - _MAX_LISTED) if self.is_list else 0
+        return len(self.scores) - _N_MOST_DIFFERENT if self.is_list and len(self.scores) > _MAX_LISTED else 0
 
     @property
     def listed(self) -> IntArray:
-        """The variants of a list: all by score, the highest first; of many the two people and the most different from person A."""
+        """The variants of a list: all by score, the highest first; of many the two people and the most different from person A.
+
+        Those decided unlike come first, then the widest gap, then the fewest attributes that differ.
+        """
         if not self.n_hidden:
             return np.argsort(-self.shown, kind="stable").astype(np.int64)
         a = self.people[0] if self.people[0] >= 0 else int(self.shown.argmax())
         distance = np.abs(self.shown - self.shown[a])
         is_same = self.decisions == self.decisions[a]
-        order = np.lexsort((-distance, is_same)).tolist()
+        n_differing = (self.domain.variant_values != self.domain.variant_values[a]).sum(axis=1)
+        order = np.lexsort((n_differing, -distance, is_same)).tolist()
         own = [at for at in dict.fromkeys(self.people) if at >= 0]
-        return np.array([*own, *(at for at in order if at not in own)][:_MAX_LISTED], dtype=np.int64)
+        return np.array([*own, *(at for at in order if at not in own)][:_N_MOST_DIFFERENT], dtype=np.int64)
 
     def mark(self, position: int) -> str:
         """``A``, ``B``, ``A B`` or nothing: whose variant this is."""

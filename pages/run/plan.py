@@ -108,7 +108,8 @@ def _summary(plan, domain, speed, is_comparison) -> None:
     counted = f"{planning.runs_text(plan)}  \n" if is_comparison else ""
     st.markdown(
         f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)}  \n"
-        f"Every individual is tested with all {wording.count(domain.n_variants)} combinations of protected values."
+        f"Every individual is tested with {wording.count(domain.n_variants)} combinations of protected values: "
+        + ("all but those that the scope leaves out." if domain.scope.excluded else "all there are in the scope.")
     )
 
 

@@ -167,11 +167,13 @@ class Layout:
         order: names of the inputs in the model's order, a column's name or ``column_code`` for one of its categories; empty for
             the schema's order.
         scaling: ``(shift, scale)`` by name of the input: the model receives ``(value - shift) / scale``.
+        codes: by name of a column of texts that the model takes as one number: its categories in the order of their codes 0, 1, ...
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
     scaling: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         twice = sorted(name for name, count in Counter(self.order).items() if count > 1)
@@ -186,7 +188,7 @@ class Layout:
     @property
     def is_plain(self) -> bool:
         """True when it says nothing."""
-        return not (self.names or self.order or self.scaling)
+        return not (self.names or self.order or self.scaling or self.codes)
 
     @classmethod
     def from_json(cls, content: Any) -> Layout:
@@ -196,17 +198,22 @@ class Layout:
             SchemaError: an unknown key, or a value that cannot be.
         """
         if not isinstance(content, Mapping):
-            raise SchemaError(f"'layout' must be an object with names, order or scaling, got {content!r}.")
-        _refuse_unknown(content, {"names", "order", "scaling"}, "'layout'")
+            raise SchemaError(f"'layout' must be an object with names, order, scaling or codes, got {content!r}.")
+        _refuse_unknown(content, {"names", "order", "scaling", "codes"}, "'layout'")
         names, order, scaling = content.get("names", {}), content.get("order", []), content.get("scaling", {})
+        codes = content.get("codes", {})
         if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names.values()):
             raise SchemaError(f"'names' of 'layout' must map names of inputs to columns, got {names!r}.")
         if not isinstance(order, list) or not all(isinstance(name, str) for name in order):
             raise SchemaError(f"'order' of 'layout' must be a list of names of inputs, got {order!r}.")
         if not isinstance(scaling, Mapping) or not all(_is_pair(pair) for pair in scaling.values()):
             raise SchemaError(f"'scaling' of 'layout' must map names of inputs to [shift, scale], got {scaling!r}.")
+        if not isinstance(codes, Mapping) or not all(
+            isinstance(own, list) and all(isinstance(text, str) for text in own) for own in codes.values()
+        ):
+            raise SchemaError(f"'codes' of 'layout' must map columns to lists of their categories, got {codes!r}.")
         pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in scaling.items()}
-        return cls(dict(names), tuple(order), pairs)
+        return cls(dict(names), tuple(order), pairs, {name: tuple(own) for name, own in codes.items()})
 
     def to_json(self) -> dict[str, Any]:
         """What ``from_json`` reads back; what says nothing is left out."""
@@ -215,6 +222,8 @@ class Layout:
             content["order"] = list(self.order)
         if self.scaling:
             content["scaling"] = {name: list(pair) for name, pair in self.scaling.items()}
+        if self.codes:
+            content["codes"] = {name: list(own) for name, own in self.codes.items()}
         return content
 
 

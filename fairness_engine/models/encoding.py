@@ -22,6 +22,7 @@ from fairness_engine.models.one_hot import (
     OneHotFeature,
     features_by_name,
     features_in_order,
+    is_text,
     matches_of,
     one_hot_sets,
     scaling_of,
@@ -44,6 +45,9 @@ class CodesEncoder:
         schema: what the rows are; ``schema.layout.scaling`` holds for the inputs that it names.
         order: indices of the columns that the model takes, in its order.
         named: the same as features, where the model has names for them.
+
+    Attributes:
+        by_place: names of the columns whose categories are text in the file, and numbers of nobody's saying to the model.
     """
 
     def __init__(
@@ -56,7 +60,8 @@ class CodesEncoder:
         self.columns = tuple(columns[i].name for i in self.order)
         self.matches = matches_of(schema, features)
         self._n_columns = len(columns)
-        self._tables = [numeric_codes(columns[i]) for i in self.order]
+        self._tables = [numeric_codes(schema, columns[i]) for i in self.order]
+        self.by_place = tuple(columns[i].name for i in self.order if is_text(columns[i]))
         self._scaling = scaling_of(schema.layout, self.names)
         is_same = all(table is None or np.array_equal(table, np.arange(len(table))) for table in self._tables)
         is_in_place = np.array_equal(self.order, np.arange(len(columns)))
@@ -134,7 +139,7 @@ class LabelsEncoder:
     """A pandas DataFrame with the file's own values and column names, as the model's author read it.
 
     Args:
-        schema: what the rows are.
+        schema: what the rows are; ``schema.layout.scaling`` holds for the numbers that it names.
         order: indices of the columns that the model takes, in its order; no others are passed.
         named: the same as features, where the model has names for them.
     """
@@ -151,6 +156,7 @@ class LabelsEncoder:
         self.columns = tuple(column.name for column in self._columns)
         self.matches = matches_of(schema, features)
         self._values = [_file_values(column) for column in self._columns]
+        self._scaling = schema.layout.scaling
 
     def respell(self, name: str, values: Sequence[Any]) -> None:
         """Pass other values for the categories of a column than the file holds.
@@ -176,6 +182,8 @@ class LabelsEncoder:
                 data = values[positions_of(rows[:, i])]
             else:
                 data = np.rint(rows[:, i]).astype(np.int64) if column.kind is Kind.INTEGER else rows[:, i]
+                if name in self._scaling:
+                    data = (data - self._scaling[name][0]) / self._scaling[name][1]
             series[name] = pd.Series(data, dtype=data.dtype)
         return pd.DataFrame(series, copy=False)
 
@@ -226,7 +234,7 @@ def _by_width(schema: Schema, n_inputs: int | None, takes_frame: bool) -> Encode
     if asked is ModelInput.LABELS:
         return LabelsEncoder(schema)
     if schema.layout.order and n_inputs in (None, len(schema.layout.order)):
-        return _in_order(schema, schema.layout.order)
+        return _in_order(schema, schema.layout.order, takes_frame)
     n_columns, sets = len(schema.inputs), one_hot_sets(schema)
     features = sets[0]
     fitting = [each for each in sets if n_inputs == len(each) != n_columns]
@@ -245,12 +253,13 @@ def _whole_columns(schema: Schema, order: Sequence[int] | None) -> list[OneHotFe
     return [OneHotFeature(schema.inputs[i].name, int(i)) for i in chosen]
 
 
-def _in_order(schema: Schema, order: tuple[str, ...]) -> Encoder:
+def _in_order(schema: Schema, order: tuple[str, ...], takes_frame: bool) -> Encoder:
     """The encoder of inputs that a person put in order: columns, or categories of columns."""
     features = features_in_order(schema, order)
     if all(feature.position is None for feature in features):
-        return CodesEncoder(schema, [feature.column for feature in features])
-    return OneHotEncoder(schema, features)
+        columns = [feature.column for feature in features]
+        return LabelsEncoder(schema, columns) if takes_frame else CodesEncoder(schema, columns)
+    return OneHotEncoder(schema, features, is_frame=takes_frame)
 
 
 def _file_values(column: Column) -> Any:

@@ -35,12 +35,15 @@ _SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnaly
 """Estimators asked themselves that compare no input with a threshold."""
 
 
-def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, tuple[str, ...]]:
+def bind_estimator(
+    estimator: Any, schema: Schema, *, is_trial: bool = False
+) -> tuple[Predictor, Encoder, tuple[str, ...]]:
     """A predictor, its encoder, and notes for the user.
 
     Args:
         estimator: from ``prepare_estimator``.
         schema: what a row is.
+        is_trial: for a look at some scores: nothing is compared, and the encoder gives the estimator's own inputs.
 
     Raises:
         FitError: the estimator's inputs cannot be made from the schema's columns.
@@ -49,7 +52,9 @@ def bind_estimator(estimator: Any, schema: Schema) -> tuple[Predictor, Encoder, 
         raise FitError(TAKES_TEXTS)
     n_inputs = getattr(estimator, "n_features_in_", None)
     encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
-    notes = _respell(encoder, estimator, schema)
+    notes = respell(encoder, estimator, schema)
+    if is_trial:
+        return compile_estimator(estimator), encoder, notes
     rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
     try:
         inputs = encoder.encode(rows)
@@ -87,7 +92,7 @@ def _agrees(predictor: Predictor, inputs: Any, expected: IntArray) -> bool:
     return bool((decide(predictor.predict(inputs), threshold) == expected).all())
 
 
-def _respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
+def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
     """Pass categories as the model spells them, and say which it does not know."""
     if not isinstance(encoder, LabelsEncoder):
         return ()

@@ -89,10 +89,10 @@ class Model:
         format: of the file, in words.
         notes: what a user should know of how the model was read, one sentence each.
         names_classes: the file says what its classes are called.
-        bare: the predictor of the model's own inputs as the file holds it, where the file has no names for them: so that
-            other orders of the columns can be tried on it.
         incomplete: what answers rows with missing cells, with the checks of the model's own environment (``incomplete.py``);
             ``None`` where no such row can be given to the model.
+        reread: the same file bound to another schema, for a look at some scores: its encoder gives the file's own inputs, nothing is
+            checked; ``None`` for a model that is not of a file.
     """
 
     predictor: Predictor
@@ -104,7 +104,7 @@ class Model:
     format: str = ""
     notes: tuple[str, ...] = ()
     names_classes: bool = False
-    bare: Predictor | None = None
+    reread: Callable[[Any], Model] | None = None
     incomplete: Predictor | None = None
 
     @property

@@ -46,7 +46,7 @@ class OneHotEncoder:
         self.names = tuple(feature.name for feature in features)
         self.columns = tuple(dict.fromkeys(schema.inputs[feature.column].name for feature in features))
         self._numbers = [
-            (j, feature.column, numeric_codes(schema.inputs[feature.column]))
+            (j, feature.column, numeric_codes(schema, schema.inputs[feature.column]))
             for j, feature in enumerate(features)
             if feature.position is None
         ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from fairness_engine.models.dense import DenseNetwork
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder
 from fairness_engine.models.formats import FileFormat, detect_format
-from fairness_engine.models.input_names import say_nothing
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
 from fairness_engine.models.probing import probe
 from fairness_engine.models.typed_inputs import TypedEncoder
@@ -67,30 +67,41 @@ def open_model(
     """
     file_format = detect_format(path, name or path.name)
     read = _read(path, file_format, unsafe_formats, name or path.name)
+    bound = partial(_bound, read, file_format, classes=classes, favourable=favourable, threshold=threshold)
+    return replace(bound(schema), reread=partial(bound, is_trial=True))
+
+
+def _bound(
+    read: _Read,
+    file_format: FileFormat,
+    schema: Schema,
+    *,
+    classes: tuple[str, ...] | None,
+    favourable: int,
+    threshold: float | None,
+    is_trial: bool = False,
+) -> Model:
+    """What was read of a file, bound to a schema; for a trial without its checks, its encoder giving the file's own inputs."""
     notes, own = read.notes, read.classes
     incomplete: Predictor | None = None
     if read.estimator is not None:
         from fairness_engine.models.estimator_binding import bind_estimator
         from fairness_engine.models.incomplete import checked_predictor
-        from fairness_engine.models.sklearn_model import compile_estimator, input_names, prepare_estimator, takes_frame
+        from fairness_engine.models.sklearn_model import prepare_estimator
 
         estimator = prepare_estimator(read.estimator)
-        predictor, encoder, more = bind_estimator(estimator, schema)
-        incomplete = checked_predictor(estimator, predictor, encoder, schema)
+        predictor, encoder, more = bind_estimator(estimator, schema, is_trial=is_trial)
+        incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
         own, notes = tuple(str(name) for name in estimator.classes_), (*notes, *more)
-        is_bare = say_nothing(schema, input_names(estimator)) and not takes_frame(estimator)
-        bare = compile_estimator(estimator) if is_bare else None
     else:
         assert read.predictor is not None  # a file yields one or the other
         predictor = read.predictor
         specs = getattr(predictor, "specs", None)  # of several inputs, each of its own type
         if specs is None:
-            names = getattr(predictor, "feature_names", None)
-            encoder = choose_encoder(schema, predictor.n_inputs, names)
-            bare = predictor if say_nothing(schema, names) else None
+            encoder = choose_encoder(schema, predictor.n_inputs, getattr(predictor, "feature_names", None))
         else:
-            encoder, bare = TypedEncoder(schema, specs), None
-            if hasattr(predictor, "try_out"):  # a file of ONNX does not say what it gives
+            encoder = TypedEncoder(schema, specs)
+            if hasattr(predictor, "try_out") and not is_trial:  # a file of ONNX does not say what it gives
                 predictor.try_out(encoder.encode(sample_rows(schema, _TRIED_ROWS, np.random.default_rng(1))))
     return bind(
         predictor,
@@ -102,8 +113,8 @@ def open_model(
         threshold=threshold,
         file_format=file_format,
         notes=notes,
-        bare=bare,
         incomplete=incomplete,
+        is_trial=is_trial,
     )
 
 
@@ -118,8 +129,8 @@ def bind(
     threshold: float | None = None,
     file_format: str = "",
     notes: tuple[str, ...] = (),
-    bare: Predictor | None = None,
     incomplete: Predictor | None = None,
+    is_trial: bool = False,
 ) -> Model:
     """A model of a predictor and an encoder, tried on a few rows.
 
@@ -127,7 +138,8 @@ def bind(
 
     Args:
         own_classes: what the predictor calls its classes; ``None`` when they are numbered.
-        bare, incomplete: see ``Model``.
+        incomplete: see ``Model``.
+        is_trial: nothing is folded or tried.
 
     Others as in ``open_model``.
 
@@ -139,7 +151,8 @@ def bind(
     if match.order is not None:
         predictor = _rearrange(predictor, match.order)
         incomplete = None if incomplete is None else Rearranged(incomplete, match.order)
-    affine = encoder.affine() if isinstance(encoder, CodesEncoder) and not encoder.is_identity else None
+    can_fold = isinstance(encoder, CodesEncoder) and not encoder.is_identity and not is_trial
+    affine = encoder.affine() if can_fold and isinstance(encoder, CodesEncoder) else None
     if affine is not None and isinstance(predictor, DenseNetwork):
         predictor, encoder = predictor.with_affine_inputs(*affine), FoldedEncoder(encoder)
     if not 0 <= favourable < len(match.classes):
@@ -154,9 +167,10 @@ def bind(
         format=file_format,
         notes=(*notes, *match.notes, *getattr(encoder, "notes", ()), *_encoding_notes(encoder, schema)),
         names_classes=match.is_named,
-        bare=bare,
         incomplete=incomplete,
     )
+    if is_trial:
+        return model
     probe(model, schema)
     rows = sample_rows(schema, _ROUNDING_ROWS, np.random.default_rng(0))
     return replace(model, rounding=measure_rounding(model, rows))

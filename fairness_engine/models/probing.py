@@ -71,7 +71,7 @@ def _explain(model: Model, row: FloatArray, schema: Schema, error: Exception) ->
                 "Remove the category from the column (Categories on the Data page, or the schema file), or retrain the model with it."
             )
     return FitError(
-        f"The model fails on rows of the data ({said}). Check that the columns are those it was trained on."
+        f"The model fails on rows of the data ({said}). Check that the columns are those it was trained on, in its order ('order' of 'layout' in the schema file)."
     )
 
 

@@ -2,8 +2,9 @@
 
 A file that names neither its inputs nor its classes can be read in many ways, and each gives numbers that look like scores. What tells them apart:
 scores that the model gave in its own environment (*known answers*), which prove the reading or refute it; and the data's labels, on which a model that
-is read rightly does well. Every usual order and scaling of the inputs is tried on them (``input_ways.py``), every two inputs are exchanged, and a plain
-linear fit says what the columns can tell at all.
+is read rightly does well. Every usual order and scaling of the inputs is tried on them (``input_ways.py``), inputs are exchanged, and a plain linear fit says
+what the columns can tell at all. What labels cannot tell (the means that a training scaled by, the numbers that it gave to categories of text) is not
+confirmed without known answers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -22,17 +24,27 @@ from fairness_engine.dataset import Dataset
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.known_answers import KnownAnswers
-from fairness_engine.models.activations import sigmoid
-from fairness_engine.models.input_ways import PLAIN, Way, ways_of
+from fairness_engine.models.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
+from fairness_engine.models.input_names import input_matches
+from fairness_engine.models.input_ways import (
+    PLAIN,
+    Way,
+    by_position,
+    guessed_codes,
+    is_by_data,
+    number_inputs,
+    ways_of,
+)
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.reading_state import KnownBy, State, state_in_words
 from fairness_engine.models.roc import auc, difference, standard_error
-from fairness_engine.schema import Kind, Layout, ModelInput
+from fairness_engine.schema import Kind, Layout
 
 MAX_ROWS = 4_000
 """Rows of the data that orders are judged on."""
 _SECONDS = 3.0
+"""Of the processor, so that what is found does not depend on what else the machine does."""
 _SURE = 5.0
 """How many standard errors a difference must be to be said: thousands of orders are looked at."""
 _FAR = 0.02
@@ -49,6 +61,7 @@ _LEAST_GAIN, _SURE_OF_EXCHANGE = 0.003, 6.0
 """AUC, and standard errors: on published networks and the samples no two inputs gain 4 errors in each other's place; in a wrong order some gain 10."""
 _N_EXCHANGED = 600
 """Pairs of inputs that are exchanged at most."""
+_N_GLANCED = 1_000
 _NEARLY = 0.03
 """Half of the known answers differ by less than this: the inputs are those, but for where their scaling was learned."""
 
@@ -145,7 +158,7 @@ class _Judge:
     ) -> None:
         self.is_brief, self.is_slow = is_brief, rows_per_second < _FAST
         self.model, self.dataset, self.schema = model, dataset, dataset.schema
-        self.ends = time.perf_counter() + _SECONDS
+        self.ends = time.process_time() + _SECONDS
         has_labels = dataset.labels is not None and len(dataset.classes) == len(model.classes)
         n_most = int(min(MAX_ROWS // 2 if is_brief else MAX_ROWS, max(200, rows_per_second * _SECONDS / 40)))
         chosen = np.arange(len(dataset.rows))
@@ -157,6 +170,7 @@ class _Judge:
         self.scores = model.scores(self.rows)
         self.positive = model.classes[1] if model.is_binary else None
         self.other = model.classes[0]
+        self.nameless = frozenset() if model.reread is None else by_position(model, self.schema)
 
     # --- who says what --------------------------------------------------------------------
 
@@ -168,7 +182,7 @@ class _Judge:
 
     @property
     def inputs_by(self) -> KnownBy:
-        if self.model.bare is None:
+        if not self.nameless:
             return KnownBy.FILE
         return KnownBy.NOBODY if self.schema.layout.is_plain else KnownBy.PERSON
 
@@ -208,7 +222,7 @@ class _Judge:
                 "rightly is seldom so much weaker. Check the order and the scaling of its inputs, or bring known answers."
             )
         if not advice:
-            advice += self._on_exchanged(is_positive)
+            advice += [*self._on_exchanged(is_positive), *self._on_guesses()]
         state = State.UNCONFIRMED if advice else State.PLAUSIBLE
         return Reading(state, **facts, reference_auc=reference, ways=ways, better=better, advice=tuple(advice))
 
@@ -235,13 +249,31 @@ class _Judge:
         assert self.labels is not None, "asked with labels"
         commonest = float(np.bincount(self.labels).max() / len(self.labels))
         error = math.sqrt(commonest * (1 - commonest) / len(self.labels))
-        if facts["accuracy"] > commonest + _NEAR_GUESSING * error:
-            return Reading(State.PLAUSIBLE, **facts)
-        said = (
-            f"The model is right on {100 * facts['accuracy']:.1f} % of the rows, always saying the commonest outcome on {100 * commonest:.1f} %: check the "
-            "order of its inputs and of its classes, or bring known answers."
-        )
-        return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        if facts["accuracy"] <= commonest + _NEAR_GUESSING * error:
+            said = (
+                f"The model is right on {100 * facts['accuracy']:.1f} % of the rows, always saying the commonest outcome on {100 * commonest:.1f} %: check the "
+                "order of its inputs and of its classes, or bring known answers."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        advice = (*self._on_class_order(), *self._on_guesses())
+        return Reading(State.UNCONFIRMED if advice else State.PLAUSIBLE, **facts, advice=advice)
+
+    def _on_class_order(self) -> tuple[str, ...]:
+        """Where the file does not name more than two classes: every two must fit the labels clearly better than in each other's place."""
+        if self.positive_by is KnownBy.FILE or self.labels is None:
+            return ()
+        decided = self.model.decide(self.scores)
+        for one, other in itertools.combinations(range(len(self.model.classes)), 2):
+            exchanged = np.where(decided == one, other, np.where(decided == other, one, decided))
+            gain = (decided == self.labels).astype(float) - (exchanged == self.labels)
+            if gain.mean() > _NEAR_GUESSING * gain.std() / math.sqrt(len(gain)) and (gain != 0).any():
+                continue
+            names = f"'{self.model.classes[one]}' and '{self.model.classes[other]}'"
+            return (
+                f"The file does not name its classes, and the labels do not show that {names} are not in each other's place. Put the label's outcomes in the "
+                "order of the model's classes ('categories' of the label in the schema file), or bring known decisions.",
+            )
+        return ()
 
     def _on_inverted(self, facts: Mapping[str, Any]) -> str:
         if self.positive_by is KnownBy.FILE:
@@ -255,22 +287,42 @@ class _Judge:
             f"that of '{self.other}' (Model page, or --positive)."
         )
 
+    def _on_guesses(self) -> list[str]:
+        """What the reading takes for granted and labels cannot tell."""
+        if self.model.reread is None:
+            return []
+        advice = []
+        guessed = guessed_codes(self.model, self.schema, self.dataset.rows)
+        if guessed:
+            more = f" and {len(guessed) - 1} more" if len(guessed) > 1 else ""
+            advice.append(
+                f"The model takes the categories of '{guessed[0]}'{more} as numbers, and nothing says which number each had in training: they are guessed. Bring "
+                "known answers, or say the categories in the order of their numbers ('codes' of 'layout' in the schema file)."
+            )
+        if is_by_data(self.model, self.schema, self.dataset.rows):
+            advice.append(
+                "The inputs are scaled by the data's own rows, and the training may have scaled by others: the scores may be a little off. Bring known answers, "
+                "from which the scaling follows, or put its means and deviations in (Model page, 'scaling' of 'layout' in the schema file)."
+            )
+        return advice
+
     # --- other orders ---------------------------------------------------------------------
 
     def _ways(self, is_positive: NDArray[np.bool_]) -> tuple[tuple[Mapping[str, Any], ...], dict[str, Any]]:
         """What every usual way would give, the best first; and the best where it fits far better than the present one."""
-        if self.model.bare is None or not self.model.is_binary or (self.is_brief and self.is_slow):
+        if self.model.reread is None or (self.is_brief and self.is_slow):
             return (), {}
-        sign = self._sign(is_positive)
-        present = sign * self._bare_scores(self.model.encoder.plain(self.rows))
+        present = self.scores[:, 0]
         is_free = self.positive_by is KnownBy.NOBODY
         tried = []
-        for way in ways_of(self.schema, len(self.model.encoder.names), self.dataset.rows):
-            scores = sign * self._bare_scores(way.inputs(self.rows))
-            area = auc(scores, is_positive)
-            if area is not None:
+        for way in ways_of(self.model, self.schema, self.dataset.rows):
+            with suppress(Exception):  # a pipeline cannot take texts for numbers
+                scores = self.model.reread(way.schema).scores(self.rows)[:, 0]
+                area = auc(scores, is_positive)
+                if area is None:
+                    continue
                 tried.append((max(area, 1 - area) if is_free else area, area, way, scores))
-            if time.perf_counter() > self.ends:
+            if time.process_time() > self.ends:
                 break
         tried.sort(key=lambda each: -each[0])
         shown = tuple(
@@ -287,27 +339,8 @@ class _Judge:
         gain, error = difference(present, -scores if is_reversed else scores, is_positive)
         if gain < _FAR or gain < _SURE * error:
             return shown, {}
-        better = {
-            "order": way.order,
-            "scaling": way.scaling,
-            "auc": 1 - area if is_reversed else area,
-            "layout": way.schema.layout.to_json(),
-            "model_input": ModelInput.AUTO.value,
-        }
+        better = {**_as_better(way), "auc": 1 - area if is_reversed else area}
         return shown, better | ({"positive": self.other} if is_reversed else {})
-
-    def _sign(self, is_positive: NDArray[np.bool_]) -> float:
-        """-1 where the classes of the file were put into the other order for the data."""
-        raw = auc(self._bare_scores(self.model.encoder.plain(self.rows)), is_positive)
-        mine = auc(self.scores[:, 0], is_positive)
-        if raw is None or mine is None or abs(raw - mine) <= abs(1 - raw - mine):
-            return 1.0
-        return -1.0
-
-    def _bare_scores(self, inputs: FloatArray) -> FloatArray:
-        assert self.model.bare is not None, "asked of a file without names"
-        scores: FloatArray = self.model.bare.predict(np.asarray(inputs, dtype=np.float64))[:, 0]
-        return scores
 
     def _on_better(self, better: Mapping[str, Any], area: float) -> str:
         how = better["order"] if better["scaling"] == PLAIN else f"{better['order']}, {better['scaling']}"
@@ -321,24 +354,33 @@ class _Judge:
 
         Nothing is learned from the protected ones: a model that was made to treat people alike would fit the labels better otherwise.
         """
-        if self.model.bare is None or not self.model.is_binary or self.is_brief:
+        if self.model.reread is None or self.is_brief:
             return []
-        inputs = np.asarray(self.model.encoder.plain(self.rows), dtype=np.float64)
-        sign = self._sign(is_positive)
-        present = sign * self._bare_scores(inputs)
-        names, worst, found = self.model.encoder.names, 0.0, ""
-        made_of = [self._column_of(name) for name in names]
-        judged = [i for i, column in enumerate(made_of) if column not in self.schema.protected]
-        pairs = list(itertools.combinations(judged, 2))
-        for i in self.rng.permutation(len(pairs))[:_N_EXCHANGED]:
-            if time.perf_counter() > self.ends:
+        read = self.model.reread(self.schema)
+        inputs, present = read.encoder.plain(self.rows), self.scores[:, 0]
+        names, worst, found = read.encoder.names, 0.0, ""
+        matrix = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs
+        made_of = {match.name: match.column for match in input_matches(read.encoder)}
+        judged = [
+            i for i, name in enumerate(names) if name in self.nameless and made_of[name] not in self.schema.protected
+        ]
+        numbers = number_inputs(read.encoder, self.schema)
+        pairs = [pair for pair in itertools.combinations(judged, 2) if self._are_alike(inputs, names, pair)]
+        order = self.rng.permutation(len(pairs))
+        every = max(1, len(self.rows) // _N_GLANCED)  # most exchanges are far worse, as fewer rows show
+        few, before = inputs[::every], auc(present[::every], is_positive[::every]) or 0.5
+        of_numbers = np.array([all(names[i] in numbers for i in pairs[k]) for k in order], dtype=bool)
+        for k in [*order[of_numbers], *order[~of_numbers]][:_N_EXCHANGED]:
+            if time.process_time() > self.ends:
                 break
-            one, other = pairs[i]
-            if (inputs[:, one] == inputs[:, other]).all():
+            one, other = pairs[k]
+            if (matrix[:, one] == matrix[:, other]).all():
                 continue
-            exchanged = inputs.copy()
-            exchanged[:, [one, other]] = inputs[:, [other, one]]
-            gain, error = difference(present, sign * self._bare_scores(exchanged), is_positive)
+            glance = read.predictor.predict(_exchanged(few, one, other))[:, 0]
+            if (auc(glance, is_positive[::every]) or 0.0) < before + _LEAST_GAIN / 3:
+                continue
+            scores = read.predictor.predict(_exchanged(inputs, one, other))[:, 0]
+            gain, error = difference(present, scores, is_positive)
             if gain > max(worst, _LEAST_GAIN, _SURE_OF_EXCHANGE * error):
                 worst, found = gain, f"'{names[one]}' and '{names[other]}'"
         if not found:
@@ -348,12 +390,13 @@ class _Judge:
             "Put them in order on the Model page, or bring known answers."
         ]
 
-    def _column_of(self, name: str) -> str:
-        """The column that an input is made of, by the input's name."""
-        if name in self.schema.names:
-            return name
-        features = getattr(getattr(self.model.encoder, "original", self.model.encoder), "features", ())
-        return next((self.schema.inputs[each.column].name for each in features if each.name == name), name)
+    @staticmethod
+    def _are_alike(inputs: Any, names: Sequence[str], pair: tuple[int, int]) -> bool:
+        """Whether two inputs can stand in each other's place: texts and numbers cannot."""
+        if not hasattr(inputs, "dtypes"):
+            return True
+        one, other = (inputs[names[i]].dtype for i in pair)
+        return bool(one == other and one.kind in "iuf")
 
     def _reference(self) -> float | None:
         """AUC of a linear fit by least squares to half of the rows, on the other half."""
@@ -399,139 +442,134 @@ class _Judge:
         if not len(rows):
             said = "None of the known answers is of a row that can be used: the rows that it names have missing or unknown cells. Bring answers for others."
             return Reading(State.UNCONFIRMED, **facts, n_compared=0, advice=(said,))
-        scores = self.model.scores(rows)
-        compared = _Compared(self.model, scores, given, classes, answers.tolerance)
+        compared = Compared(self.model, self.model.scores(rows), given, classes, answers.tolerance)
         facts |= {"n_compared": len(rows), "max_difference": compared.max_difference}
         if compared.is_same:
             return self._answers_agree(facts, rows, numbers, compared)
         first = int(np.argmax(compared.differs))
         facts |= {"row": int(numbers[first]), **compared.at(first)}
         advice, better = self._way_of_answers(rows, given, answers.tolerance)
-        if compared.is_other_class and self.positive_by is not KnownBy.FILE:
+        if compared.is_turned and self.positive_by is not KnownBy.FILE:
             advice = [
-                f"The known answers are the scores of '{self.other}', and class 1 is taken for '{self.positive}'. Say that the model's score is that of "
-                f"'{self.other}' (Model page, or --positive)."
+                f"Every known decision is the other one: class 1 is taken for '{self.positive}'. Say that the model's score is that of '{self.other}' (Model page, "
+                "or --positive)."
             ]
             better = {"positive": self.other}
         said = (
             f"The model is not read as in its own environment: in row {facts['row']} it answered {_shown(facts['given'])} there and "
             f"{_shown(facts['got'])} here, {int(compared.differs.sum()):,} of {len(rows):,} answers differ."
         )
-        rest = [] if advice else ["Check the order and scaling of its inputs, the codes of categories and the file."]
+        rest = (
+            []
+            if advice
+            else ["Check the order and scaling of its inputs, the codes of categories, the threshold and the file."]
+        )
         return Reading(State.REFUSED, **facts, better=better, advice=(said, *advice, *rest))
 
-    def _answers_agree(
-        self, facts: dict[str, Any], rows: FloatArray, numbers: IntArray, compared: _Compared
-    ) -> Reading:
-        """The numbers are right; whose numbers they are is said by the file, a person, a known decision, or else by the labels."""
-        is_said = self.positive_by is not KnownBy.NOBODY or compared.has_decisions or self.positive is None
-        if is_said or self.labels is None:
-            if is_said:
-                return Reading(State.CONFIRMED, **facts)
-            said = (
-                f"The known answers agree, but nothing says whose scores they are: class 1 is taken for '{self.positive}'. Say which outcome it is (Model "
-                "page, or --positive)."
-            )
-            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
-        is_positive = self.labels == 1
-        area, error = facts["auc"], standard_error(self.scores[:, 0], is_positive)
-        if area is None or abs(area - 0.5) < _NEAR_GUESSING * error:
-            said = (
-                f"The known answers agree, but the labels do not tell whether they are scores of '{self.positive}' or of '{self.other}'. Say which outcome "
-                "class 1 is (Model page, or --positive)."
-            )
-            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
-        if area > 0.5:
+    def _answers_agree(self, facts: dict[str, Any], rows: FloatArray, numbers: IntArray, compared: Compared) -> Reading:
+        """The numbers are right; whose numbers they are is said by the file or a known decision, else by the labels, else by a person."""
+        if self.positive_by is KnownBy.FILE or compared.has_decisions:
             return Reading(State.CONFIRMED, **facts)
-        decided = self.model.decide(self.model.scores(rows))
+        if self.positive is None:
+            advice = self._on_class_order()
+            return Reading(State.UNCONFIRMED if advice else State.CONFIRMED, **facts, advice=advice)
+        is_said = self.positive_by is KnownBy.PERSON
+        side = self._side(self.scores[:, 0])
+        if side > 0 or (not side and is_said and not compared.is_of_other):
+            return Reading(State.CONFIRMED, **facts)
+        if not side:
+            said = (
+                f"The known answers agree, but nothing shows whether they are scores of '{self.positive}' or of '{self.other}': the labels do not tell. Say which "
+                "outcome class 1 is (Model page, or --positive), or bring known decisions."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
         said = (
             f"The known answers agree, but as scores of '{self.other}': class 1 is taken for '{self.positive}', which the labels contradict (AUC "
-            f"{area:.2f}). Say that the model's score is that of '{self.other}' (Model page, or --positive)."
+            f"{facts['auc']:.2f}). Say that the model's score is that of '{self.other}' (Model page, or --positive)"
         )
+        better = {"positive": self.other}
+        if is_said:  # who is sure of it can go on
+            return Reading(
+                State.UNCONFIRMED,
+                **facts,
+                better=better,
+                advice=(f"{said}, or bring known decisions, which prove it.",),
+            )
+        decided = self.model.decide(self.model.scores(rows))
         facts |= {
             "row": int(numbers[0]),
             "given": self.model.classes[1 - int(decided[0])],
             "got": self.model.classes[int(decided[0])],
         }
-        return Reading(State.REFUSED, **facts, better={"positive": self.other}, advice=(said,))
+        return Reading(State.REFUSED, **facts, better=better, advice=(f"{said}.",))
+
+    def _side(self, scores: FloatArray) -> int:
+        """1 where the labels show that scores are those of class 1, -1 of the other, 0 where they do not tell."""
+        if self.labels is None:
+            return 0
+        is_positive = self.labels == 1
+        area, error = auc(scores, is_positive), standard_error(scores, is_positive)
+        if area is None or abs(area - 0.5) < _NEAR_GUESSING * error:
+            return 0
+        return 1 if area > 0.5 else -1
 
     def _way_of_answers(
         self, rows: FloatArray, given: FloatArray, tolerance: float
     ) -> tuple[list[str], dict[str, Any]]:
         """The usual way in which the model does give the known answers, if one does; or nearly does."""
-        bare = self.model.bare
         is_known = np.isfinite(given)
-        if bare is None or not self.model.is_binary or not is_known.any():
+        if self.model.reread is None or not self.model.is_binary or not is_known.any():
             return [], {}
         rows, given = rows[is_known][:MAX_ROWS], given[is_known][:MAX_ROWS]
-        nearest: tuple[float, float, Way] | None = None
-        for way in ways_of(self.schema, len(self.model.encoder.names), self.dataset.rows):
-            for form in _forms(bare.predict(way.inputs(rows))[:, 0], bare.output):
-                gaps = np.abs(form - given)
-                if nearest is None or np.median(gaps) < nearest[0]:
-                    nearest = float(np.median(gaps)), float(gaps.max()), way
-        if nearest is None or nearest[0] > _NEARLY:
+        tried = []
+        for way in ways_of(self.model, self.schema, self.dataset.rows):
+            with suppress(Exception):  # a pipeline cannot take texts for numbers
+                gaps = nearest_form(self.model, way, rows, given)[1]
+                tried.append((float(np.median(gaps)), float(gaps.max()), way))
+        tried.sort(key=lambda each: each[:2])
+        if not tried:
             return [], {}
-        _, largest, way = nearest
-        better = {
-            "order": way.order,
-            "scaling": way.scaling,
-            "layout": way.schema.layout.to_json(),
-            "model_input": ModelInput.AUTO.value,
-        }
-        if largest <= tolerance:
-            said = f"With its inputs {way.in_words()} it gives all known answers."
-            return [f"{said} Read it so (Model page, or 'layout' of the schema file)."], better
-        if way.scaling == PLAIN:
-            return [], {}
-        said = (
-            f"With its inputs {way.in_words()} it nearly gives the known answers (largest difference {largest:.2g}): it was likely scaled by other rows. Put "
-            "their means and deviations into 'layout' of the schema file."
-        )
-        return [said], {}
+        median, largest, way = tried[0]
+        if not largest <= tolerance:
+            fitted = fitted_codes(self.model, way, rows, given, tolerance) if way.scaling == PLAIN else None
+            if fitted is None and median <= _NEARLY and way.scaling != PLAIN:
+                fitted = fitted_scaling(self.model, way, rows, given, tolerance)
+            if fitted is None and (way.scaling == PLAIN or median > _NEARLY):
+                return [], {}
+            if fitted is None:
+                said = (
+                    f"With its inputs {way.in_words()} it nearly gives the known answers (largest difference {largest:.2g}): it was likely scaled by other rows. "
+                    "Put their means and deviations into 'layout' of the schema file."
+                )
+                return [said], {}
+            way = fitted
+        better = _as_better(way)
+        said = f"With its inputs {way.in_words()} it gives all known answers"
+        read = self.model.reread(way.schema)
+        if self.positive_by is not KnownBy.FILE and self._side(read.scores(self.rows)[:, 0]) < 0:
+            better |= {"positive": self.other}
+            said += f", as scores of '{self.other}'"
+        return [f"{said}. Read it so (Model page, or 'layout' of the schema file)."], better
 
 
-class _Compared:
-    """Known answers beside what the model gives here."""
-
-    def __init__(
-        self, model: Model, scores: FloatArray, given: FloatArray, classes: IntArray, tolerance: float
-    ) -> None:
-        self._model, self._given, self._classes = model, given, classes
-        decided = model.decide(scores)
-        self._decided = decided
-        mine = scores[:, 0] if model.is_binary else scores[np.arange(len(scores)), decided]
-        has_score, has_class = np.isfinite(given), classes >= 0
-        self.has_decisions = bool(has_class.any())
-        forms = _forms(mine, model.predictor.output)
-        if model.is_binary and model.names_classes:  # of two named classes either may have been written down
-            forms += [1 - form for form in forms if model.predictor.output is not Output.LOGIT]
-        gaps = [np.where(has_score, np.abs(form - given), 0.0) for form in forms]
-        self._form, gap = min(zip(forms, gaps, strict=True), key=lambda each: float(each[1].max(initial=0.0)))
-        self.differs = (gap > tolerance) | (has_class & (classes != decided))
-        self.max_difference = float(gap.max(initial=0.0)) if has_score.any() else None
-        other = [np.where(has_score, np.abs(1 - form - given), 0.0) for form in _shares(mine, model.predictor.output)]
-        self.is_other_class = model.is_binary and has_score.any() and any(gap.max() <= tolerance for gap in other)
-
-    @property
-    def is_same(self) -> bool:
-        return not self.differs.any()
-
-    def at(self, i: int) -> dict[str, Any]:
-        """The two answers for a row."""
-        if np.isfinite(self._given[i]):
-            return {"given": float(self._given[i]), "got": float(self._form[i])}
-        names = self._model.classes
-        return {"given": names[int(self._classes[i])], "got": names[int(self._decided[i])]}
+def _as_better(way: Way) -> dict[str, Any]:
+    return {
+        "order": way.order,
+        "scaling": way.scaling,
+        "layout": way.schema.layout.to_json(),
+        "model_input": way.schema.model_input.value,
+    }
 
 
-def _forms(scores: FloatArray, output: Output) -> list[FloatArray]:
-    """The same scores as they may have been written down: as they are, or a logit as a probability."""
-    return [scores, sigmoid(scores)] if output is Output.LOGIT else [scores]
-
-
-def _shares(scores: FloatArray, output: Output) -> list[FloatArray]:
-    return [sigmoid(scores)] if output is Output.LOGIT else [scores]
+def _exchanged(inputs: Any, one: int, other: int) -> Any:
+    """Inputs with two of them in each other's place, a matrix or a frame."""
+    exchanged = inputs.copy()
+    if hasattr(inputs, "iloc"):
+        exchanged.isetitem(one, inputs.iloc[:, other])
+        exchanged.isetitem(other, inputs.iloc[:, one])
+    else:
+        exchanged[:, [one, other]] = inputs[:, [other, one]]
+    return exchanged
 
 
 def _shown(value: Any) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
+from fairness_engine.models.domain_values import numeric_codes
 from fairness_engine.models.input_names import How, Names, are_numbered, some
 from fairness_engine.models.one_hot import OneHotFeature, matches_of
 from fairness_engine.models.spelling import normal
@@ -89,7 +90,7 @@ class TypedEncoder:
             for feature in own:
                 column = schema.inputs[feature.column]
                 scaling = schema.layout.scaling.get(feature.name) or schema.layout.scaling.get(column.name)
-                table = _table(spec, column, feature, scaling, notes, by_place)
+                table = _table(schema, spec, column, feature, scaling, notes, by_place)
                 self._values.append(_Value(feature, spec.takes, table, scaling))
         self.features = tuple(value.feature for value in self._values)
         self.names = tuple(feature.name for feature in self.features)
@@ -98,6 +99,7 @@ class TypedEncoder:
         if by_place:
             notes.append(_on_places([schema.column(name) for name in dict.fromkeys(by_place)]))
         self.notes = tuple(notes)
+        self.by_place = tuple(dict.fromkeys(by_place))
         self._column_names = [column.name for column in schema.inputs]
 
     def encode(self, rows: FloatArray) -> pd.DataFrame:
@@ -255,6 +257,7 @@ def _no_blocks(schema: Schema, specs: Sequence[InputSpec], left: Sequence[int], 
 
 
 def _table(
+    schema: Schema,
     spec: InputSpec,
     column: Column,
     feature: OneHotFeature,
@@ -289,7 +292,7 @@ def _table(
             f"The model's table for '{spec.name}' has {spec.n_codes} codes, but column '{column.name}' has {n} categories: if its codes begin at "
             "1, set the shift of this input to -1; if it was trained with more categories, add them to the column's domain."
         )
-    return np.arange(n, dtype=np.float64)
+    return numeric_codes(schema, column)
 
 
 def _check_number(spec: InputSpec, column: Column, scaling: tuple[float, float] | None) -> None:

@@ -306,10 +306,14 @@ def _ask_order(review: Review, schema: Schema, reading: Reading, inputs: Sequenc
     except SettingError as error:
         layout.say(error)
         return
-    if said != replace(schema.layout, names={}, order=tuple(names)) and st.button(
+    if said != replace(schema.layout, names={}, codes={}, order=tuple(names)) and st.button(
         "Read it in this order and scaling", key="order_use", type="primary"
     ):
-        model_fit.change_reading(review, layout=replace(said, names=schema.layout.names), model_input=ModelInput.AUTO)
+        model_fit.change_reading(
+            review,
+            layout=replace(said, names=schema.layout.names, codes=schema.layout.codes),
+            model_input=ModelInput.AUTO,
+        )
         st.rerun()
 
 

@@ -57,7 +57,7 @@ def test_a_network_in_another_order_is_read_anew_by_one_click(
     open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
 ) -> None:
     """Numbers first, of 'ja': the schema's order and the second outcome would be taken, and fit badly together."""
-    net = Net(dataset(), "numbers first", scaling="numbers")
+    net = Net(dataset(), "numbers first")
     app = open_app(MODEL, review=with_net(store, review, net, tmp_path).id)
     assert "Reading not confirmed" in everything(app)
     assert "numbers first, then categories" in everything(app)
@@ -74,6 +74,19 @@ def test_a_network_in_another_order_is_read_anew_by_one_click(
     fit = store.review(review.id).fit
     assert fit is not None
     assert (fit["reading"]["state"], fit["reading"]["positive_by"]) == ("plausible", "person")
+
+
+def test_scaling_by_the_datas_own_rows_stays_not_confirmed(
+    open_app: OpenApp, store: RunStore, review: Review, tmp_path: Path
+) -> None:
+    """Its means are near those of the training, and seldom equal: known answers would say them."""
+    net = Net(dataset(), "numbers first", scaling="numbers")
+    app = open_app(MODEL, review=with_net(store, review, net, tmp_path).id)
+    app.button(key="read_better").click().run()
+    assert said.errors_of(app) == []
+    assert "Reading not confirmed" in everything(app)
+    assert "scaled by the data" in everything(app)
+    assert app.button(key="fit_confirmed").disabled
 
 
 def test_class_1_is_a_switch_with_both_consequences(

@@ -40,8 +40,8 @@ _SIGNS = (
 )
 ABSENT = -1
 SAY_IT = (
-    "Say which column it is in the table of the model's inputs on the Model page ('names' of 'layout' in a schema file), or use "
-    "the data that the model was trained on."
+    "Say what they are in the table of the model's inputs on the Model page ('names' of 'layout' in a schema file), or use the data "
+    "that the model was trained on."
 )
 
 
@@ -147,10 +147,11 @@ class Names:
         lines = [asdict(line) for line in self.table()]
         if first in self.doubts:
             return FitError(f"{self.doubts[first]} {SAY_IT}", inputs=lines)
-        more = f" and {len(self.missing) - 1} more" if len(self.missing) > 1 else ""
+        which, listed = f"an input '{first}', which is no column", ""
+        if len(self.missing) > 1:
+            which, listed = f"{len(self.missing)} inputs that are no columns", f"not known: {some(self.missing)}; "
         return FitError(
-            f"The model takes an input '{first}'{more}, which is no column of the data (the model's inputs: {some(self.names)}; the "
-            f"columns: {some(self.schema.names)}). {SAY_IT}",
+            f"The model takes {which} of the data ({listed}the model's inputs: {some(self.names)}; the columns: {some(self.schema.names)}). {SAY_IT}",
             inputs=lines,
         )
 

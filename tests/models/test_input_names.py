@@ -95,7 +95,7 @@ def test_between_two_columns_nobody_guesses() -> None:
     assert matched.missing == ["miete"]
     message = str(matched.refuse())
     assert "input 'miete' may mean 'Miete ($)' or 'Miete (€)'" in message
-    assert "Say which column it is in the table of the model's inputs" in message
+    assert "Say what they are in the table of the model's inputs" in message
     one_is_taken = Names(schema, ("Miete ($)", "miete"))
     assert [line.column for line in one_is_taken.table()] == ["Miete ($)", "Miete (€)"]
 
@@ -116,7 +116,7 @@ def test_numbers_in_names_are_not_confused() -> None:
 def test_what_the_person_says_wins() -> None:
     names = ("sex", "country", "Laufzeit__Monate_", "Einkommen")
     refusal = Names(loan_schema(), names).refuse()
-    assert "an input 'sex' and 1 more, which is no column of the data" in str(refusal)
+    assert "takes 2 inputs that are no columns of the data (not known: sex, country;" in str(refusal)
     assert refusal.inputs[0] == {"name": "sex", "column": "", "category": None, "how": ""}
     assert refusal.inputs[3] == {"name": "Einkommen", "column": "Einkommen", "category": None, "how": "exact"}
     said = loan_schema(names={"sex": "Geschlecht", "country": "Staatsangehörigkeit", "of another model": "Einkommen"})
@@ -184,7 +184,7 @@ def test_names_that_only_number_the_inputs_mean_their_order() -> None:
         assert encoder.names == schema.names
         frame = choose_encoder(schema, 4, names, takes_frame=True).encode(np.array([[1, 2, 36, 1234.5]]))
         assert frame.to_dict("records") == [dict(zip(names, ["w", "Polen", 36, 1234.5], strict=True))]
-    with pytest.raises(FitError, match="no column of the data"):
+    with pytest.raises(FitError, match="no columns of the data"):
         choose_encoder(schema, 4, ("x0", "x1", "y2", "x3"))
 
 

@@ -118,7 +118,7 @@ def test_an_attribute_that_the_card_is_silent_about_is_asked_of_the_model(
             return card
 
     class Evaluator:
-        def fit_card(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None) -> Answering:
+        def fit_card(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, answers: Any) -> Answering:
             assert scope is None, "a table needs none"
             asked.append(schema.protected)
             return Answering()

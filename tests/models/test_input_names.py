@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder as SklearnOneHot
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.errors import FitError
+from fairness_engine.errors import FitError, ProcessError
 from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.encoding import CodesEncoder, LabelsEncoder, choose_encoder
 from fairness_engine.models.fit import FitCard
@@ -150,6 +150,8 @@ def test_the_error_travels_with_its_table() -> None:
     with pytest.raises(FitError) as caught:
         raise_failure({"error": "FitError", "message": "m", "recipe": 3, "inputs": [1, {"name": 2, "other": "x"}]})
     assert caught.value.recipe == "3"
+    with pytest.raises(ProcessError, match="m"):  # an error of the app's own, which no model's process meets
+        raise_failure({"error": "StaleReviewError", "message": "m"})
     assert caught.value.inputs == ({"name": "2", "column": None, "category": None, "how": None},)
 
 

@@ -51,8 +51,9 @@ _DRAW_SECONDS, _PAIR_SECONDS, _LOOK_UP_SECONDS, _EXPLAIN_SECONDS = 0.6, 0.4, 0.3
 stored tree may each take."""
 _SECONDS_A_PATIENCE, _MAX_PATIENCE = 12.0, 5.0
 """A run that was ended by the clock after so many seconds takes these times once, after twice as many twice, up to five times."""
-_PATIENCE = 50.0
+_PATIENCE, _LEAST_PATIENCE = 50.0, 10.0
 """So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
+_WORTH_SECONDS = _DRAW_SECONDS + _PAIR_SECONDS + _LOOK_UP_SECONDS + _EXPLAIN_SECONDS
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def run_certification(
     try:
         refinement = Refinement(assessor, points, rule, hands)
         end = yield from _refine(refinement, settings, started, max_seconds, is_cancelled)
-        yield from _conclude(asked, refinement, rule, end, is_cancelled)
+        yield from _conclude(asked, refinement, rule, end, max_seconds, is_cancelled)
     finally:
         hands.rest()
 
@@ -167,9 +168,10 @@ def _report(standing: Standing, total: float, seconds: float, n_found: int) -> I
 # --- the end ------------------------------------------------------------------------------------
 
 
-def _patience(end: _End) -> float:
+def _patience(end: _End, max_seconds: float) -> float:
     if end.reason is not StopReason.SECONDS:
-        return _PATIENCE
+        # what is left of the time that was given, and some more: who asked for ten seconds does not wait for forty
+        return min(_PATIENCE, max(_LEAST_PATIENCE, (max_seconds - end.seconds) / _WORTH_SECONDS))
     # a longer run may think longer about what it left open
     return min(max(1.0, end.seconds / _SECONDS_A_PATIENCE), _MAX_PATIENCE)
 
@@ -179,11 +181,12 @@ def _conclude(
     refinement: Refinement,
     rule: ClassicRule | None,
     end: _End,
+    max_seconds: float,
     is_cancelled: Callable[[], bool],
 ) -> Iterator[Event]:
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled, or is meanwhile."""
     was_cancelled = end.reason is StopReason.CANCELLED
-    rest = Rest(_patience(end), (lambda: True) if was_cancelled else is_cancelled)
+    rest = Rest(_patience(end, max_seconds), (lambda: True) if was_cancelled else is_cancelled)
     estimate, pairs, n = None, Pairs.empty(asked.domain.n_columns), end.standing.n_boxes
     if not was_cancelled:
         yield Progress(n, end.seconds, n, 0, "estimating what is undecided")

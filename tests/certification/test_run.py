@@ -267,3 +267,13 @@ def test_what_cannot_be_certified_is_refused_before_anything_is_said() -> None:
 
 def _events(model: Model, domain: Domain) -> Iterator[Event]:
     return run_certification(model, domain, np.empty((0, domain.n_columns)), CertifySettings(), 0)
+
+
+def test_what_follows_takes_no_longer_than_the_time_that_was_given_or_some_seconds() -> None:
+    """Refinement that ended by itself after a third of a second left half a minute of drawing to who had asked for ten seconds."""
+    from fairness_engine.certification import run
+    from fairness_engine.events import StopReason
+
+    ended = run._End(StopReason.EXHAUSTED, None, 0.3)  # type: ignore[arg-type]
+    assert run._patience(ended, 10.0) * run._WORTH_SECONDS <= 20.0
+    assert run._patience(ended, 600.0) == run._patience(ended, float("inf")) == run._PATIENCE

@@ -76,7 +76,11 @@ def main() -> None:
                 lines.append(line)
                 faults += [name] * is_fault
                 print(" | ".join(line), flush=True)
-    verdict = f"{len(lines)} ways; {len(faults)} faults{': ' + '; '.join(faults) if faults else ''}."
+    n_hidden = sum("wrong" in "".join(line) for line in lines if line[0] not in faults)
+    verdict = (
+        f"{len(lines)} ways; {len(faults)} faults{': ' + '; '.join(faults) if faults else ''}; {n_hidden} plausible and wrong, which only known "
+        "answers show."
+    )
     if asked.only or asked.rows != N_ROWS:
         print(verdict)
         return

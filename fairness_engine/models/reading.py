@@ -57,7 +57,7 @@ _RIDGE = 1.0
 _N_SHOWN = 5
 _FAST = 100_000.0
 """Rows a second from which a model is tried in all orders before each run."""
-_LEAST_GAIN, _SURE_OF_EXCHANGE = 0.003, 6.0
+_LEAST_GAIN, _SURE_OF_EXCHANGE = 0.003, 5.0
 """AUC, and standard errors: on published networks and the samples no two inputs gain 4 errors in each other's place; in a wrong order some gain 10."""
 _N_EXCHANGED = 600
 """Pairs of inputs that are exchanged at most."""
@@ -352,7 +352,8 @@ class _Judge:
     def _on_exchanged(self, is_positive: NDArray[np.bool_]) -> list[str]:
         """Where two inputs without names would fit better in each other's place, their order is wrong: training does not leave that.
 
-        Nothing is learned from the protected ones: a model that was made to treat people alike would fit the labels better otherwise.
+        Of the protected ones only categories of one column are exchanged: a model that was made to treat people alike may fit the labels better with
+        another input in their place, but only one that was made to favour fits them better with men and women exchanged.
         """
         if self.model.reread is None or self.is_brief:
             return []
@@ -361,16 +362,21 @@ class _Judge:
         names, worst, found = read.encoder.names, 0.0, ""
         matrix = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs
         made_of = {match.name: match.column for match in input_matches(read.encoder)}
-        judged = [
-            i for i, name in enumerate(names) if name in self.nameless and made_of[name] not in self.schema.protected
-        ]
+        judged = [i for i, name in enumerate(names) if name in self.nameless]
         numbers = number_inputs(read.encoder, self.schema)
-        pairs = [pair for pair in itertools.combinations(judged, 2) if self._are_alike(inputs, names, pair)]
+        pairs = [
+            (one, other)
+            for one, other in itertools.combinations(judged, 2)
+            if self._are_alike(inputs, names, (one, other))
+            and self._may_tell(made_of[names[one]], made_of[names[other]])
+        ]
         order = self.rng.permutation(len(pairs))
         every = max(1, len(self.rows) // _N_GLANCED)  # most exchanges are far worse, as fewer rows show
         few, before = inputs[::every], auc(present[::every], is_positive[::every]) or 0.5
         of_numbers = np.array([all(names[i] in numbers for i in pairs[k]) for k in order], dtype=bool)
-        for k in [*order[of_numbers], *order[~of_numbers]][:_N_EXCHANGED]:
+        of_protected = np.array([made_of[names[pairs[k][0]]] in self.schema.protected for k in order], dtype=bool)
+        is_first = of_numbers | of_protected
+        for k in [*order[is_first], *order[~is_first]][:_N_EXCHANGED]:
             if time.process_time() > self.ends:
                 break
             one, other = pairs[k]
@@ -389,6 +395,10 @@ class _Judge:
             f"The model would fit the labels better with {found} in each other's place (AUC {worst:.3f} higher): the order of its inputs is likely another. "
             "Put them in order on the Model page, or bring known answers."
         ]
+
+    def _may_tell(self, one: str, other: str) -> bool:
+        """Whether exchanging inputs that are made of these columns says anything of their order."""
+        return one == other or (one not in self.schema.protected and other not in self.schema.protected)
 
     @staticmethod
     def _are_alike(inputs: Any, names: Sequence[str], pair: tuple[int, int]) -> bool:

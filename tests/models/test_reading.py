@@ -65,7 +65,7 @@ def test_no_order_of_the_inputs_is_misread_without_a_word(
     is_plain = order in ("the schema's", "without first") and not scaling
     assert reading.state is (State.PLAUSIBLE if is_plain else State.UNCONFIRMED), reading
     assert bool(reading.advice) is not is_plain
-    if order == "shuffled" or is_plain:
+    if order in ("shuffled", "women and men exchanged") or is_plain:
         return
     assert reading.better, reading
     mended = replace(said, layout=Layout.from_json(reading.better["layout"]))
@@ -156,7 +156,7 @@ def test_known_answers_confirm_or_refute_every_order(
     assert reading.state is State.REFUSED
     assert reading.row == 1
     assert reading.given == pytest.approx(net.answers(dataset)[0])
-    if order == "shuffled":
+    if order in ("shuffled", "women and men exchanged"):
         assert not reading.better
         return
     mended = replace(said, layout=Layout.from_json(reading.better["layout"]))

@@ -91,7 +91,10 @@ def ask_positive(review: Review, card: Mapping[str, Any], reading: Reading) -> N
         return
     classes = list(card["classes"])
     if reading.positive_by is KnownBy.FILE:
-        st.caption(f"The file names its classes: its score is that of **{wording.markdown(reading.positive)}**.")
+        favourable = wording.markdown(str(classes[int(card["favourable"])]))
+        st.caption(
+            f"The file names its classes: it is known whose score is whose. Pages show the score for **{favourable}**."
+        )
         return
     chosen = st.radio(
         "The model's score is the score of",

@@ -10,6 +10,7 @@ import argparse
 import csv
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.models.one_hot import is_text
+from fairness_engine.schema import Column, Kind, Layout, Schema
 from sample_data.causal import comments
 from sample_data.causal.census import CENSUS
 from sample_data.causal.credit import CREDIT
@@ -42,6 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_json(folder / "catalogue.json", {"version": 1, "samples": [*map(table_entry, TABLES), comments_entry()]})
 
 
+def with_numbers(schema: Schema) -> Schema:
+    """The schema with the numbers that the sample models know its categories by: their places, as they were trained."""
+    texts = {column.name: column.labels for column in schema.inputs if is_text(column)}
+    return replace(schema, layout=Layout(codes=texts))
+
+
 def write_table(model: CausalModel, folder: Path) -> None:
     """Write one table, its schema and its truth."""
     rows, labels = model.sample()
@@ -52,7 +60,7 @@ def write_table(model: CausalModel, folder: Path) -> None:
         for row, label in zip(rows, labels, strict=True)
     )
     write_csv(folder / f"{model.name}.csv", [*schema.names, str(schema.label)], cells)
-    schema.write(folder / f"{model.name}.schema.json")
+    with_numbers(schema).write(folder / f"{model.name}.schema.json")
     write_json(folder / f"{model.name}.truth.json", table_truth(model, rows, labels))
 
 

@@ -90,11 +90,14 @@ def is_by_data(model: Model, schema: Schema, rows: FloatArray) -> bool:
 
 
 def guessed_codes(model: Model, schema: Schema, rows: FloatArray) -> tuple[str, ...]:
-    """The columns of texts that the model takes as numbers which nobody has said; those taken from the data are guesses too."""
+    """The columns of texts that the model takes as numbers which nobody has said; a numbering taken from the data is a guess too."""
     asked: tuple[str, ...] = getattr(plain_encoder(model, schema), "by_place", ())
-    codings = list(_codings(schema, asked, rows).values())
     said = schema.layout.codes
-    return tuple(n for n in asked if n not in said or any(said[n] == coding.get(n) for coding in codings))
+    if asked and any(
+        all(said.get(name) == coding.get(name) for name in asked) for coding in _codings(schema, asked, rows).values()
+    ):
+        return asked
+    return tuple(name for name in asked if name not in said)
 
 
 def _is_near(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -115,7 +118,13 @@ def _layouts(model: Model, schema: Schema, rows: FloatArray) -> Iterator[tuple[s
         layout = Layout(names=names, order=own)
         with suppress(InputError):
             taken = plain_encoder(model, replace(schema, layout=layout))
-            for words, codes in _codings(schema, getattr(taken, "by_place", ()), rows).items():
+            asked: tuple[str, ...] = getattr(taken, "by_place", ())
+            codings = _codings(schema, asked, rows)
+            if asked and not guessed_codes(
+                model, replace(schema, layout=replace(layout, codes=schema.layout.codes)), rows
+            ):
+                codings = {"": schema.layout.codes}  # whoever knows the numbers is not offered others
+            for words, codes in codings.items():
                 yield order + words, replace(layout, codes=codes)
 
 

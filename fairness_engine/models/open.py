@@ -226,7 +226,7 @@ def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:
         return ()
     for i in encoder.order:
         column = schema.inputs[int(i)]
-        if any(isinstance(code, str) for code in column.codes):
+        if column.name not in schema.layout.codes and any(isinstance(code, str) for code in column.codes):
             first, last = column.labels[0], column.labels[-1]
             return (
                 f"The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema ('{column.name}': "

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class Reading:
         ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
         better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds them.
         advice: one sentence each, what was seen and what to do.
+        guessed: columns of texts that the model takes as numbers which nobody has said.
     """
 
     state: State
@@ -101,6 +103,7 @@ class Reading:
     ways: tuple[Mapping[str, Any], ...] = ()
     better: Mapping[str, Any] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         """The state as reviews and exports say it."""
@@ -186,6 +189,11 @@ class _Judge:
             return KnownBy.FILE
         return KnownBy.NOBODY if self.schema.layout.is_plain else KnownBy.PERSON
 
+    @cached_property
+    def guessed(self) -> tuple[str, ...]:
+        """The columns of texts that the model takes as numbers which nobody has said."""
+        return () if self.model.reread is None else guessed_codes(self.model, self.schema, self.dataset.rows)
+
     # --- by the labels --------------------------------------------------------------------
 
     def against_labels(self) -> Reading:
@@ -231,6 +239,7 @@ class _Judge:
             "positive": self.positive,
             "positive_by": self.positive_by,
             "inputs_by": self.inputs_by,
+            "guessed": self.guessed,
         }
         if self.labels is None:
             return facts
@@ -292,12 +301,11 @@ class _Judge:
         if self.model.reread is None:
             return []
         advice = []
-        guessed = guessed_codes(self.model, self.schema, self.dataset.rows)
-        if guessed:
-            more = f" and {len(guessed) - 1} more" if len(guessed) > 1 else ""
+        if self.guessed:
+            more = f" and {len(self.guessed) - 1} more" if len(self.guessed) > 1 else ""
             advice.append(
-                f"The model takes the categories of '{guessed[0]}'{more} as numbers, and nothing says which number each had in training: they are guessed. Bring "
-                "known answers, or say the categories in the order of their numbers ('codes' of 'layout' in the schema file)."
+                f"The model takes the categories of '{self.guessed[0]}'{more} as numbers, and nothing says which number each had in training: they are guessed. "
+                "Bring known answers, or say that they are right (below on the Model page, or 'codes' of 'layout' in the schema file)."
             )
         if is_by_data(self.model, self.schema, self.dataset.rows):
             advice.append(

@@ -30,6 +30,10 @@ MADE_BY = {
 """How known answers are made where the model was trained."""
 
 
+_N_NUMBERED = 40
+"""Categories of a column whose numbers are listed."""
+
+
 def reading_of(card: Mapping[str, Any] | None) -> Reading | None:
     """What a fit card says of the reading; ``None`` for one of texts, or of a version before."""
     content = (card or {}).get("reading")
@@ -371,6 +375,25 @@ def _layout_of(edited: pd.DataFrame, names: Sequence[str]) -> Layout:
     if wrong is not None:
         raise SettingError(f"The deviation or range of '{wrong}' must be a number other than 0. Correct it.")
     return Layout(order=order, scaling=scaling)
+
+
+def ask_numbers(review: Review, reading: Reading) -> None:
+    """The numbers that categories of texts are given as, where nobody has said them: the reader says that they are right."""
+    schema = review.schema
+    assert schema is not None, "the page asks after the data step"
+    guessed = [schema.column(name) for name in reading.guessed if name in schema.names]
+    if not guessed:
+        return
+    with st.expander("Numbers of categories: say that they are those of the training", key="numbers_of_categories"):
+        st.caption("The model takes these categories as numbers, and its file does not say which number each had.")
+        for column in guessed:
+            numbers = ", ".join(f"{number} {label}" for number, label in enumerate(column.labels[:_N_NUMBERED]))
+            more = " …" if len(column.labels) > _N_NUMBERED else ""
+            st.markdown(f"**{wording.markdown(column.name)}**: {wording.markdown(numbers)}{more}")
+        if st.button("These numbers are right", key="numbers_right"):
+            codes = {**schema.layout.codes, **{column.name: column.labels for column in guessed}}
+            model_fit.change_reading(review, layout=replace(schema.layout, codes=codes))
+            st.rerun()
 
 
 # --- people as the model receives them ----------------------------------------------------------

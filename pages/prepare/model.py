@@ -88,6 +88,7 @@ else:
     model_view.ask_input(review)
     if reading is not None:
         model_reading.ask_inputs(review, reading, card.get("inputs") or ())
+        model_reading.ask_numbers(review, reading)
 model_view.show_protections()
 if model_reading.ask_to_go_on(reading):
     model_fit.confirm(*model_reading.confirmed(review, card))

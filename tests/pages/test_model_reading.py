@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
 from fairness_engine.runs.records import AnswersSource
 from fairness_engine.runs.store import FileRole, Review, RunStore
+from fairness_engine.samples import find_sample
+from fairness_engine.schema import Layout
 from reading_cases import ORDERS, Net, people_csv
 
 MODEL = "pages/prepare/model.py"
@@ -187,3 +189,22 @@ def test_every_page_and_the_list_of_reviews_say_how_far_the_reading_is_confirmed
     assert any("confirmed by known answers" in each.value for each in app.sidebar.caption)
     start = open_app("pages/prepare/start.py")
     assert any("reading confirmed by known answers" in each.value for each in start.caption)
+
+
+def test_numbers_of_categories_are_said_to_be_right(open_app: OpenApp, store: RunStore, tmp_path: Path) -> None:
+    """The sample's own schema file says them; one that was inferred does not, and nothing but its owner can know them."""
+    sample = find_sample("credit")
+    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
+    model = store.add_file(sample.models[0].path, sample.models[0].path.name, FileRole.MODEL)
+    said_so = sample.schema_for(sample.models[0])
+    review = replace(store.create_review("Credit"), data_id=data.id, model_id=model.id, schema=said_so)
+    assert "Reading plausible" in everything(open_app(MODEL, review=store.save_review(review).id))
+    bare = replace(store.review(review.id), schema=replace(said_so, layout=Layout()))
+    app = open_app(MODEL, review=store.save_review(bare).id)
+    assert "nothing says which number each had in training" in everything(app)
+    assert app.button(key="fit_confirmed").disabled
+    app.button(key="numbers_right").click().run()
+    assert "Reading plausible" in everything(app)
+    changed = store.review(review.id).schema
+    assert changed is not None
+    assert changed.layout.codes["housing"] == changed.column("housing").labels

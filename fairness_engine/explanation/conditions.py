@@ -89,15 +89,20 @@ def _joined(names: list[str], word: str, most: int) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def _limit_text(column: Column, value: float) -> str:
+    """A limit between values that were seen: a number that nobody has, in six digits."""
+    return f"{value:.6g}" if column.kind is Kind.REAL else column.text(value)
+
+
 def _range_text(column: Column, condition: Condition, limits: tuple[float, float]) -> str:
     has_low, has_high = condition.low > limits[0], condition.high < limits[1]
     if column.kind is Kind.REAL and not column.step:
         # the range's low end is the number after the threshold: "above" names the threshold itself
-        above = f"above {column.text(math.nextafter(condition.low, -math.inf))}"
-        at_most = f"at most {column.text(condition.high)}"
+        above = f"above {_limit_text(column, math.nextafter(condition.low, -math.inf))}"
+        at_most = f"at most {_limit_text(column, condition.high)}"
         parts = [text for text, is_said in ((above, has_low), (at_most, has_high)) if is_said]
         return " and ".join(parts) or "of any size"
-    low, high = column.text(condition.low), column.text(condition.high)
+    low, high = _limit_text(column, condition.low), _limit_text(column, condition.high)
     if low == high:
         return f"is {low}"
     if has_low and has_high:

@@ -309,7 +309,10 @@ class AppPage:
         """
         self.click_button(label)
         body = self.page.get_by_test_id("stPopoverBody")
-        with zipfile.ZipFile(self.download(choice or label, within=body)) as file:
+        path = self.download(choice or label, within=body)
+        self.page.keyboard.press("Escape")  # what is open lies over the page
+        body.wait_for(state="detached")
+        with zipfile.ZipFile(path) as file:
             table, provenance = file.namelist()
             assert provenance == table.removesuffix(".csv") + "-provenance.csv"
             assert "evenhand_version" in file.read(provenance).decode("utf-8-sig")

@@ -50,7 +50,7 @@ def test_figures_of_a_choice_on_a_small_dark_screen(
     app = open_page(app_server, theme="dark", width=1024)
     app.goto("groups", review=review.id, run=run.id, view="Group figures")
     app.expect_text("by the model's decision on each row as it stands")
-    app.page.get_by_role("radio", name="age and sex").click()
+    app.page.get_by_role("radio", name="age, sex and born_in").click()
     app.wait_until_at_rest()
     app.expect_text("four fifths of the rate of")
     app.page.get_by_role("radio", name="The label of the data").click()
@@ -58,7 +58,7 @@ def test_figures_of_a_choice_on_a_small_dark_screen(
     app.expect_text("as column “offer” has it")
     content = app.download_table("Save all figures as CSV")
     assert content.splitlines()[0].startswith("attributes,group,verdict")
-    assert "age and sex" in content
+    assert "age and sex and born_in" in content
     assert app.page.evaluate("document.documentElement.scrollWidth") <= 1024
     app.screenshot("groups-figures-dark")
     app.expect_no_exception()

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.domain import Scope
@@ -160,20 +160,11 @@ class ReviewShelf:
         Raises:
             RunError: there is no such review.
         """
-        table = tables.review_terms
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(delete(table).where(table.c.review_id == review_id))
-                if terms is not None:
-                    connection.execute(insert(table).values(review_id=review_id, content=terms.to_json()))
-        except IntegrityError:
-            raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
+        self._keep_content(tables.review_terms, review_id, None if terms is None else terms.to_json())
 
     def terms(self, review_id: str) -> ReviewTerms | None:
         """A review's own identity terms; ``None`` where it has none."""
-        table = tables.review_terms
-        with self.engine.connect() as connection:
-            content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
+        content = self._content(tables.review_terms, review_id)
         return None if content is None else ReviewTerms.from_json(content)
 
     # --- known answers --------------------------------------------------------------------
@@ -184,22 +175,28 @@ class ReviewShelf:
         Raises:
             RunError: there is no such review.
         """
-        table = tables.review_answers
+        content = None if source is None else {"file_id": source.file_id, "column": source.column}
+        self._keep_content(tables.review_answers, review_id, content)
+
+    def answers(self, review_id: str) -> AnswersSource | None:
+        """Where a review's known answers are; ``None`` where it has none."""
+        content = self._content(tables.review_answers, review_id)
+        return None if content is None else AnswersSource(content.get("file_id"), content.get("column"))
+
+    def _keep_content(self, table: Table, review_id: str, content: dict[str, Any] | None) -> None:
+        """Replace what a table beside the reviews holds of one of them; ``None`` takes it away."""
         try:
             with self.engine.begin() as connection:
                 connection.execute(delete(table).where(table.c.review_id == review_id))
-                if source is not None:
-                    content = {"file_id": source.file_id, "column": source.column}
+                if content is not None:
                     connection.execute(insert(table).values(review_id=review_id, content=content))
         except IntegrityError:
             raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
 
-    def answers(self, review_id: str) -> AnswersSource | None:
-        """Where a review's known answers are; ``None`` where it has none."""
-        table = tables.review_answers
+    def _content(self, table: Table, review_id: str) -> Any:
+        """What a table beside the reviews holds of one of them; ``None`` for nothing."""
         with self.engine.connect() as connection:
-            content = connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
-        return None if content is None else AnswersSource(content.get("file_id"), content.get("column"))
+            return connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
 
 
 def _title(name: str) -> str:

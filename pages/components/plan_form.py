@@ -15,7 +15,8 @@ from pages.components.planning import STRATEGY, Choice, PlannedRun
 from pages.components.run_words import DISTRIBUTIONS
 from pages.components.technique_families import BASELINES, Family, known_families
 
-_FIRST_CHOICE = "aequitas"
+_FIRST_CHOICE = planning.DATA_SCAN
+"""It finds people who exist, and tells how many of all there are."""
 _COMPARED_FIRST = ("aequitas", "maft", "directed")
 """Ticked when a reader compares for the first time: one of each kind of search that any model takes."""
 _CUSTOM = "Custom"
@@ -26,7 +27,7 @@ _MAX_EXACT = 2**53 - 1
 ONE, COMPARE, PROVE, GROUPS = "One search", "Compare techniques", "Prove", "Groups"
 _MAX_SEEDS = 10
 _FEW_SECONDS = 60.0
-"""An exact count that takes no longer is proposed; a longer one is the reader's choice."""
+"""An exact count or an estimate that takes no longer is proposed; a longer one is the reader's choice."""
 
 
 def mode_form() -> str:
@@ -324,21 +325,34 @@ def count_field(n_rows: float, expected_seconds: float | None) -> bool:
     )
 
 
-def estimate_form() -> tuple[list[Distribution], int]:
-    """Which estimates to make, and of how many draws."""
+def estimate_form(expected_seconds: float | None, *, is_told: bool) -> tuple[list[Distribution], int]:
+    """Which estimates to make, and of how many draws; among people of the data is proposed where it takes little.
+
+    Args:
+        expected_seconds: how long an estimate takes; ``None`` when the model's speed is not known.
+        is_told: the searches themselves tell how often, so nothing is proposed.
+    """
+    is_proposed = not is_told and expected_seconds is not None and expected_seconds <= _FEW_SECONDS
     chosen = st.pills(
         "Also estimate how often, among people drawn from",
         list(DISTRIBUTIONS),
         selection_mode="multi",
+        default=[Distribution.DATA] if is_proposed else [],
         format_func=lambda name: DISTRIBUTIONS[name],
-        key="distributions",
+        key="proposed_distributions" if is_proposed else "distributions",
         help="A run of its own for each. A search tells that pairs exist; an estimate tells how common they are, "
         "with a 95 % interval.",
         persist_state="session",
     )
     if not chosen:
-        return [], 20_000
+        return [], planning.N_DRAWN
     n_samples = st.number_input(
-        "People drawn for each estimate", 100, 100_000_000, 20_000, key="n_samples", width=240, persist_state="session"
+        "People drawn for each estimate",
+        100,
+        100_000_000,
+        planning.N_DRAWN,
+        key="n_samples",
+        width=240,
+        persist_state="session",
     )
-    return [Distribution(name) for name in chosen], int(n_samples or 20_000)
+    return [Distribution(name) for name in chosen], int(n_samples or planning.N_DRAWN)

@@ -22,6 +22,8 @@ from pages.components import data_files, wording
 
 STRATEGY = "strategy"
 """The setting of which several values may run side by side."""
+N_DRAWN = 20_000
+"""People drawn for an estimate when nobody says how many."""
 _SECONDS_TO_OPEN = 1.5
 """What a run costs before its first row: a process, the model's library, the data."""
 
@@ -78,7 +80,7 @@ class Plan:
     budget: Budget
     seed: int
     distributions: Sequence[Distribution] = ()
-    n_samples: int = 20_000
+    n_samples: int = N_DRAWN
     n_seeds: int = 1
     max_starts: int | None = None
     is_counted: bool = False
@@ -174,6 +176,11 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
         total += expected_seconds(n_rows_to_count(domain), rows_per_second) or 0.0
     at_once = min(max_at_work(), max(1, plan.n_runs))
     return f"About {wording.duration(max(1.0, total / at_once))} with this model."
+
+
+def estimate_seconds(domain: Domain, rows_per_second: float | None) -> float | None:
+    """How long an estimate of ``N_DRAWN`` people takes; ``None`` when the model's speed is not known."""
+    return expected_seconds(N_DRAWN * domain.n_variants, rows_per_second)
 
 
 def whole_data(review: Review, searches: Sequence[PlannedRun]) -> Budget | None:

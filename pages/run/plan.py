@@ -16,6 +16,7 @@ from pages.components import (
     steps,
     wording,
 )
+from pages.components.technique_families import BASELINES
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def _searches(review, *, is_comparison) -> None:
     domain = Domain(review.schema, review.scope)
     speed = (review.fit or {}).get("rows_per_second")
     st.subheader("Techniques" if is_comparison else "Technique", anchor=False)
-    plan = _comparison(review, domain, speed) if is_comparison else _one_search(review)
+    plan = _comparison(review, domain, speed) if is_comparison else _one_search(review, domain, speed)
     _summary(plan, domain, speed, is_comparison)
     if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
         _start(review, plan, is_comparison)
@@ -72,7 +73,7 @@ def _groups(review) -> None:
         state.go_to(steps.GROUPS)
 
 
-def _one_search(review):
+def _one_search(review, domain, speed):
     searches = plan_form.technique_form(planning.choices(review))
     st.subheader("Budget and seed", anchor=False)
     left, right = st.columns([3, 1])
@@ -80,7 +81,8 @@ def _one_search(review):
         budget = plan_form.budget_form(planning.whole_data(review, searches))
     with right:
         seed = plan_form.seed_field()
-    distributions, n_samples = plan_form.estimate_form()
+    is_told = all(search.technique in BASELINES for search in searches)
+    distributions, n_samples = plan_form.estimate_form(planning.estimate_seconds(domain, speed), is_told=is_told)
     return planning.Plan(searches, budget, seed, distributions, n_samples)
 
 

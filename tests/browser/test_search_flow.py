@@ -50,6 +50,7 @@ def store(app_server: AppServer) -> RunStore:
 def start_endless(app: AppPage, store: RunStore) -> RunRecord:
     """Plan a search that would take for ever, start it, and wait until it has found pairs."""
     app.goto("plan", review=run_cases.review_of(store).id)
+    app.click_text("Random")
     app.choose("Budget of each search", "Custom")
     app.fill("Most rows evaluated", "9000000000000")
     app.click_button("Start", settle=False)

@@ -88,7 +88,8 @@ def test_one_technique_is_chosen_over_all_families(open_app: OpenApp, store: Run
 
 def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore, started: list[str]) -> None:
     review = run_cases.review_of(store)
-    app = open_app(PLAN, review=review.id)
+    app = choose(open_app(PLAN, review=review.id), "aequitas")
+    app.button_group(key="proposed_distributions").set_value([])
     app.number_input(key="seed").set_value(7)
     app.number_input(key="set_aequitas_n_steps").set_value(50)
     app.button(key="start").click().run()
@@ -106,10 +107,9 @@ def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore,
 
 def test_strategies_and_estimates_run_side_by_side(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
-    app = open_app(PLAN, review=review.id)
+    app = choose(open_app(PLAN, review=review.id), "aequitas")
     app.button_group(key="strategies_aequitas").set_value(["random", "semi-directed", "fully-directed"])
     app.button_group(key="effort").set_value("Quick")
-    app.button_group(key="distributions").set_value(["data"])
     app.run()
     assert app.button(key="start").label == "Start 4 runs side by side"
     app.button(key="start").click().run()
@@ -122,6 +122,21 @@ def test_strategies_and_estimates_run_side_by_side(open_app: OpenApp, store: Run
     (estimate,) = [run for run in runs if run.config.kind is RunKind.ESTIMATE]
     assert estimate.config.distribution.value == "data"
     assert estimate.config.budget.max_evaluations == 20_000 * 8, "all 8 combinations of every draw are paid"
+
+
+def test_how_often_is_told_unless_a_reader_does_not_want_it(open_app: OpenApp, store: RunStore) -> None:
+    """The data scan stands first and tells it by itself; with a search that does not, an estimate is proposed."""
+    review = run_cases.review_of(store)
+    app = open_app(PLAN, review=review.id)
+    assert app.radio(key="one_baselines").value == "data-scan"
+    assert app.button_group(key="distributions").value == []
+    choose(app, "directed")
+    assert app.button_group(key="proposed_distributions").value == ["data"]
+    assert app.button(key="start").label == "Start 2 runs side by side"
+    slow = {**(review.fit or {}), "rows_per_second": 1000.0}
+    store.save_review(replace(review, fit=slow))
+    app = choose(open_app(PLAN, review=review.id), "directed")
+    assert app.button_group(key="distributions").value == [], "it would take nearly three minutes"
 
 
 def test_a_model_that_does_not_take_the_attribute_rules_every_technique_out(open_app: OpenApp, store: RunStore) -> None:
@@ -169,7 +184,7 @@ def test_a_scan_of_the_data_is_given_all_it_needs_unless_less_is_chosen(open_app
 
 def test_a_budget_without_any_limit_is_refused_in_one_sentence(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store)
-    app = open_app(PLAN, review=review.id)
+    app = choose(open_app(PLAN, review=review.id), "directed")
     app.button_group(key="effort").set_value("Custom").run()
     app.number_input(key="max_evaluations").set_value(None).run()
     assert said.errors_of(app) == ["A search needs a limit: give rows, seconds or a number to find."]

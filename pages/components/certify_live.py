@@ -81,8 +81,14 @@ def _tiles(run: RunRecord, *, has_ended: bool) -> None:
 def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:
     """The anytime curve, on a linear or logarithmic axis of seconds."""
     trace = results.get("trace") or []
-    if len(trace) < 2:
-        st.caption("The curve appears with the next report.")
+    steps = {
+        (certified, falsified): seconds
+        for seconds, certified, falsified, *_ in reversed(trace)
+        if certified + falsified > 0
+    }
+    if len(steps) < 2:
+        at_once = [f"All that is proved was proved in one step, after {wording.duration(s)}." for s in steps.values()]
+        st.caption("The curve appears with the next report." if run.is_active else " ".join(at_once))
         return
     place = st.container()
     is_log = st.toggle(

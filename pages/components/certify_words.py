@@ -68,16 +68,12 @@ class Shares:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The three as they are written: what is proved rounded down, what is open rounded up."""
+        """The three as they are written."""
         if self.is_counted:
             return wording.share(self.certified), wording.share(self.falsified), wording.share(self.undecided)
         certified = 1.0 if self.falsified == 0 and self.undecided == 0 else self.certified
         falsified = 1.0 if self.certified == 0 and self.undecided == 0 else self.falsified
-        return (
-            wording.bounded_share(certified),
-            wording.bounded_share(falsified),
-            wording.bounded_share(self.undecided, is_upper=True),
-        )
+        return wording.proved_shares(certified, falsified, self.undecided)
 
     @property
     def sentence(self) -> str:

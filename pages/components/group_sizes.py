@@ -71,6 +71,7 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
     import plotly.graph_objects as go
 
     shown = bars(table).iloc[::-1]
+    most = max(1, int(shown["Rows"].max()))
     meanings = [theme.UNDECIDED if group == UNKNOWN else theme.PLAIN for group in shown["Group"]]
     bar = go.Bar(
         x=shown["Rows"].tolist(),
@@ -80,7 +81,10 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
             f"{wording.count(n)} · {s}" if s else wording.count(n)
             for n, s in zip(shown["Rows"], shown["Share"], strict=True)
         ],
-        textposition="auto",
+        # beside a short bar there is room for its text, in a long one: "auto" sets it beside a long one, too, where it is cut
+        textposition=["inside" if n > 0.5 * most else "outside" for n in shown["Rows"]],
+        insidetextanchor="end",
+        textangle=0,
         insidetextfont={"color": theme.on_bar()},
         cliponaxis=False,
         marker={"color": [m.colour for m in meanings], "pattern": {"shape": [m.pattern for m in meanings]}},
@@ -93,7 +97,7 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
         "tickformat": ",d",
         "nticks": 5,
         "tickangle": 0,
-        "range": [0, 1.15 * max(1, int(shown["Rows"].max()))],
+        "range": [0, 1.15 * most],
     }
     layout |= {"separators": ".\u202f", "showlegend": False}
     return go.Figure(bar, layout)

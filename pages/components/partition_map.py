@@ -188,10 +188,11 @@ def _leaf_areas(tree: PartitionTree, *, is_people: bool) -> NDArray[np.float64]:
 
 
 def _share_texts(areas: NDArray[np.float64]) -> list[str]:
-    """What is certified, undecided and falsified of all: what is proved rounded down, what is open rounded up."""
+    """What is certified, undecided and falsified of all."""
     parts = areas.sum(axis=1)
-    parts = parts / parts.sum() if parts.sum() > 0 else np.array([0.0, 1.0, 0.0])
-    return [wording.bounded_share(float(part), is_upper=i == 1) for i, part in enumerate(parts)]
+    certified, undecided, falsified = parts / parts.sum() if parts.sum() > 0 else (0.0, 1.0, 0.0)
+    texts = wording.proved_shares(float(certified), float(falsified), float(undecided))
+    return [texts[0], texts[2], texts[1]]
 
 
 def _texts(tree: PartitionTree, columns: Sequence[BoxColumn]) -> tuple[list[str], list[int], NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 THIN_SPACE = "\u202f"
@@ -19,6 +20,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SPACES = re.compile(rf"[^\S{THIN_SPACE}]+")
 _MAX_DECIMALS = 4
+_OPEN_DECIMALS = 2
+"""Decimals that a small undecided share adds to those that are proved."""
 _LEAST_SECONDS = 0.05
 """Below it one decimal says nothing."""
 _ROUNDING = 1e-6
@@ -96,6 +99,33 @@ def share(value: float, low: float | None = None, high: float | None = None) -> 
         return f"below {_percent(high, _decimals(high))} %"
     decimals = max(_decimals(value), _decimals_of_width(high - low))
     return f"{_percent(value, decimals)} % ({_percent(low, decimals)}-{_percent(high, decimals)})"
+
+
+def proved_shares(certified: float, falsified: float, undecided: float) -> tuple[str, str, str]:
+    """Three shares of one whole: what is proved rounded down, what is open rounded up, so that they add up as written.
+
+    Where nothing is open they are written with as many decimals more as make what is lost by rounding small.
+
+    Args:
+        certified, falsified, undecided: 0 to 1, together 1.
+    """
+    parts = (certified, falsified, undecided)
+    if any(0 < part < 10.0 ** -(_MAX_DECIMALS + 2) for part in parts):
+        return bounded_share(certified), bounded_share(falsified), bounded_share(undecided, is_upper=True)
+    decimals = max(_decimals(certified), _decimals(falsified), min(_OPEN_DECIMALS, _decimals(undecided)))
+    proved, scale = _rounded_down(parts[:2], decimals)
+    while undecided == 0 and sum(proved) < scale and decimals < _MAX_DECIMALS:
+        decimals += 1
+        proved, scale = _rounded_down(parts[:2], decimals)
+    rest = scale - sum(proved) if undecided else 0
+    first, second, third = (f"{_percent(n / scale, decimals)} %" if n else "0 %" for n in (*proved, rest))
+    return first, second, third
+
+
+def _rounded_down(parts: Sequence[float], decimals: int) -> tuple[list[int], int]:
+    """Shares in units of the last decimal of a percentage, and how many of these are the whole."""
+    scale = 10 ** (decimals + 2)
+    return [math.floor(part * scale + _ROUNDING) for part in parts], scale
 
 
 def bounded_share(value: float, *, is_upper: bool = False) -> str:

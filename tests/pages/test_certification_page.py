@@ -121,7 +121,7 @@ def test_a_run_at_work_shows_shares_speed_and_time_to_go(open_app: OpenApp, stor
     assert shown["Boxes a second"] == "4\u202f000"
     assert shown["To go"] == "4 min 40 s"
     bar = next(body for body in (str(e.proto.body) for e in app.main.get("html")) if 'class="eh-bar"' in body)
-    assert 'aria-label="50 % certified, 48 % undecided, 2.0 % falsified"' in bar
+    assert 'aria-label="50.0 % certified, 48.0 % undecided, 2.0 % falsified"' in bar
     assert len(app.get("plotly_chart")) == 1
     app.button(key="stop_certifying").click().run()
     assert store.run(run_id).is_cancel_requested
@@ -181,6 +181,27 @@ def test_a_model_that_ignores_the_attribute_is_proved_for_everybody(open_app: Op
     assert ">All " in headline_of(app)
     assert "Open" not in headline_of(app)
     assert "The boxes behind it" not in [element.value for element in app.subheader]
+
+
+@pytest.mark.parametrize(
+    ("trace", "text"),
+    [
+        ([[0.1, 0.0, 0.0, 1.0, 1], [0.2, 0.8, 0.2, 0.0, 1]], "proved in one step, after 0.2 s"),
+        ([[0.1, 0.0, 0.0, 1.0, 1], [0.2, 0.6, 0.2, 0.2, 5], [0.4, 0.8, 0.2, 0.0, 9]], ""),
+        ([[0.1, 0.0, 0.0, 1.0, 1]], ""),
+    ],
+)
+def test_one_step_of_a_proof_is_a_sentence_and_no_grey_chart(
+    open_app: OpenApp, certified: Certified, store: RunStore, trace: list[list[float]], text: str
+) -> None:
+    run = certified.counting
+    store.set_result(run.id, "trace", trace)
+    app = open_app(CERTIFY, run=run.id)
+    assert said.errors_of(app) == []
+    steps = [caption.value for caption in app.caption if "one step" in caption.value]
+    assert text in " ".join(steps)
+    assert bool(steps) is bool(text)
+    assert bool([toggle for toggle in app.toggle if toggle.key == "certify_log"]) is (len(trace) > 2)
 
 
 def test_a_refused_run_says_why_and_what_to_do(open_app: OpenApp, certified: Certified) -> None:

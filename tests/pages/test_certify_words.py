@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ def said(**changes: Any) -> list[tuple[str, str]]:
 
 def test_the_headline_keeps_proved_open_and_estimated_apart() -> None:
     assert said() == [
-        (PROVED, "82 % of 786 trillion individuals get the same decision whatever their sex."),
+        (PROVED, "82.3 % of 786 trillion individuals get the same decision whatever their sex."),
         (PROVED, "3.1 % of them get another decision when nothing but their sex changes."),
-        (OPEN, "15 % are undecided: neither is proved of them."),
+        (OPEN, "14.6 % are undecided: neither is proved of them."),
         (
             ESTIMATED,
             f"12 % (11-13) of the undecided are discriminated against, by a sample of 20{SPACE}000 individuals, not by proof.",
@@ -166,6 +167,26 @@ def test_written_shares_claim_no_more_than_is_proved(certified: float, rest: flo
 )
 def test_bounds_are_rounded_to_the_safe_side(value: float, is_upper: bool, text: str) -> None:
     assert wording.bounded_share(value, is_upper=is_upper) == text
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_proved_and_what_is_open_add_up_as_they_are_written(seed: int) -> None:
+    """81 % + 18 % + 0.0066 % were written, which is 99 %."""
+    rng = np.random.default_rng(seed)
+    proved, open_part = float(rng.random()), 10.0 ** -float(rng.uniform(0.5, 5.5))
+    parts = (proved * (1 - open_part), (1 - proved) * (1 - open_part), open_part)
+    written = [Decimal(text.removesuffix(" %")) for text in wording.proved_shares(*parts)]
+    assert sum(written) == 100
+    assert written[0] <= Decimal(100 * parts[0] + 1e-6)
+    assert written[1] <= Decimal(100 * parts[1] + 1e-6)
+    assert written[2] >= Decimal(100 * parts[2] - 1e-6)
+
+
+def test_where_nothing_is_open_the_two_add_up() -> None:
+    assert wording.proved_shares(0.325, 0.675, 0.0) == ("32.5 %", "67.5 %", "0 %")
+    assert wording.proved_shares(1.0, 0.0, 0.0) == ("100 %", "0 %", "0 %")
+    assert wording.proved_shares(0.0, 0.0, 1.0) == ("0 %", "0 %", "100 %")
+    assert wording.proved_shares(0.9999999, 0.0, 1e-7) == ("above 99.9999 %", "0 %", "below 0.0001 %")
 
 
 def test_hostile_words_stay_words() -> None:
@@ -327,10 +348,10 @@ def test_the_shares_are_told_by_pattern_symbol_and_text() -> None:
     figure = certify_charts.shares_chart({"All individuals": Shares(0.8231, 0.0312, 0.1457)}, "Shares")
     assert [bar.name for bar in figure.data] == ["✓ certified", "? undecided", "▲ falsified"]
     assert [bar.marker.pattern.shape for bar in figure.data] == ["", ".", "/"]
-    assert [bar.text[0] for bar in figure.data] == ["<b>✓ 82 %</b>", "<b>? 15 %</b>", ""]
+    assert [bar.text[0] for bar in figure.data] == ["<b>✓ 82.3 %</b>", "<b>? 14.6 %</b>", ""]
     assert sum(bar.x[0] for bar in figure.data) == pytest.approx(100)
     table = certify_charts.shares_table({"All individuals": Shares(0.8231, 0.0312, 0.1457)})
-    assert table.iloc[0].tolist() == ["All individuals", "82 %", "3.1 %", "15 %"]
+    assert table.iloc[0].tolist() == ["All individuals", "82.3 %", "3.1 %", "14.6 %"]
 
 
 @given(st.floats(0, 1), st.floats(0, 1))

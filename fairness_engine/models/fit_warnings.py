@@ -46,12 +46,12 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
         )
     elif card.output["kind"] == Output.LOGIT:
         sentences.append(
-            f"The outputs range {low:.3g} to {high:.3g}: they are scores, not probabilities, and the threshold is "
+            f"The outputs range {_written(low)} to {_written(high)}: they are scores, not probabilities, and the threshold is "
             f"{card.threshold if card.threshold is not None else 0:g}. Correct it under Scope if the model means another."
         )
     elif card.output["kind"] == Output.PROBABILITY and (low < -1e-9 or high > 1 + 1e-9):
         sentences.append(
-            f"The outputs range {low:.3g} to {high:.3g} and are no probabilities. Set the decision threshold under Scope."
+            f"The outputs range {_written(low)} to {_written(high)} and are no probabilities. Set the decision threshold under Scope."
         )
     if card.output["kind"] == Output.LABEL:
         sentences.append(
@@ -98,3 +98,8 @@ def _on_use(card: FitCard) -> list[str]:
             "minutes. Choose a small budget, or convert the model to ONNX."
         )
     return sentences
+
+
+def _written(score: float) -> str:
+    """A score in three significant digits, without an exponent for everyday sizes."""
+    return f"{score:,.0f}" if 1000 <= abs(score) < 1e9 else f"{score:.3g}"

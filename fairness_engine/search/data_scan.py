@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 DATA_SCAN = "data-scan"
+_FIRST_BATCH = 16
+"""Rows tested in the first step; each step takes twice as many as the one before."""
 
 
 def scan_budget(n_rows: int, domain: Domain) -> Budget:
@@ -54,20 +56,27 @@ class DataScan:
     reference: ClassVar[str] = "baseline"
     moves_rows: ClassVar[bool] = False
 
-    batch: int = setting(4096, "Rows tested in one step.", minimum=1, maximum=1_000_000, unit="rows")
+    batch: int = setting(
+        4096,
+        "Most rows tested in one step; the first steps are small, so that a slow model shows something soon.",
+        minimum=1,
+        maximum=1_000_000,
+        unit="rows",
+    )
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Test every start row once; the result ``scan`` says how many people there were, and how many were tested."""
         order = rng.permutation(len(start_rows))
-        n_tested = 0
+        n_tested, size = 0, min(_FIRST_BATCH, self.batch)
         try:
-            for begin in range(0, len(order), self.batch):
-                people = start_rows[order[begin : begin + self.batch]]
+            while n_tested < len(order):
+                people = start_rows[order[n_tested : n_tested + size]]
                 oracle.probe(people)
                 n_tested += len(people)
+                size = min(2 * size, self.batch)
                 yield Step("scanning the data")
         except SearchStopped:
-            n_tested += oracle.n_tested_of(start_rows[order[n_tested : n_tested + self.batch]])
+            n_tested += oracle.n_tested_of(start_rows[order[n_tested : n_tested + size]])
             yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})
             raise
         yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})

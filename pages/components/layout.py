@@ -164,7 +164,8 @@ def menu(scripts: Mapping[steps.Place, Page]) -> None:
             with st.container(key="open_review"):
                 st.markdown(f"**{wording.markdown(review.name)}**")
                 if review.reading is not None:
-                    st.caption(f"Reading: {wording.markdown(review.reading)}")
+                    reading = "not accepted yet" if review.fit is None else review.reading
+                    st.caption(f"Reading: {wording.markdown(reading)}")
         section = ""
         for place in steps.PLACES:
             if place.section != section:

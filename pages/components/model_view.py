@@ -119,12 +119,11 @@ def figures(card: Mapping[str, Any], schema: Schema | None = None) -> list[tuple
     names = decisions_under(card, schema)
     if None not in ends:
         ends = sorted(names.shown(ends).tolist())
-    digits = ".2f" if output.get("kind") == "probability" else ".3g"
-    span = (
-        "unknown"
-        if None in ends
-        else ("\u2009–\u2009" if ends[0] >= 0 else " to ").join(format(end, digits) for end in ends)
-    )
+    is_probability = output.get("kind") == "probability"
+    span = "unknown"
+    if None not in ends:
+        texts = [f"{end:.2f}" if is_probability else wording.number(end) for end in ends]
+        span = ("\u2009–\u2009" if ends[0] >= 0 else " to ").join(texts)
     return [
         (
             "Accuracy",

@@ -184,7 +184,7 @@ def test_every_page_and_the_list_of_reviews_say_how_far_the_reading_is_confirmed
     store.save_review(replace(review, schema=replace(review.schema, positive="ja")))
     with_answers(store, review, net)
     app = open_app(MODEL, review=review.id)
-    assert any("not confirmed" in each.value for each in app.sidebar.caption), "nobody pressed the button yet"
+    assert any("not accepted yet" in each.value for each in app.sidebar.caption), "nobody pressed the button yet"
     app.button(key="fit_confirmed").click().run()
     assert any("confirmed by known answers" in each.value for each in app.sidebar.caption)
     start = open_app("pages/prepare/start.py")

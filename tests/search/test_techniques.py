@@ -469,7 +469,9 @@ def test_the_data_scan_says_how_many_people_it_tested(max_evaluations: int, batc
     keys = domain.keys(rows[order])
     is_tested = np.isin(keys, list(dict.fromkeys(keys.tolist()))[: max_evaluations // domain.n_variants])
     first_untested = int(np.argmin(is_tested)) if not is_tested.all() else len(rows)
-    expected = int(is_tested[: (first_untested // batch + 1) * batch].sum())  # it ends in the middle of a batch
+    ends = np.cumsum([min(16 * 2**step, batch) for step in range(300)])
+    end = int(ends[np.searchsorted(ends, first_untested, side="right")])  # it ends in the middle of a batch
+    expected = int(is_tested[:end].sum())
     assert said == {"n_tested": expected, "n_people": 300}
     assert (expected == 300) is (events[-1].reason is StopReason.EXHAUSTED)
 

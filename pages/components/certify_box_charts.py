@@ -10,7 +10,7 @@ import pandas as pd
 from fairness_engine.events import FloatArray
 from pages.components import theme
 from pages.components.certify_charts import figure_of, pattern_of
-from pages.components.charts import shortened
+from pages.components.charts import named_places, shortened
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -86,18 +86,20 @@ def blame_chart(blame: Mapping[str, float]) -> Figure:
     table = blame_table(blame)
     values = table["Part, %"].tolist()
     layout = theme.chart_layout("What keeps it undecided", "Part, %", "", height=118 + 28 * len(table))
-    layout["yaxis"] |= {"autorange": "reversed", "type": "category", "showgrid": False}
+    names = [shortened(name) for name in table["Attribute"]]
+    layout["yaxis"] |= {**named_places(names), "autorange": "reversed", "showgrid": False}
     layout["xaxis"] |= {"rangemode": "tozero"}
     bars = {
         "type": "bar",
         "orientation": "h",
         "x": values,
-        "y": [shortened(name) for name in table["Attribute"]],
+        "y": list(range(len(table))),
+        "customdata": names,
         "text": [f"{value:.2g} %" for value in values],
         "textposition": "auto",
         "insidetextfont": {"color": theme.on_bar()},
         "marker": {"color": theme.UNDECIDED.colour, "pattern": pattern_of(theme.UNDECIDED)},
-        "hovertemplate": "%{y}: %{x:.3g} %<extra></extra>",
+        "hovertemplate": "%{customdata}: %{x:.3g} %<extra></extra>",
     }
     return figure_of([bars], layout)
 

@@ -15,7 +15,7 @@ import pandas as pd
 from fairness_engine.events import FloatArray
 from pages.components import theme
 from pages.components.certify_words import Shares
-from pages.components.charts import shortened
+from pages.components.charts import named_places, shortened
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -39,7 +39,8 @@ def shares_chart(rows: Mapping[str, Shares], title: str) -> Figure:
     layout = theme.chart_layout(title, "Share, %", "", height=128 + 52 * len(rows))
     layout |= {"barmode": "stack", "bargap": 0.28, "hovermode": "closest"}
     layout["xaxis"] |= {"range": [0, 100], "fixedrange": True, "tickvals": _TICKS}
-    layout["yaxis"] |= {"autorange": "reversed", "fixedrange": True, "showgrid": False}
+    names = named_places([shortened(row) for row in rows])
+    layout["yaxis"] |= {**names, "autorange": "reversed", "fixedrange": True, "showgrid": False}
     _legend_on_top(layout)
     return figure_of([_part_bars(rows, *part) for part in PARTS], layout)
 
@@ -60,7 +61,7 @@ def _part_bars(rows: Mapping[str, Shares], meaning: theme.Meaning, name: str) ->
         "orientation": "h",
         "name": f"{meaning.symbol} {name}",
         "x": [100 * value for value in values],
-        "y": [shortened(row) for row in rows],
+        "y": list(range(len(rows))),
         "text": [
             f"<b>{meaning.symbol} {text}</b>" if value >= _WIDE else ""
             for text, value in zip(texts, values, strict=True)
@@ -69,8 +70,8 @@ def _part_bars(rows: Mapping[str, Shares], meaning: theme.Meaning, name: str) ->
         "insidetextanchor": "middle",
         "textangle": 0,
         "textfont": {"color": theme.on_bar(), "size": 15},
-        "customdata": texts,
-        "hovertemplate": f"%{{y}}: %{{customdata}} {name}<extra></extra>",
+        "customdata": [[shortened(row), text] for row, text in zip(rows, texts, strict=True)],
+        "hovertemplate": f"%{{customdata[0]}}: %{{customdata[1]}} {name}<extra></extra>",
         "marker": {
             "color": meaning.colour,
             "line": {"color": theme.paper(), "width": 1},

@@ -139,8 +139,7 @@ def group_bars(shares: Mapping[str, float], favourable: str) -> Figure:
     values = table.iloc[:, 1].tolist()
     x_title = f"Share decided “{shortened(favourable)}”, %"
     layout = theme.chart_layout("Favourable decisions by group", x_title, "", height=110 + 26 * len(places))
-    ticks = {"tickmode": "array", "tickvals": places, "ticktext": [shortened(name) for name in table["Group"]]}
-    layout["yaxis"] |= {"autorange": "reversed", **ticks}
+    layout["yaxis"] |= {"autorange": "reversed", **named_places([shortened(name) for name in table["Group"]])}
     layout["xaxis"] |= {"range": [0, 105]}
     layout["showlegend"] = False
     bars = {
@@ -191,6 +190,14 @@ def _legend_on_top(layout: dict[str, Any]) -> None:
     layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
     layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     layout["margin"] = {**layout["margin"], "t": 78 if layout.get("showlegend", True) else 48}
+
+
+def named_places(names: Sequence[str]) -> dict[str, Any]:
+    """An axis on which place ``i`` bears name ``i``: two names that are shortened to the same stay two places.
+
+    Names are for an axis: without markup, and short enough.
+    """
+    return {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
 
 
 def shortened(text: str, most: int = 40) -> str:

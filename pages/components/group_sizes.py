@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pages.components import theme, wording
+from pages.components.charts import named_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,7 @@ UNKNOWN = "Unknown"
 FEW_ROWS = 50
 """Below this a rate within a group is a guess."""
 _MAX_BARS = 12
+_MAX_NAME = 36
 _MAX_NAMED = 4
 
 
@@ -75,7 +77,7 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
     meanings = [theme.UNDECIDED if group == UNKNOWN else theme.PLAIN for group in shown["Group"]]
     bar = go.Bar(
         x=shown["Rows"].tolist(),
-        y=[_shorten(group) for group in shown["Group"]],
+        y=list(range(len(shown))),
         orientation="h",
         text=[
             f"{wording.count(n)} · {s}" if s else wording.count(n)
@@ -88,11 +90,12 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
         insidetextfont={"color": theme.on_bar()},
         cliponaxis=False,
         marker={"color": [m.colour for m in meanings], "pattern": {"shape": [m.pattern for m in meanings]}},
-        hovertemplate="%{y}: %{x:,} rows<extra></extra>",
+        customdata=[wording.escaped(group) for group in shown["Group"]],
+        hovertemplate="%{customdata}: %{x:,} rows<extra></extra>",
     )
     heading = f"Rows by {wording.escaped(title)}"
     layout = theme.chart_layout(heading, "Rows", "", height=110 + 34 * len(shown))
-    layout["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
+    layout["yaxis"] |= {**named_places([_shorten(group) for group in shown["Group"]]), "ticklabelstandoff": 6}
     layout["xaxis"] |= {
         "tickformat": ",d",
         "nticks": 5,
@@ -104,7 +107,11 @@ def group_chart(title: str, table: pd.DataFrame) -> Figure:
 
 
 def _shorten(text: str) -> str:
-    return wording.escaped(text if len(text) <= 36 else text[:34] + " …")
+    """Its beginning and its end: groups of several attributes often begin alike."""
+    if len(text) <= _MAX_NAME:
+        return wording.escaped(text)
+    end = text[-_MAX_NAME // 2 :]
+    return wording.escaped(f"{text[: _MAX_NAME // 2]} … {end.partition(', ')[2] or end}")
 
 
 def notes(table: pd.DataFrame) -> str:

@@ -185,3 +185,11 @@ def test_a_chart_of_many_groups_shows_the_largest_and_says_so() -> None:
     assert group_sizes.notes(frame).startswith("The 12 largest of 40 groups; the table has all. 40 of 40 groups")
     figure = group_sizes.group_chart("sex & <b>", frame)
     assert figure.layout.title.text == "Rows by sex &amp; &lt;b&gt;"
+
+
+def test_groups_that_begin_alike_stay_bars_of_their_own() -> None:
+    """Three groups shortened to the same text were one bar of three parts."""
+    names = [f"female: divorced/separated/married, female, {age}, yes" for age in ("19 to 26", "27 to 30", "31 to 36")]
+    figure = group_sizes.group_chart("all", pd.DataFrame({"Group": names, "Rows": [9, 8, 7], "Share": ["1 %"] * 3}))
+    assert len(set(figure.data[0].y)) == 3
+    assert len(set(figure.layout.yaxis.ticktext)) == 3

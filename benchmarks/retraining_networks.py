@@ -25,8 +25,8 @@ from fairness_engine.certification.run import run_certification
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
-from fairness_engine.estimate import interval
 from fairness_engine.events import ModelPart, ResultReady
+from fairness_engine.intervals import share_interval
 from fairness_engine.mitigation.keras_archive import reopened
 from fairness_engine.mitigation.keras_trainer import KerasTrainer
 from fairness_engine.mitigation.paired import paired_change
@@ -309,7 +309,7 @@ def _median(figures: Sequence[Figures]) -> Figures:
 
 
 def _cells(one: Figures, n_new: int) -> tuple[str, ...]:
-    low, high = interval(round(one.accuracy * n_new), n_new)
+    low, high = share_interval(round(one.accuracy * n_new), n_new)
     return (
         *(f"{100 * share:.2f} %" for share in (one.uniform, one.rows, one.new_rows)),
         f"{100 * one.accuracy_all:.2f} %",

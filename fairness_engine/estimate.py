@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
@@ -12,10 +13,9 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain, Ranges
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated, Stopped, StopReason
+from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 
-Z_95 = 1.959963984540054
-"""Two-sided 95 % of the normal distribution."""
 N_TRIALS = 100
 """Trials in which the draws are made; the convergence curve has one point a trial."""
 
@@ -41,8 +41,8 @@ def run_estimate(
 ) -> Iterator[Event]:
     """Estimate the share of discriminatory individuals from independent draws.
 
-    The paper's K trials of m rows are K*m draws: the interval is Wilson's on the pooled count. Without a single
-    hit it is the one-sided 95 % bound. The data's rows are drawn without replacement, so all of them are the most.
+    The paper's K trials of m rows are K*m draws: the interval is of the pooled count, and exact. The data's rows are drawn without
+    replacement, so all of them are the most; when all were drawn, their share is known and has no interval.
 
     Args:
         model, domain: what is assessed, and where.
@@ -64,7 +64,7 @@ def run_estimate(
     """
     from fairness_engine.oracle import Oracle  # brings numba; the app needs the interval alone
 
-    draw = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
+    draw, n_all = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
     limits = budget or Budget(n_samples * domain.n_variants)
     oracle = Oracle(model, domain, limits, is_cancelled)
     # whoever misses a cell is asked of the model in its slower form, which takes such rows
@@ -77,7 +77,7 @@ def run_estimate(
             misses_cell = np.isnan(rows).any(axis=1)
             hits = int(oracle.test(rows[~misses_cell]).sum()) + int(for_incomplete.test(rows[misses_cell]).sum())
             n, n_hits = n + len(rows), n_hits + hits
-            low, high = interval(n_hits, n)
+            low, high = share_interval(n_hits, n, n_all)
             yield ShareEstimated(n_hits / n, low, high, n_hits, n, distribution)
             yield Progress(oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits, "estimating")
     except SearchStopped as stop:
@@ -85,33 +85,16 @@ def run_estimate(
     yield Stopped(reason, oracle.evaluations + for_incomplete.evaluations, oracle.seconds, n, n_hits)
 
 
-def interval(n_hits: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share: Wilson's; one-sided and exact when there was no hit, or nothing else.
-
-    Without a hit the upper end is the share at which n draws miss with probability 0.05 (about 3/n: the "rule of
-    three"); the same mirrored when every draw hit. With no draws it is 0 to 1.
-
-    Reference: Wilson (1927); Hanley and Lippman-Hand (1983).
-    """
-    if n == 0:
-        return 0.0, 1.0
-    if n_hits == 0:
-        return 0.0, 1.0 - 0.05 ** (1.0 / n)
-    if n_hits == n:
-        return 0.05 ** (1.0 / n), 1.0
-    share, z2 = n_hits / n, Z_95 * Z_95
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
 Sampler = Callable[[np.random.Generator, int], Iterator[FloatArray]]
 
 
 def _sampler(
     domain: Domain, data_rows: FloatArray, distribution: str, n_samples: int, incomplete_rows: FloatArray | None = None
-) -> Sampler:
-    """A function that yields all draws, ``n`` rows at a time; incomplete rows are drawn as they stand or not at all."""
+) -> tuple[Sampler, int | None]:
+    """A function that yields all draws, ``n`` rows at a time, and of how many they are drawn without replacement.
+
+    Incomplete rows are drawn as they stand or not at all. ``None``: draws are independent.
+    """
     if distribution not in list(Distribution):
         raise SettingError(f"The distribution must be one of {', '.join(Distribution)}, got '{distribution}'.")
     if n_samples < 1:
@@ -119,17 +102,13 @@ def _sampler(
     rows = data_rows[domain.contains(data_rows)] if len(data_rows) else data_rows
     if distribution != Distribution.UNIFORM and not len(rows):
         raise SettingError("No row of the data lies in the ranges of the scope. Widen the limits, or draw uniformly.")
+    if distribution == Distribution.DATA:
+        people = rows
+        if incomplete_rows is not None and len(incomplete_rows):
+            people = np.concatenate([rows, incomplete_rows[domain.contains(domain.filled(incomplete_rows))]])
+        return partial(_without_replacement, people, n_samples), len(people)
 
     def draws(rng: np.random.Generator, n: int) -> Iterator[FloatArray]:
-        if distribution == Distribution.DATA:
-            people = rows
-            if incomplete_rows is not None and len(incomplete_rows):
-                inside = domain.contains(domain.filled(incomplete_rows))
-                people = np.concatenate([rows, incomplete_rows[inside]])
-            order = rng.permutation(len(people))[:n_samples]
-            for begin in range(0, len(order), n):
-                yield people[order[begin : begin + n]]
-            return
         for begin in range(0, n_samples, n):
             size = min(n, n_samples - begin)
             if distribution == Distribution.UNIFORM:
@@ -137,7 +116,13 @@ def _sampler(
             else:
                 yield perturb(domain, rows[rng.integers(len(rows), size=size)], rng)
 
-    return draws
+    return draws, None
+
+
+def _without_replacement(people: FloatArray, n_samples: int, rng: np.random.Generator, n: int) -> Iterator[FloatArray]:
+    order = rng.permutation(len(people))[:n_samples]
+    for begin in range(0, len(order), n):
+        yield people[order[begin : begin + n]]
 
 
 def perturb(domain: Ranges, rows: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -18,6 +18,7 @@ from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
 from fairness_engine.events import Event, FloatArray, IntArray, Progress, ResultReady, Stopped, StopReason
 from fairness_engine.models.model import Model
+from fairness_engine.near_threshold import settle
 
 MAX_ROWS = 1e9
 """Individuals times variants that are still counted: a matter of minutes with a small network."""
@@ -187,20 +188,18 @@ def decide_variants(
         every = np.repeat(rows, len(values), axis=0)
         every.reshape(len(rows), len(values), -1)[:, :, columns] = values
         return _by_scores(model, domain, every), n_rows
-    margins = model.variant_margins(rows, columns, values)[:, 0].reshape(-1, n_variants)
+
+    def people(near: IntArray) -> FloatArray:
+        chosen = rows[near // len(values)]
+        chosen[:, columns] = values[near % len(values)]
+        return chosen
+
+    margins = settle(model, model.variant_margins(rows, columns, values), people)[:, 0].reshape(-1, n_variants)
     lowest, highest = margins[:, 0].copy(), margins[:, 0].copy()
     for i in range(1, n_variants):  # a reduction along a short last axis is thirty times slower
         np.minimum(lowest, margins[:, i], out=lowest)
         np.maximum(highest, margins[:, i], out=highest)
-    verdicts: BoolArray = (highest > model.rounding) & (lowest <= -model.rounding)
-    unsure = np.flatnonzero(~verdicts & (lowest <= model.rounding) & (highest > -model.rounding))
-    if len(unsure):
-        n_inner = len(values) // n_variants
-        again = np.repeat(rows[unsure // n_inner], n_variants, axis=0)
-        places = (unsure % n_inner)[:, None] * n_variants + np.arange(n_variants)
-        again[:, columns] = values[places.ravel()]
-        verdicts[unsure] = _by_scores(model, domain, again)
-    return verdicts, n_rows + len(unsure) * n_variants
+    return np.asarray((highest > 0) & (lowest <= 0)), n_rows
 
 
 def _by_scores(model: Model, domain: Domain, rows: FloatArray) -> BoolArray:

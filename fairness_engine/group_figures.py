@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SettingError
-from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.group_intervals import between, impact_ratios, odds_ends
 from fairness_engine.group_report import (
@@ -29,9 +28,9 @@ from fairness_engine.group_report import (
     GroupTable,
     Rate,
 )
+from fairness_engine.intervals import clopper_pearson, share_interval
 from fairness_engine.rules.attributes import make_attribute, value_codes
 from fairness_engine.rules.membership import lie_within
-from fairness_engine.rules.scores import clopper_pearson
 
 BoolArray = NDArray[np.bool_]
 
@@ -243,7 +242,7 @@ class _Counted:
 
 
 def _rate(n_hits: float, n: float) -> Rate:
-    low, high = interval(round(n_hits), round(n))
+    low, high = share_interval(round(n_hits), round(n))
     return Rate(round(n_hits), round(n), float(low), float(high))
 
 

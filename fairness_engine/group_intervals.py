@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray
 from fairness_engine.group_report import Bounded
-from fairness_engine.rules.scores import clopper_pearson
+from fairness_engine.intervals import clopper_pearson
 
 BoolArray = NDArray[np.bool_]
 

@@ -90,7 +90,7 @@ class FigureSettings:
 
 @dataclass(frozen=True)
 class Rate:
-    """How many rows of a group got an outcome, with the 95 % interval of the share (Wilson's, each on its own)."""
+    """How many rows of a group got an outcome, with the 95 % interval of the share, each on its own."""
 
     n_hits: int
     n: int

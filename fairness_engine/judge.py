@@ -1,7 +1,7 @@
 """The model's verdicts on people: their variants evaluated, compared and counted; no memory of who was tried.
 
-Two classes are compared by margins, in the fast arithmetic, and a margin within the model's rounding of 0 decides nothing; several
-classes, or a score gap, by scores.
+Two classes are compared by margins, in the fast arithmetic; a margin within the model's rounding of 0 is decided by the model's scores
+(``near_threshold``). Several classes, or a score gap, are compared by scores.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fairness_engine import kernels
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
+from fairness_engine.near_threshold import settle, settle_scores
 from fairness_engine.variants import BoolArray, PlainVariants, class_leads, widest_gap
 
 
@@ -60,8 +61,7 @@ class Judge:
         if self._compares_scores or (is_measured and not self.model.shares_variants):
             classes = self.model.decide(values.reshape(-1, values.shape[2])).reshape(values.shape[:2])
         else:
-            margins, rounding = values[:, :, 0], self.model.rounding
-            classes = np.where(margins > rounding, 1, np.where(margins <= -rounding, 0, -1))
+            classes = (values[:, :, 0] > 0).astype(np.int64)
         by_score = self.domain.scope.score_gap == 0 and self.model.is_binary
         return self._plain.choose(rows, values, classes, (lowest, highest), by_score=by_score)
 
@@ -72,7 +72,7 @@ class Judge:
         both = np.concatenate([domain.with_variant(rows, first), domain.with_variant(rows, second)])
         if domain.scope.score_gap > 0 or not self.model.is_binary:
             return self.differ(self.model.scores(both).reshape(2, n, -1).transpose(1, 0, 2))
-        margins = self.model.margins(both)[:, 0]
+        margins = settle(self.model, self.model.margins(both), lambda near: both[near])[:, 0]
         low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
         return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
 
@@ -82,14 +82,27 @@ class Judge:
         n_variants, gap = domain.n_variants, domain.scope.score_gap
         self.evaluations += len(rows) * n_variants
         if gap == 0 and model.is_binary and model.shares_variants:
-            margins = model.variant_margins(rows, domain.protected, domain.variant_values)
+            margins = self._variant_margins(rows, domain.variant_values)
             flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
             values = margins.reshape(len(rows), n_variants, -1)
             return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest, values
-        scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns))
-        flags, lowest, highest = widest_gap(model, scores, n_variants, gap)
-        scores = scores.reshape(len(rows), n_variants, -1)
+        scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(
+            len(rows), n_variants, -1
+        )
+        scores = settle_scores(
+            model, scores, gap, lambda near: domain.variants(rows[near]).reshape(-1, domain.n_columns)
+        )
+        flags, lowest, highest = widest_gap(model, scores.reshape(len(rows) * n_variants, -1), n_variants, gap)
         return scores, flags, lowest, highest, scores
+
+    def noted(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> BoolArray:
+        """Whether two variants of each row make a pair, from scores in the fast arithmetic ``(n_rows, 2, n_scores)``; costs nothing."""
+
+        def both(near: IntArray) -> FloatArray:
+            sides = [self.domain.with_variant(rows[near], variant[near]) for variant in (first, second)]
+            return np.stack(sides, axis=1).reshape(-1, self.domain.n_columns)
+
+        return self.differ(settle_scores(self.model, scores, self.domain.scope.score_gap, both))
 
     def differ(self, scores: FloatArray) -> BoolArray:
         """Whether scores of two people ``(n_rows, 2, n_scores)`` make a pair."""
@@ -136,8 +149,19 @@ class Judge:
             variants[:, :, domain.protected] = variant_values
             values = self.model.scores(variants.reshape(-1, domain.n_columns))
         else:
-            values = self.model.variant_margins(rows, domain.protected, variant_values)
+            values = self._variant_margins(rows, variant_values)
         return values.reshape(len(rows), len(variant_values), self.model.predictor.n_scores)
+
+    def _variant_margins(self, rows: FloatArray, variant_values: FloatArray) -> FloatArray:
+        """Settled margins of some variants of each row ``(n_rows * n_variants, 1)``."""
+        columns, n_variants = self.domain.protected, len(variant_values)
+
+        def people(near: IntArray) -> FloatArray:
+            chosen = rows[near // n_variants]
+            chosen[:, columns] = variant_values[near % n_variants]
+            return chosen
+
+        return settle(self.model, self.model.variant_margins(rows, columns, variant_values), people)
 
     def _pick(self, rows: FloatArray, index: IntArray) -> FloatArray:
         """Margins, or scores where verdicts need them, of one variant of each row ``(n_rows, n_scores)``; paid."""
@@ -145,7 +169,9 @@ class Judge:
             return np.empty((0, self.model.predictor.n_scores))
         self.evaluations += len(rows)
         people = self.domain.with_variant(rows, index)
-        return self.model.scores(people) if self._compares_scores else self.model.margins(people)
+        if self._compares_scores:
+            return self.model.scores(people)
+        return settle(self.model, self.model.margins(people), lambda near: people[near])
 
     def verdicts(self, values: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most, from ``values``."""

@@ -259,7 +259,8 @@ class Oracle:
         """
         slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
         part, one, two = rows[fresh], first[fresh], second[fresh]
-        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, self._judge.differ(scores[fresh]))
+        disagree = self._judge.noted(part, one, two, scores[fresh])
+        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, disagree)
         self._check_found()
         return Probe(self._known.states[slots] == 1, fresh)
 

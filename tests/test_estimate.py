@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
-from fairness_engine.estimate import interval, perturb, run_estimate
+from fairness_engine.estimate import perturb, run_estimate
 from fairness_engine.events import ShareEstimated, Stopped, StopReason
+from fairness_engine.intervals import share_interval
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
@@ -60,18 +61,18 @@ def test_the_curve_has_a_point_a_trial_and_narrows() -> None:
 
 
 def test_no_hit_gives_a_one_sided_bound_and_never_zero() -> None:
-    low, high = interval(0, 1000)
+    low, high = share_interval(0, 1000)
     assert low == 0
     assert high == pytest.approx(3 / 1000, rel=0.01)
     assert (1 - high) ** 1000 == pytest.approx(0.05)
-    assert interval(1000, 1000)[1] == 1
-    assert interval(0, 0) == (0.0, 1.0)
+    assert share_interval(1000, 1000)[1] == 1
+    assert share_interval(0, 0) == (0.0, 1.0)
 
 
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_the_interval_holds_the_share(counts: tuple[int, int]) -> None:
     n_hits, n = counts
-    low, high = interval(n_hits, n)
+    low, high = share_interval(n_hits, n)
     assert 0 <= low <= n_hits / n <= high <= 1
 
 

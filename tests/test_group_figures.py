@@ -29,8 +29,8 @@ from fairness_engine.group_report import (
     verdict_of,
 )
 from fairness_engine.group_report_json import report_from_json, report_to_json
+from fairness_engine.intervals import clopper_pearson
 from fairness_engine.rules.attributes import BoolArray, make_attribute
-from fairness_engine.rules.scores import clopper_pearson
 from fairness_engine.rules.settings import Edges, RuleSettings
 from fairness_engine.samples import find_sample
 from fairness_engine.schema import Column, Kind, Schema

@@ -13,9 +13,10 @@ from fairness_engine.budget import Budget
 from fairness_engine.dataset import infer_schema, make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import DataError
-from fairness_engine.estimate import interval, run_estimate
+from fairness_engine.estimate import run_estimate
 from fairness_engine.events import ResultReady, ShareEstimated, Stopped
 from fairness_engine.exact import run_exact
+from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
 from fairness_engine.samples import MODELS_FOLDER, ROOT, Sample, SampleModel, find_sample, list_samples
@@ -72,7 +73,7 @@ def test_every_model_opens_and_is_what_was_measured(sample: Sample, model: Sampl
     found = measure(table_of(sample), decisions(opened(sample.name, model.name)), model.protected, max_rows=200_000)
     assert found["accuracy"] == figures["accuracy"]
     assert found["data_share"] == figures["data_share"]
-    low, high = interval(round(found["uniform_share"] * found["n_individuals"]), found["n_individuals"])
+    low, high = share_interval(round(found["uniform_share"] * found["n_individuals"]), found["n_individuals"])
     assert low - 0.03 <= figures["uniform_share"] <= high + 0.03
 
 

@@ -18,8 +18,8 @@ from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.refine import Int32Array, Refinement
 from fairness_engine.certification.space import BoolArray
 from fairness_engine.certification.tree import LeafCertificates
-from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.intervals import share_interval
 from fairness_engine.judge import Judge
 from fairness_engine.replay import Candidates, Replayer
 
@@ -46,9 +46,9 @@ class UndecidedDraws:
         return cls(np.empty((0, refinement.assessor.space.domain.n_columns)), np.empty(0, np.bool_))
 
     def to_json(self) -> dict[str, float | int]:
-        """The unfair share of the undecided with its 95 % interval: Wilson's, or one-sided where all draws agree."""
+        """The unfair share of the undecided with its 95 % interval."""
         n, n_unfair = len(self.is_unfair), int(self.is_unfair.sum())
-        low, high = interval(n_unfair, n)
+        low, high = share_interval(n_unfair, n)
         share = n_unfair / n if n else 0.0
         return {"unfair_share_of_undecided": share, "low": low, "high": high, "n": n, "n_unfair": n_unfair}
 

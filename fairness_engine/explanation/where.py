@@ -15,9 +15,10 @@ import numpy as np
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
 from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.estimate import Distribution, interval
+from fairness_engine.estimate import Distribution
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from fairness_engine.explanation.conditions import BoolArray, Condition, all_hold
+from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 
 MAX_DEPTH = 6
@@ -85,7 +86,7 @@ class Node:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the share."""
-        return interval(self.n_hits, self.n)
+        return share_interval(self.n_hits, self.n)
 
 
 @dataclass(frozen=True)

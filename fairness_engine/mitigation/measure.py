@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
-from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.intervals import share_interval
 from fairness_engine.mitigation.quality import Quality, quality
 from fairness_engine.models.model import Model
 
@@ -34,8 +34,8 @@ class Share:
 
     @classmethod
     def of(cls, n_hits: int, n: int) -> Share:
-        """With Wilson's interval; see ``estimate.interval``."""
-        low, high = interval(n_hits, n)
+        """With its interval."""
+        low, high = share_interval(n_hits, n)
         return cls(n_hits, n, n_hits / n if n else 0.0, low, high)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.estimate import Z_95
+from fairness_engine.intervals import Z_95
 
 BoolArray = NDArray[np.bool_]
 

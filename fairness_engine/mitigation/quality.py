@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.estimate import Z_95, interval
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.intervals import Z_95, share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.models.roc import auc, placements
 
@@ -34,9 +34,9 @@ class Quality:
 
     Args:
         n: rows with a known outcome.
-        accuracy: share decided as the outcome was; Wilson's interval.
+        accuracy: share decided as the outcome was.
         f1: of the favourable outcome for two classes: F1 is ``2 J / (1 + J)`` of the share J of true among all that are decided or
-            labelled so, hence Wilson's interval of J; of more classes the mean, with a resampled interval.
+            labelled so, hence the interval of J; of more classes the mean, with a resampled interval.
         auc: of the score of class 1; ``None`` for more than two classes, or rows of one. DeLong's interval on the logit scale.
     """
 
@@ -62,7 +62,7 @@ def quality(model: Model, scores: FloatArray, labels: IntArray, favourable: int)
     area = auc(scores[:, 0], labels == 1) if model.is_binary else None
     return Quality(
         n,
-        Interval(n_right / n, *interval(n_right, n)),
+        Interval(n_right / n, *share_interval(n_right, n)),
         _f1_interval(counts, favourable),
         None if area is None else auc_interval(scores[:, 0], labels == 1, area),
     )
@@ -82,7 +82,7 @@ def _f1_interval(counts: FloatArray, favourable: int) -> Interval:
     if len(counts) == 2:
         n_right = int(counts[favourable, favourable])
         n = int(counts[favourable].sum() + counts[:, favourable].sum()) - n_right
-        low, high = (2 * end / (1 + end) for end in interval(n_right, n))
+        low, high = (2 * end / (1 + end) for end in share_interval(n_right, n))
         return Interval(value, min(value, low), max(value, high))
     n = int(counts.sum())
     drawn = np.random.default_rng(_SEED).multinomial(n, counts.ravel() / n, size=_N_RESAMPLES)
@@ -109,7 +109,7 @@ def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Int
     n_positive, n_negative = len(above), len(below)
     variance = _variance(above) / n_positive + _variance(below) / n_negative
     if area in (0.0, 1.0) or variance <= 0:
-        low, high = interval(round(area * min(n_positive, n_negative)), min(n_positive, n_negative))
+        low, high = share_interval(round(area * min(n_positive, n_negative)), min(n_positive, n_negative))
         return Interval(area, min(area, low), max(area, high))
     centre, half = math.log(area / (1 - area)), Z_95 * math.sqrt(variance) / (area * (1 - area))
     low, high = (1 / (1 + math.exp(-min(700.0, max(-700.0, end)))) for end in (centre - half, centre + half))

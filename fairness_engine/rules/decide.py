@@ -9,6 +9,7 @@ import numpy as np
 
 from fairness_engine.events import FloatArray
 from fairness_engine.models.model import Model
+from fairness_engine.near_threshold import settle
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.paced import Paced
 
@@ -69,20 +70,13 @@ class Decider(Paced):
 
     def _decide(self, rows: FloatArray) -> BoolArray:
         model = self._model
+        if model.is_binary:
+            is_first = settle(model, model.margins(rows), lambda near: rows[near])[:, 0] > 0
+            return np.asarray(is_first if model.favourable == 1 else ~is_first)
         margins = model.margins(rows)
-        in_doubt = _lead(margins, is_binary=model.is_binary) <= model.rounding
-        if model.rounding > 0 and in_doubt.any():  # fast arithmetic decides nothing on its own near the threshold
+        ordered = np.partition(margins, -2, axis=1)
+        in_doubt = ordered[:, -1] - ordered[:, -2] <= 2 * model.rounding  # of two margins, each may be off
+        if model.rounding > 0 and in_doubt.any():
             margins = margins.copy()
             margins[in_doubt] = model.exact_margins(rows[in_doubt])
-        if model.is_binary:
-            is_first = margins[:, 0] > 0
-            return np.asarray(is_first if model.favourable == 1 else ~is_first)
         return np.asarray(margins.argmax(axis=1) == model.favourable)
-
-
-def _lead(margins: FloatArray, *, is_binary: bool) -> FloatArray:
-    """How far each decision is from another ``(n_rows,)``: from the threshold, or the highest score from the next."""
-    if is_binary:
-        return np.abs(margins[:, 0])
-    ordered = np.partition(margins, -2, axis=1)
-    return np.asarray(ordered[:, -1] - ordered[:, -2])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from scipy.special import betaincinv
 
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.intervals import clopper_pearson
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.pool import z_of
 from fairness_engine.rules.samples import RowCounts
@@ -117,26 +117,3 @@ def _ends(hits: FloatArray, n: FloatArray, alpha: FloatArray, is_whole: BoolArra
     high, drawn = low.copy(), ~is_whole
     low[drawn], high[drawn] = clopper_pearson(hits[drawn], n[drawn], alpha[drawn])
     return low, high
-
-
-def clopper_pearson(hits: FloatArray, n: FloatArray, alpha: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Two-sided intervals of shares, each wrong with probability ``alpha`` at most.
-
-    Args:
-        hits, n: whole numbers ``(n_shares,)``.
-        alpha: one for all, or ``(n_shares,)``.
-
-    Returns:
-        lowest and highest share ``(n_shares,)``; 0 and 1 where ``n`` is 0.
-
-    Reference: Clopper and Pearson (1934).
-    """
-    levels, level = np.unique(np.broadcast_to(alpha, n.shape), return_inverse=True)
-    base = n.max(initial=0.0) + 1  # the functions below are slow: shares that many rule sets have are looked at once
-    _, first, line = np.unique((level * base + n) * base + hits, return_index=True, return_inverse=True)
-    hits, n, half = hits[first], n[first], levels[level[first]] / 2
-    low, high = np.zeros(len(n)), np.ones(len(n))
-    some, rest = hits > 0, hits < n
-    low[some] = betaincinv(hits[some], (n - hits + 1)[some], half[some])
-    high[rest] = betaincinv((hits + 1)[rest], (n - hits)[rest], 1 - half[rest])
-    return low[line], high[line]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.intervals import clopper_pearson
 from fairness_engine.rules.attributes import RuleAttribute
 from fairness_engine.rules.scored import RuleCells
-from fairness_engine.rules.scores import clopper_pearson
 
 LEAST_ROWS = 30
 """Rows of the data that a combination must have to be compared."""

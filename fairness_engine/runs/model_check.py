@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.dataset import Dataset, make_dataset, read_table
 from fairness_engine.domain import Domain
 from fairness_engine.errors import RunError
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from fairness_engine.mitigation.parts import split_rows
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.evaluator import Evaluator
@@ -110,6 +110,6 @@ def _test_rows(store: RunStore, run: RunRecord) -> tuple[Dataset, Any]:
 def _share_again(name: str, stored: Mapping[str, Any], is_hit: Any) -> FigureCheck:
     n, n_hits = len(is_hit), int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
-    low, high = (again, again) if name == "data" else interval(n_hits, n)
+    low, high = (again, again) if name == "data" else share_interval(n_hits, n)
     holds = low <= stored["high"] + _ROUNDING and high >= stored["low"] - _ROUNDING
     return FigureCheck(name, stored["share"], stored["low"], stored["high"], again, n, bool(holds))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.estimate import interval
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.group_report import LEAST_SHARE
+from fairness_engine.intervals import share_interval
 from fairness_engine.rules.attributes import TERM, RuleAttribute
 from fairness_engine.rules.scored import RuleResult, Stage
 from fairness_engine.rules.space import NO_RULE
@@ -64,7 +64,7 @@ class Cells:
         """The 95 % interval of one cell's share; ``None`` where it is exact, or of texts, whose samples share sentences."""
         if self.is_exact or self.is_text or not self.drawn[i, j]:
             return None
-        return interval(int(self.favourable[i, j]), int(self.drawn[i, j]))
+        return share_interval(int(self.favourable[i, j]), int(self.drawn[i, j]))
 
 
 def cells_of(

@@ -213,7 +213,7 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
     chart = kept("figures_rates", key, lambda: group_figures_charts.rates_chart(table, schema, favourable))
     frame = kept("figures_frame", key[:2], lambda: group_figures_charts.figures_frame(table, schema))
     n_drawn, n_groups = len(group_figures_charts.drawn(table, schema)), len(table.groups)
-    note = "A dot is the group's rate, the bar its 95 % interval (Wilson), each group on its own."
+    note = "A dot is the group's rate, the bar its 95 % interval, each group on its own."
     if n_drawn < n_groups:
         note += f" {n_drawn} of {n_groups} groups are drawn, those with the highest and the lowest rates; the table has all."
     st.plotly_chart(chart, key="figures_rates_chart", config=theme.CHART_CONFIG, theme=None)

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from pages.components import group_link, group_pairs, group_rows, outcome_source, state, steps, wording
 from pages.components.decisions import Decisions, decisions_of, score_digits
 from pages.components.group_link import Group
@@ -171,7 +171,7 @@ def _share_text(hits: int, n: int, n_all: int) -> str:
         return "no row"
     of = f"{wording.count(hits)} of {wording.count(n)}"
     if n < n_all:
-        return f"{wording.share(hits / n, *interval(hits, n))}, {of} drawn"
+        return f"{wording.share(hits / n, *share_interval(hits, n))}, {of} drawn"
     return f"{wording.share(hits / n)}, {of}"
 
 

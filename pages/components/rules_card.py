@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from fairness_engine.rules.scored import Stage
 from fairness_engine.rules.words import group_text, share_text
 from pages.components import (
@@ -69,7 +69,7 @@ class Side:
         if not self.n:
             return wording.DASH
         share = self.n_favourable / self.n
-        return wording.share(share, *interval(self.n_favourable, self.n)) if self.is_sample else share_text(share)
+        return wording.share(share, *share_interval(self.n_favourable, self.n)) if self.is_sample else share_text(share)
 
 
 def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> None:

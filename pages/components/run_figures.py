@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from pages.components import run_words, wording
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def success_rate(record: RunRecord) -> str:
         return wording.DASH
     if record.config.technique != "random":
         return wording.share(record.n_found / record.n_tried)
-    low, high = interval(record.n_found, record.n_tried)
+    low, high = share_interval(record.n_found, record.n_tried)
     return wording.share(record.n_found / record.n_tried, low, high)
 
 

@@ -166,12 +166,12 @@ def say_nothing_found(run: RunRecord) -> None:
     if run.is_active:
         st.fragment(layout.guarded(_wait_for_pairs), run_every=1.0)(run.id)
         return
-    from fairness_engine.estimate import interval
+    from fairness_engine.intervals import share_interval
 
     if run.state.value in ("crashed", "failed"):
         st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
     else:
-        st.info(wording.markdown(run_words.none_found(run, interval(0, run.n_tried)[1])))
+        st.info(wording.markdown(run_words.none_found(run, share_interval(0, run.n_tried)[1])))
     st.markdown("Try a larger budget, another technique, or other protected attributes.")
     state.link_to(steps.PLAN, "Plan another search")
     state.link_to(steps.SCOPE, "Change the scope")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.errors import RunError
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from fairness_engine.search.data_scan import DATA_SCAN, scan_text
 from pages.components import (
     certify_bar,
@@ -187,7 +187,7 @@ def _standing(record: RunRecord) -> None:
     if record.state.value in ("crashed", "failed"):
         st.error(text, icon=":material/error:")
     elif record.n_found == 0 and record.config.kind == "search":
-        high = interval(0, record.n_tried)[1]
+        high = share_interval(0, record.n_tried)[1]
         st.info(wording.markdown(run_words.none_found(record, high)))
     elif text:
         st.caption(text)

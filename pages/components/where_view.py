@@ -8,8 +8,9 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.domain import Domain
-from fairness_engine.estimate import Distribution, interval
+from fairness_engine.estimate import Distribution
 from fairness_engine.explanation.conditions import sentence
+from fairness_engine.intervals import share_interval
 from pages.components import case_ids, exports, questions, state, steps, where_charts, where_pairs, wording
 from pages.components.decisions import decisions_of
 from pages.components.pair_card import Couple, couple_sentence, person_at, person_sentence
@@ -86,7 +87,7 @@ def summary(found: Where, domain: Domain) -> list[str]:
         n_hits, n = root.n_learnt_hits, root.n + root.n_learnt
         if n_hits:
             return [f"Too few to say where: {n_hits} of {wording.count(n)} {rows} tested are discriminatory."]
-        bound = wording.share(interval(0, n)[1])
+        bound = wording.share(share_interval(0, n)[1])
         return [
             f"None found among {wording.counted(n, 'row')} tested ({rows}): for nobody {changes} when nothing but {names} changes. "
             f"At 95 % confidence the share is below {bound}."

@@ -14,12 +14,13 @@ import handmade
 from fairness_engine import oracle
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ProcessError, SettingError
-from fairness_engine.estimate import Distribution, interval
+from fairness_engine.estimate import Distribution
 from fairness_engine.explanation import where as where_module
 from fairness_engine.explanation.conditions import Condition, all_hold, sentence
 from fairness_engine.explanation.tree import learn_groups, roundest
 from fairness_engine.explanation.where import Where, WhereSettings, find_where, leaf_of
 from fairness_engine.explanation.where_json import where_from_json, where_to_json
+from fairness_engine.intervals import share_interval
 from fairness_engine.schema import Column, Kind, Schema
 
 NO_DATA = np.empty((0, 5))
@@ -132,7 +133,7 @@ def test_nobody_or_everybody_is_one_leaf(score: Callable[[np.ndarray], np.ndarra
     assert len(found.nodes) == 1
     assert found.root.share == share
     assert found.flagged == []
-    assert found.root.interval == interval(share * 20_000, 20_000)
+    assert found.root.interval == share_interval(share * 20_000, 20_000)
 
 
 def test_chance_makes_no_groups() -> None:

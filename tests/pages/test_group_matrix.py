@@ -16,7 +16,7 @@ from said import OpenApp
 
 import group_cases
 from fairness_engine.domain import Scope
-from fairness_engine.estimate import interval
+from fairness_engine.intervals import share_interval
 from fairness_engine.rules.attributes import RuleAttribute
 from fairness_engine.rules.scored import RuleCells, RuleResult, ScoredRuleSets, Stage
 from fairness_engine.runs.store import RunStore
@@ -106,7 +106,7 @@ def test_one_attribute_alone() -> None:
 
 
 def test_samples_have_intervals_and_what_is_exact_has_none() -> None:
-    assert group_cells.cells_of(people(), 1, 0).ends(0, 0) == interval(1000, 4000)
+    assert group_cells.cells_of(people(), 1, 0).ends(0, 0) == share_interval(1000, 4000)
     assert group_cells.cells_of(people(), 1, 0).ends(2, 0) is None
     exact = group_cells.cells_of(people(Stage.EXACT), 1, 0)
     assert exact.is_exact
@@ -277,7 +277,7 @@ def test_one_attribute_is_bars_with_intervals(monkeypatch: pytest.MonkeyPatch) -
     cells = group_cells.cells_of(people(), 0, None)
     (bars,) = group_matrix.picture_of(cells, ("sex",), ">50K", (0, 0)).data
     assert list(bars.x) == pytest.approx([100 * 2000 / 6000, 100 * 2209 / 3990])
-    low, high = interval(2000, 6000)
+    low, high = share_interval(2000, 6000)
     assert bars.error_x.array[0] == pytest.approx(100 * high - bars.x[0])
     assert bars.error_x.arrayminus[0] == pytest.approx(bars.x[0] - 100 * low)
 

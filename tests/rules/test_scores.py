@@ -13,13 +13,14 @@ from scipy.stats import beta, binom
 
 from fairness_engine.domain import Ranges, Scope
 from fairness_engine.errors import SearchStopped
+from fairness_engine.intervals import clopper_pearson
 from fairness_engine.rules.decide import Decider
 from fairness_engine.rules.mining import mine
 from fairness_engine.rules.pool import pool_size
 from fairness_engine.rules.run import make_space
 from fairness_engine.rules.samples import Sampler
 from fairness_engine.rules.scored import Stage, score_of
-from fairness_engine.rules.scores import Counts, clopper_pearson, count, joint_intervals
+from fairness_engine.rules.scores import Counts, count, joint_intervals
 from fairness_engine.rules.scoring import Scoring
 from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import RuleSpace

@@ -27,7 +27,20 @@ SIDE_KEYS = (
     ),
 )
 RETRAIN_KEYS = (
-    *("before", "after", "iterations", "improved", "verdict", "why", "strategy", "settings", "tolerance", "changes"),
+    *(
+        "chance",
+        "before",
+        "after",
+        "iterations",
+        "improved",
+        "raised",
+        "verdict",
+        "why",
+        "strategy",
+        "settings",
+        "tolerance",
+        "changes",
+    ),
     *("control", "rounds", "round", "n_added", "n_cases", "pairs", "measured", "notes", "out_model", "card"),
 )
 _IMPROVED = "improved"
@@ -48,10 +61,12 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     measured = results.get("measured")
     return {
         **run_fields(run, store),
+        "chance": told.get("chance") or None,
         "before": _side(store, results, "before"),
         "after": _side(store, results, "after"),
         "iterations": told.get("n_rounds", len(training.get("rounds", ()))),
         "improved": None if verdict in (None, _NOT_MEASURED) else verdict == _IMPROVED,
+        "raised": told.get("is_raised"),
         "verdict": verdict,
         "why": told.get("why"),
         "strategy": str(run.config.settings["strategy"]),

@@ -69,6 +69,11 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
         "--out-model", type=Path, metavar="FILE", help="write the new model, and its card beside it as FILE.md"
     )
     group.add_argument(
+        "--keep-anyway",
+        action="store_true",
+        help="write the new model, and leave with status 0, also where it discriminates more than before",
+    )
+    group.add_argument(
         "--measure-seconds",
         type=option_values.from_zero,
         default=_DEFAULT.measure_seconds,

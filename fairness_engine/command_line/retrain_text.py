@@ -13,7 +13,8 @@ _NOTHING = "-"
 def retrain_text(result: Mapping[str, Any]) -> str:
     """The verdict and its reason, both models side by side, and what became of the pairs."""
     verdict = result["verdict"] or result["state"]
-    lines = [
+    lines = [result["chance"]] if result["chance"] else []
+    lines += [
         f"{verdict[0].upper()}{verdict[1:]}: {result['why']}"
         if result["why"]
         else f"{verdict[0].upper()}{verdict[1:]}."

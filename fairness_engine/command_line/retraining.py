@@ -50,12 +50,17 @@ def retrain(options: argparse.Namespace) -> Outcome:
     config = make_config(assessed, options, RunKind.RETRAIN, budget=budget, settings=settings.to_json())
     store = assessed.store
     run = run_one(assessed, config, options, _shown)
-    out = _write(options, store, run)  # before anything else: an interrupt of what follows loses no model
+    is_refused = bool((store.results(run.id).get("retrained") or {}).get("is_raised")) and not options.keep_anyway
+    out = (
+        _refused(options) if is_refused else _write(options, store, run)
+    )  # before anything else: an interrupt of what follows loses no model
     status = end_status(run)
     pairs = None
     if status is ExitStatus.DONE and (measured := store.results(run.id).get("measured")):
         status = wait_for_measuring(store, run.id, measured, options)
         pairs = _pairs(store, measured) if status is ExitStatus.DONE else None
+    if is_refused and status is ExitStatus.DONE:
+        status = ExitStatus.GATE_FAILED
     result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
     return Outcome(result, retrain_text(result), status)
 
@@ -89,6 +94,12 @@ def _write(options: argparse.Namespace, store: RunStore, run: RunRecord) -> str 
     elif path != options.out_model:
         say(f"The model is of another format than --out-model says: it was written to {path}.")
     return None if path is None else str(path)
+
+
+def _refused(options: argparse.Namespace) -> None:
+    """Say that the new model is not written."""
+    written = "No model was written, and the status is 1" if options.out_model is not None else "The status is 1"
+    say(f"The new model discriminates more than the one before. {written}: say --keep-anyway if that is what you want.")
 
 
 def wait_for_measuring(

@@ -53,6 +53,7 @@ def model_card(
     info = STRATEGIES[settings.strategy]
     blocks = [
         f"# Model card: {_code(subject.source.model_name) if subject.source.model_name else 'a model'}, retrained",
+        f"**{_quiet(retrained['chance'])}**" if retrained["chance"] else "",
         f"**Result: {retrained['verdict']}.** {_quiet(retrained['why'])}",
         *(f"> {_quiet(note)}" for note in retrained["notes"]),
         "## What was done",

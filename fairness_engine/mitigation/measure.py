@@ -13,7 +13,7 @@ from fairness_engine.budget import Budget
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.intervals import share_interval
-from fairness_engine.mitigation.quality import Quality, quality
+from fairness_engine.mitigation.quality import Quality, chance_text, quality
 from fairness_engine.models.model import Model
 
 BoolArray = NDArray[np.bool_]
@@ -105,6 +105,10 @@ class Meter:
         verdicts = self.verdicts(model, self._people), self.verdicts(model, self._inside)
         shares = (Share.of(int(each.sum()), len(each)) for each in verdicts)
         return Examined(Measured(found, *shares), model.decide(scores), *verdicts)
+
+    def chance_text(self, found: Quality) -> str:
+        """That a model with these figures is no better than chance; empty where it is."""
+        return chance_text(found, float(np.bincount(self._labels).max(initial=0) / max(1, len(self._labels))))
 
     def accuracy(self, model: Model) -> float:
         """Share of the rows that are decided as their outcome was."""

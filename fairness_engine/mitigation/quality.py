@@ -68,6 +68,29 @@ def quality(model: Model, scores: FloatArray, labels: IntArray, favourable: int)
     )
 
 
+def chance_text(found: Quality, most_frequent: float) -> str:
+    """That a model tells outcomes no better apart than chance does; empty where it does.
+
+    Args:
+        found: of the model, on rows that it was not trained on.
+        most_frequent: share of the most frequent outcome among them: the accuracy of whoever always says that one.
+    """
+    if found.auc is not None:
+        if found.auc.low > 0.5:
+            return ""
+        figure = f"AUC {found.auc.value:.2f} ({found.auc.low:.2f} to {found.auc.high:.2f}), where guessing gives 0.50"
+        if found.auc.high < 0.5:
+            return (
+                f"The model orders outcomes the wrong way round: {figure}. Look at how it is read before anything else: the score may be that "
+                "of the other outcome."
+            )
+    elif found.accuracy.low > most_frequent:
+        return ""
+    else:
+        figure = f"accuracy {100 * found.accuracy.value:.1f} %, where always saying the most frequent outcome gives {100 * most_frequent:.1f} %"
+    return f"The model is no better than chance on the test rows: {figure}. A change of such a model shows nothing but chance."
+
+
 def f1_of(counts: FloatArray, favourable: int) -> FloatArray:
     """F1 of tables of counts ``(..., n_classes, n_classes)``, outcomes down and decisions across."""
     right = np.diagonal(counts, axis1=-2, axis2=-1)

@@ -97,6 +97,7 @@ class _Retraining:
         self._best: _Best | None = None
         self._control: Examined | None = None
         self._least_accuracy = 1.0
+        self._is_raised = False
 
     # --- the run -------------------------------------------------------------------------------
 
@@ -211,6 +212,7 @@ class _Retraining:
                 examined, models = (before, after), (self._subject.model, best.model)
                 changed = changes(self._subject, models, examined, self._parts, self._test, self._cases.used)
                 yield ResultReady("changes", changed.to_json())
+                self._is_raised = changed.uniform.is_rise or changed.data.is_rise
                 opinion = opinion_of(self._settings, before.measured, after.measured, changed, None)
                 notes = (aim_note(self._settings, changed), unseen_note(best.model, self._subject))
                 self._story.notes += [text for text in notes if text]
@@ -233,6 +235,8 @@ class _Retraining:
             if after is not None and opinion.verdict is Verdict.IMPROVED:
                 text = gain_text(self._control, after)
                 story.notes += [text] if text else []
+        facts["is_raised"] = self._is_raised or opinion.verdict is Verdict.WORSE
+        facts["chance"] = self._test.chance_text(before.measured.quality)
         kept = story.kept
         if kept is not None:
             vetoed = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance)

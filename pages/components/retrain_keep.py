@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ANCHOR = "keep-or-discard"
 """Where on the page it is chosen; the top of a long result leads there."""
 KEEP = "Keep the new model"
+KEEP_ANYWAY = "I know that the new model discriminates more than the one before"
 DISCARD = "Discard it"
 BACK = "Go back to the model before"
 _KEEP_TEXT = "**Keep**: this review goes on with the new model, and every page asks it from now on. Runs of the model before stay, and say so."
@@ -42,11 +43,11 @@ def draw(review: Review, run: RunRecord, results: Mapping[str, Any], version: Ve
     st.subheader("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
     if version is not None:
         _say()
-        _draw_choice(review, version)
+        _draw_choice(review, version, is_raised=bool((results.get("retrained") or {}).get("is_raised")))
     _draw_files(run, version, card)
 
 
-def _draw_choice(review: Review, version: Version) -> None:
+def _draw_choice(review: Review, version: Version, *, is_raised: bool) -> None:
     is_current = review.model_id == version.model_id
     with st.container(border=True, key="retrain_keep"):
         if is_current:
@@ -63,8 +64,9 @@ def _draw_choice(review: Review, version: Version) -> None:
         st.markdown(_KEEP_TEXT)
         if version.state is not VersionState.DISCARDED:
             st.markdown(_DISCARD_TEXT)
+        is_open = not is_raised or st.checkbox(KEEP_ANYWAY, key="retrain_keep_anyway")
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:"):
+            if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:", disabled=not is_open):
                 keep(review, version)
             if version.state is not VersionState.DISCARDED and st.button(DISCARD, key="retrain_discard_it"):
                 state.check_unchanged()

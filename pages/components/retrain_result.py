@@ -61,6 +61,8 @@ def draw(review: Review, run: RunRecord) -> None:
     said = retrain_words.headline(run, results, version)
     if run.state.value in ("crashed", "failed") and said.meaning is not retrain_words.BROKEN:
         st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
+    if told.get("chance"):
+        st.warning(wording.markdown(told["chance"]), icon=":material/casino:")
     st.html(STYLE + headline_html(said))
     for note in (*retrain_words.notes(told), *results.get("notes", {}).get("notes", ())):
         st.info(wording.markdown(note), icon=":material/info:")

@@ -96,7 +96,7 @@ def _write(options: argparse.Namespace, store: RunStore, run: RunRecord) -> str 
     return None if path is None else str(path)
 
 
-def _refused(options: argparse.Namespace) -> None:
+def _say_refused(options: argparse.Namespace) -> None:
     """Say that the new model is not written."""
     written = "No model was written, and the status is 1" if options.out_model is not None else "The status is 1"
     say(f"The new model discriminates more than the one before. {written}: say --keep-anyway if that is what you want.")

@@ -51,9 +51,11 @@ def retrain(options: argparse.Namespace) -> Outcome:
     store = assessed.store
     run = run_one(assessed, config, options, _shown)
     is_refused = bool((store.results(run.id).get("retrained") or {}).get("is_raised")) and not options.keep_anyway
-    out = (
-        _refused(options) if is_refused else _write(options, store, run)
-    )  # before anything else: an interrupt of what follows loses no model
+    out = None
+    if is_refused:
+        _say_refused(options)
+    else:  # before anything else: an interrupt of what follows loses no model
+        out = _write(options, store, run)
     status = end_status(run)
     pairs = None
     if status is ExitStatus.DONE and (measured := store.results(run.id).get("measured")):

@@ -18,7 +18,7 @@ from fairness_engine.domain import Domain
 from fairness_engine.errors import SettingError
 from fairness_engine.events import Event, FloatArray, IntArray, Progress, ResultReady, Stopped, StopReason
 from fairness_engine.models.model import Model
-from fairness_engine.near_threshold import settle
+from fairness_engine.near_threshold import settled_margins
 
 MAX_ROWS = 1e9
 """Individuals times variants that are still counted: a matter of minutes with a small network."""
@@ -194,7 +194,7 @@ def decide_variants(
         chosen[:, columns] = values[near % len(values)]
         return chosen
 
-    margins = settle(model, model.variant_margins(rows, columns, values), people)[:, 0].reshape(-1, n_variants)
+    margins = settled_margins(model, model.variant_margins(rows, columns, values), people)[:, 0].reshape(-1, n_variants)
     lowest, highest = margins[:, 0].copy(), margins[:, 0].copy()
     for i in range(1, n_variants):  # a reduction along a short last axis is thirty times slower
         np.minimum(lowest, margins[:, i], out=lowest)

@@ -41,7 +41,10 @@ def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float =
     if n_all is None:
         low, high = clopper_pearson(np.array([n_hits]), np.array([n]), 2 * half)
         return float(low[0]), float(high[0])
-    return _least(n_hits, n, n_all, half) / n_all, (n_all - _least(n - n_hits, n, n_all, half)) / n_all
+    low, high = _least(n_hits, n, n_all, half), n_all - _least(n - n_hits, n, n_all, half)
+    return min(low / n_all, n_hits / n), max(
+        high / n_all, n_hits / n
+    )  # no number of people may make just the share of the draws
 
 
 def clopper_pearson(hits: NDArray[Any], n: NDArray[Any], alpha: float | FloatArray) -> tuple[FloatArray, FloatArray]:

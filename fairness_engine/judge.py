@@ -12,7 +12,7 @@ from fairness_engine import kernels
 from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
-from fairness_engine.near_threshold import settle, settle_scores
+from fairness_engine.near_threshold import settled_margins, settled_scores
 from fairness_engine.variants import BoolArray, PlainVariants, class_leads, widest_gap
 
 
@@ -72,7 +72,7 @@ class Judge:
         both = np.concatenate([domain.with_variant(rows, first), domain.with_variant(rows, second)])
         if domain.scope.score_gap > 0 or not self.model.is_binary:
             return self.differ(self.model.scores(both).reshape(2, n, -1).transpose(1, 0, 2))
-        margins = settle(self.model, self.model.margins(both), lambda near: both[near])[:, 0]
+        margins = settled_margins(self.model, self.model.margins(both), lambda near: both[near])[:, 0]
         low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
         return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
 
@@ -89,7 +89,7 @@ class Judge:
         scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(
             len(rows), n_variants, -1
         )
-        scores = settle_scores(
+        scores = settled_scores(
             model, scores, gap, lambda near: domain.variants(rows[near]).reshape(-1, domain.n_columns)
         )
         flags, lowest, highest = widest_gap(model, scores.reshape(len(rows) * n_variants, -1), n_variants, gap)
@@ -102,7 +102,7 @@ class Judge:
             sides = [self.domain.with_variant(rows[near], variant[near]) for variant in (first, second)]
             return np.stack(sides, axis=1).reshape(-1, self.domain.n_columns)
 
-        return self.differ(settle_scores(self.model, scores, self.domain.scope.score_gap, both))
+        return self.differ(settled_scores(self.model, scores, self.domain.scope.score_gap, both))
 
     def differ(self, scores: FloatArray) -> BoolArray:
         """Whether scores of two people ``(n_rows, 2, n_scores)`` make a pair."""
@@ -161,7 +161,7 @@ class Judge:
             chosen[:, columns] = variant_values[near % n_variants]
             return chosen
 
-        return settle(self.model, self.model.variant_margins(rows, columns, variant_values), people)
+        return settled_margins(self.model, self.model.variant_margins(rows, columns, variant_values), people)
 
     def _pick(self, rows: FloatArray, index: IntArray) -> FloatArray:
         """Margins, or scores where verdicts need them, of one variant of each row ``(n_rows, n_scores)``; paid."""
@@ -171,7 +171,7 @@ class Judge:
         people = self.domain.with_variant(rows, index)
         if self._compares_scores:
             return self.model.scores(people)
-        return settle(self.model, self.model.margins(people), lambda near: people[near])
+        return settled_margins(self.model, self.model.margins(people), lambda near: people[near])
 
     def verdicts(self, values: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Which rows are discriminatory, and the two variants that differ most, from ``values``."""

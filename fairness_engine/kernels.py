@@ -136,22 +136,6 @@ def lie_inside(rows, low, high, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def within(margins, bound):  # type: ignore[no-untyped-def]
-    """Positions of ``margins (n,)`` that are at most ``bound`` from 0, in order ``(n_near,)``."""
-    n_near = 0
-    for margin in margins:
-        n_near += abs(margin) <= bound
-    near = np.empty(n_near, dtype=np.int64)
-    at = 0
-    if n_near:
-        for i in range(len(margins)):
-            if abs(margins[i]) <= bound:
-                near[at] = i
-                at += 1
-    return near
-
-
-@njit(cache=True, nogil=True)
 def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
     """Which rows get both decisions, and their two most distant variants; two classes.
 

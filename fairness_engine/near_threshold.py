@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairness_engine import kernels
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
 
@@ -17,7 +16,7 @@ _BEYOND = 1.001
 """A margin that was decided is set so many roundings from 0: float32 tells it from one rounding."""
 
 
-def settle(model: Model, margins: FloatArray, people: Callable[[IntArray], FloatArray]) -> FloatArray:
+def settled_margins(model: Model, margins: FloatArray, people: Callable[[IntArray], FloatArray]) -> FloatArray:
     """Margins of two classes of which each is above ``model.rounding``, or at most its negative.
 
     Those that were nearer to 0 get the side of the decision that the model's scores make at full precision. It is the same evaluation,
@@ -30,7 +29,7 @@ def settle(model: Model, margins: FloatArray, people: Callable[[IntArray], Float
     """
     if model.rounding == 0:  # one arithmetic: its margins are the model's own
         return margins
-    near = kernels.within(margins[:, 0], model.rounding)
+    near = np.flatnonzero(np.abs(margins[:, 0]) <= model.rounding)
     if not len(near):
         return margins
     settled = np.require(margins, requirements="W")
@@ -39,7 +38,7 @@ def settle(model: Model, margins: FloatArray, people: Callable[[IntArray], Float
     return settled
 
 
-def settle_scores(
+def settled_scores(
     model: Model, scores: FloatArray, score_gap: float, people: Callable[[IntArray], FloatArray]
 ) -> FloatArray:
     """Scores of people's variants, at full precision where those of the fast arithmetic leave open whether two of them make a pair.

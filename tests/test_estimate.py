@@ -2,14 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
 from fairness_engine.estimate import perturb, run_estimate
 from fairness_engine.events import ShareEstimated, Stopped, StopReason
-from fairness_engine.intervals import share_interval
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
@@ -60,20 +57,20 @@ def test_the_curve_has_a_point_a_trial_and_narrows() -> None:
     assert curve[-1].high - curve[-1].low < (curve[0].high - curve[0].low) / 3
 
 
-def test_no_hit_gives_a_one_sided_bound_and_never_zero() -> None:
-    low, high = share_interval(0, 1000)
-    assert low == 0
-    assert high == pytest.approx(3 / 1000, rel=0.01)
-    assert (1 - high) ** 1000 == pytest.approx(0.05)
-    assert share_interval(1000, 1000)[1] == 1
-    assert share_interval(0, 0) == (0.0, 1.0)
-
-
-@given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_the_interval_holds_the_share(counts: tuple[int, int]) -> None:
-    n_hits, n = counts
-    low, high = share_interval(n_hits, n)
-    assert 0 <= low <= n_hits / n <= high <= 1
+def test_of_all_rows_of_the_data_the_share_has_no_interval() -> None:
+    rows = small_domain().sample(300, np.random.default_rng(5))
+    truth = len([row for row in rows if 3 <= row[3] <= 6 and row[2] < 26 and 0.2 + 0.6 * row[4] > 0.5]) / len(rows)
+    for n_samples in (300, 10_000):
+        events = run_estimate(function_model(biased_score), small_domain(), rows, "data", n_samples, 1)
+        *_, last = (event for event in events if isinstance(event, ShareEstimated))
+        assert (last.share, last.low, last.high, last.n) == (pytest.approx(truth), last.share, last.share, 300)
+    half = [
+        e
+        for e in run_estimate(function_model(biased_score), small_domain(), rows, "data", 150, 1)
+        if isinstance(e, ShareEstimated)
+    ]
+    assert half[-1].low <= truth <= half[-1].high
+    assert 0 < half[-1].high - half[-1].low < 0.11
 
 
 def test_same_seed_same_estimate_and_budgets_hold() -> None:

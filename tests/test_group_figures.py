@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -85,11 +86,12 @@ def test_a_table_worked_by_hand() -> None:
     women, men = table.groups
     assert [women.labels, men.labels] == [("Women",), ("Men",)]
     assert (women.selection.n_hits, women.n_rows, women.selection.share) == (12, 40, pytest.approx(0.3))
-    # Wilson: centre (0.3 + z2/80) / (1 + z2/40), z2 = 3.8415; half width 1.96 sqrt(0.3 * 0.7 / 40 + z2 / 6400) / (1 + z2/40)
-    assert (women.selection.low, women.selection.high) == (
-        pytest.approx(0.1807, abs=1e-4),
-        pytest.approx(0.4543, abs=1e-4),
-    )
+    low, high = (
+        women.selection.low,
+        women.selection.high,
+    )  # each end is as unlikely as 1 in 40 to give 12 or more, or 12 or fewer
+    assert sum(math.comb(40, k) * low**k * (1 - low) ** (40 - k) for k in range(12, 41)) == pytest.approx(0.025)
+    assert sum(math.comb(40, k) * high**k * (1 - high) ** (40 - k) for k in range(13)) == pytest.approx(0.025)
     assert table.most_favoured is men
     assert women.impact is not None
     assert women.impact.value == pytest.approx(0.6)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairness_engine.events import FloatArray
 from fairness_engine.models.model import Model
-from fairness_engine.near_threshold import settle
+from fairness_engine.near_threshold import settled_margins
 from fairness_engine.rules.attributes import BoolArray
 from fairness_engine.rules.paced import Paced
 
@@ -71,7 +71,7 @@ class Decider(Paced):
     def _decide(self, rows: FloatArray) -> BoolArray:
         model = self._model
         if model.is_binary:
-            is_first = settle(model, model.margins(rows), lambda near: rows[near])[:, 0] > 0
+            is_first = settled_margins(model, model.margins(rows), lambda near: rows[near])[:, 0] > 0
             return np.asarray(is_first if model.favourable == 1 else ~is_first)
         margins = model.margins(rows)
         ordered = np.partition(margins, -2, axis=1)

@@ -183,10 +183,12 @@ def test_the_budget_is_never_exceeded_and_the_last_event_is_the_only_stopped(nam
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_model_is_asked_for_no_more_rows_than_the_evaluations_and_the_replays(name: str, kind: str) -> None:
+    """Beside those, whoever lies near the threshold is asked about once more."""
     model = model_of(kind)
     last = stopped(run(name, model, Budget(3000)))
     assert last.evaluations > 100
-    assert model.predictor.n_rows_asked == last.evaluations + 2 * (last.n_found + last.n_rejected)
+    n_again = model.predictor.n_rows_asked - last.evaluations - 2 * (last.n_found + last.n_rejected)
+    assert 0 <= n_again <= (30 if model.rounding else 0)
 
 
 @pytest.mark.parametrize("wanted", [1, 20])

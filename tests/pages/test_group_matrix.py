@@ -247,7 +247,7 @@ def test_many_columns_show_less_and_the_hover_all() -> None:
     found = group_cells.cells_of(result, 0, 1)
     assert group_matrix_chart.cell_text(found, 0, 3) == "3"
     assert group_matrix_chart.hover_text(found, 0, 3).startswith(
-        "<b>Female, job 3</b><br>3.0 % (1.0-8.5) favourable; everybody 5.5 %"
+        "<b>Female, job 3</b><br>3.0 % (0.6-8.5) favourable; everybody 5.5 %"
     )
     assert "10 rows, 8.3 % of all" in group_matrix_chart.hover_text(found, 0, 3)
 

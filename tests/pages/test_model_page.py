@@ -44,6 +44,7 @@ def test_an_empty_page_asks_for_a_model_and_names_the_formats(open_app: OpenApp,
 def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     open_app: OpenApp, store: RunStore, review: Review
 ) -> None:
+    was_there = "tensorflow" in sys.modules  # a test of Keras before this one may have brought it
     app = upload(open_app(MODEL, review=review.id), find_sample("credit").models[0].path)
     assert said.errors_of(app) == []
     assert [metric.label for metric in app.metric] == ["Accuracy", "AUC", "Output", "Speed"]
@@ -64,7 +65,7 @@ def test_the_fit_card_comes_first_and_is_kept_when_confirmed(
     fit = store.review(review.id).fit
     assert fit is not None
     assert fit["uses_protected"] == {"age": True, "sex": True}
-    assert "tensorflow" not in sys.modules, "the app's process never imports it"
+    assert ("tensorflow" in sys.modules) is was_there, "the app's process never imports it"
 
 
 @pytest.mark.parametrize(

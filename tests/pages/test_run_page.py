@@ -106,7 +106,7 @@ def test_none_found_is_said_with_a_bound_and_without_a_promise(open_app: OpenApp
     assert run.n_found == 0
     text = said.text_of(open_app(RUN, run=run.id))
     assert "None found within the budget" in text
-    assert "below 0.12 %" in text, "2 500 individuals: 3 / 2 500"
+    assert "below 0.15 %" in text, "2 500 individuals: 3.7 / 2 500"
     assert "This does not show that there are none." in text
 
 

@@ -124,7 +124,7 @@ def test_a_success_rate_has_its_interval_and_a_dash_before_the_first_try(record:
     assert run_figures.success_rate(record) == "–"
     drawn = replace(record, config=replace(record.config, technique="random", settings={}))
     assert run_figures.success_rate(replace(drawn, n_tried=1000, n_found=250)) == "25 % (22-28)"
-    assert run_figures.success_rate(replace(drawn, n_tried=1000, n_found=0)) == "below 0.30 %"
+    assert run_figures.success_rate(replace(drawn, n_tried=1000, n_found=0)) == "below 0.37 %"
 
 
 def test_a_search_that_chooses_whom_to_try_gets_no_interval(record: RunRecord) -> None:

@@ -7,24 +7,20 @@ cannot tell; all of them were left out of estimates and searches, and a share of
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import skops.io
+from commands import run
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-ROOT = Path(__file__).resolve().parents[2]
 Table = NDArray[np.int64]
 Decide = Callable[[Table], NDArray[np.bool_]]
 
@@ -120,15 +116,6 @@ def true_share(case: Case, decide: Decide) -> float:
     return float((decided.min(axis=0) != decided.max(axis=0)).mean())
 
 
-def told(*arguments: str) -> dict[str, Any]:
-    """What a command says on standard output."""
-    command = [sys.executable, "-m", "fairness_engine", *arguments, "--json", "-", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
-    content: dict[str, Any] = json.loads(done.stdout)
-    return content
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
@@ -147,9 +134,9 @@ def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) ->
     same = ("--data", str(data), "--model", str(model), "--protected", "g", "--workspace", str(tmp_path / "workspace"))
     same = (*same, "--favourable", "yes")
     n = 5000
-    estimate = told("estimate", *same, "--samples", str(n))
+    estimate = run("estimate", *same, "--samples", str(n)).result
     error = math.sqrt(truth * (1 - truth) / n)
     assert abs(estimate["share"] - truth) < 5 * error
-    search = told("search", *same, "--technique", "random", "--max-evaluations", str(4 * n))
+    search = run("search", *same, "--technique", "random", "--max-evaluations", str(4 * n)).result
     rate = search["n_found"] / search["n_tried"]
     assert abs(rate - truth) < 5 * error

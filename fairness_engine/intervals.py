@@ -39,8 +39,10 @@ def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float =
         return 0.0, 1.0
     half = (1 - level) / 2
     if n_all is None:
-        low, high = clopper_pearson(np.array([n_hits]), np.array([n]), 2 * half)
-        return float(low[0]), float(high[0])
+        from scipy.special import betaincinv  # the app's first page needs none
+
+        least = betaincinv(n_hits, n - n_hits + 1, half) if n_hits > 0 else 0.0
+        return float(least), float(betaincinv(n_hits + 1, n - n_hits, 1 - half) if n_hits < n else 1.0)
     low, high = _least(n_hits, n, n_all, half), n_all - _least(n - n_hits, n, n_all, half)
     return min(low / n_all, n_hits / n), max(
         high / n_all, n_hits / n
@@ -59,7 +61,7 @@ def clopper_pearson(hits: NDArray[Any], n: NDArray[Any], alpha: float | FloatArr
 
     Reference: Clopper and Pearson (1934).
     """
-    from scipy.special import betaincinv  # the app's first page needs none
+    from scipy.special import betaincinv
 
     hits, n = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
     levels, level = np.unique(np.broadcast_to(alpha, n.shape), return_inverse=True)

@@ -212,6 +212,21 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
 # --- keep, discard, go back ---------------------------------------------------------------------
 
 
+def test_a_model_that_discriminates_more_is_kept_by_whoever_says_so_only(
+    open_app: OpenApp, retrained: Retrained, store: RunStore
+) -> None:
+    told = store.results(retrained.variants.id)["retrained"]
+    chance = "The model is no better than chance on the test rows: AUC 0.51 (0.48 to 0.54), where guessing gives 0.50."
+    store.set_result(retrained.variants.id, "retrained", {**told, "is_raised": True, "chance": chance})
+    app = open_result(open_app, retrained, "variants")
+    assert any("no better than chance" in warning.value for warning in app.warning)
+    assert app.button(key="retrain_keep_it").disabled
+    app.checkbox(key="retrain_keep_anyway").check().run()
+    app.button(key="retrain_keep_it").click().run()
+    assert said.errors_of(app) == []
+    assert "Kept. The review goes on with the new model." in said.text_of(app)
+
+
 def test_keeping_lets_the_review_go_on_and_old_runs_say_of_which_model_they_are(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:

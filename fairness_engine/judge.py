@@ -74,7 +74,7 @@ class Judge:
             return self.differ(self.model.scores(both).reshape(2, n, -1).transpose(1, 0, 2))
         margins = settled_margins(self.model, self.model.margins(both), lambda near: both[near])[:, 0]
         low, high = np.minimum(margins[:n], margins[n:]), np.maximum(margins[:n], margins[n:])
-        return np.asarray((high > self.model.rounding) & (low <= -self.model.rounding))
+        return np.asarray((high > 0) & (low <= 0))
 
     def measure(self, rows: FloatArray) -> tuple[FloatArray, BoolArray, IntArray, IntArray, FloatArray]:
         """Scores ``(n_rows, n_variants, n_scores)``, verdicts, the two variants that differ most, and what ``plainest`` takes."""
@@ -83,7 +83,7 @@ class Judge:
         self.evaluations += len(rows) * n_variants
         if gap == 0 and model.is_binary and model.shares_variants:
             margins = self._variant_margins(rows, domain.variant_values)
-            flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants, model.rounding)
+            flags, lowest, highest = kernels.extremes(margins[:, 0], n_variants)
             values = margins.reshape(len(rows), n_variants, -1)
             return model.scores_of(margins).reshape(len(rows), n_variants, -1), flags, lowest, highest, values
         scores = model.fast_scores(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(
@@ -178,7 +178,7 @@ class Judge:
         n_variants, flat = values.shape[1], values.reshape(-1, values.shape[2])
         if self._compares_scores:
             return widest_gap(self.model, flat, n_variants, self.domain.scope.score_gap)
-        flags, lowest, highest = kernels.extremes(flat[:, 0], n_variants, self.model.rounding)
+        flags, lowest, highest = kernels.extremes(flat[:, 0], n_variants)
         return flags, lowest, highest
 
     def firmness(self, values: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -192,10 +192,10 @@ class Judge:
         return classes.reshape(n, 2), class_leads(flat, classes).reshape(n, 2)
 
     def _keeps(self, leads: FloatArray, classes: IntArray) -> BoolArray:
-        """Whether a class with this lead is decided for sure ``(n_rows,)``; class 0 of two also where the score is at the threshold."""
+        """Whether a class with this lead is decided ``(n_rows,)``; class 0 of two also where the score is at the threshold."""
         if self._compares_scores:
             return np.asarray(leads > 0)
-        return np.asarray((leads > self.model.rounding) | ((classes == 0) & (leads >= self.model.rounding)))
+        return np.asarray((leads > 0) | ((classes == 0) & (leads >= 0)))
 
     @property
     def _compares_scores(self) -> bool:

@@ -136,13 +136,12 @@ def lie_inside(rows, low, high, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
+def extremes(margins, n_variants):  # type: ignore[no-untyped-def]
     """Which rows get both decisions, and their two most distant variants; two classes.
 
     Args:
         margins: ``(n_rows * n_variants,)``, the variants of a row together.
         n_variants: how many a row.
-        rounding: margins nearer to 0 than this decide nothing.
 
     Returns:
         ``(is_discriminatory, lowest, highest)``, ``(n_rows,)`` each: a claim and two variant indices.
@@ -159,8 +158,8 @@ def extremes(margins, n_variants, rounding):  # type: ignore[no-untyped-def]
                 low = k
             if margins[k] > margins[high]:
                 high = k
-        # class 0 is "not above the threshold", so an exact model (rounding 0) may sit on it
-        is_discriminatory[i] = margins[high] > rounding and margins[low] <= -rounding
+        # class 0 is "not above the threshold", so it may sit on it
+        is_discriminatory[i] = margins[high] > 0 and margins[low] <= 0
         lowest[i] = low - first
         highest[i] = high - first
     return is_discriminatory, lowest, highest
@@ -224,7 +223,7 @@ def plainest(values, classes, own, numbers, orders, groups, first_groups, group_
 
     Args:
         values: margins or scores of all variants ``(n_rows, n_variants, n_scores)``.
-        classes: decided for each ``(n_rows, n_variants)``; -1 where it is too near the threshold to tell.
+        classes: decided for each ``(n_rows, n_variants)``.
         own: the variant that each row is as it stands, or the nearest to that ``(n_rows,)``; -1 for none.
         numbers: for each set of attributes that is one number, its value of every variant ``(n_sets, n_variants)``; NaN elsewhere.
         orders: for each set, the variants in such an order that those which differ in it alone stand together ``(n_sets, n_variants)``.
@@ -337,7 +336,7 @@ def warm_up() -> None:
     find_slots(keys, table, states, indices, True)
     rehash(table, states, table.copy(), np.full(4, EMPTY, dtype=np.int8))
     for margins in (np.zeros(4), np.zeros(4, dtype=np.float32)):
-        extremes(margins, 2, 0.0)
+        extremes(margins, 2)
     sets, wide = np.zeros((1, 2), dtype=np.int64), (np.zeros((1, 2, 1)), np.zeros((1, 2), np.int8))
     plainest(*wide, free, np.zeros((1, 2)), sets, np.array([[0, 2]]), np.array([0, 1]), sets, free + 1, 0.0)
     choices, values, is_down = propose_moves(rows, np.zeros((2, 2)), free, down, down, ones, ones, ones)

@@ -12,12 +12,9 @@ import numpy as np
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model
 
-_BEYOND = 1.001
-"""A margin that was decided is set so many roundings from 0: float32 tells it from one rounding."""
-
 
 def settled_margins(model: Model, margins: FloatArray, people: Callable[[IntArray], FloatArray]) -> FloatArray:
-    """Margins of two classes of which each is above ``model.rounding``, or at most its negative.
+    """Margins of two classes whose sign is the decision: above 0 class 1, else class 0.
 
     Those that were nearer to 0 get the side of the decision that the model's scores make at full precision. It is the same evaluation,
     told more exactly, and not paid again.
@@ -34,7 +31,7 @@ def settled_margins(model: Model, margins: FloatArray, people: Callable[[IntArra
         return margins
     settled = np.require(margins, requirements="W")
     is_one = model.decide(model.scores(people(near))) == 1
-    settled[near, 0] = np.where(is_one, _BEYOND, -_BEYOND) * model.rounding
+    settled[near, 0] = np.where(is_one, model.rounding, -model.rounding)
     return settled
 
 

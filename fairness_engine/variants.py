@@ -136,8 +136,8 @@ class PlainVariants:
         Args:
             rows: discriminatory ones ``(n_rows, n_columns)``; what they hold in protected columns is the person as it stands.
             values: margins or scores of all their variants ``(n_rows, n_variants, n_scores)``.
-            classes: decided for each variant ``(n_rows, n_variants)``, -1 where that is not sure.
-            pair: what to fall back on where no two variants differ for sure.
+            classes: decided for each variant ``(n_rows, n_variants)``.
+            pair: what to fall back on where no two variants differ.
             by_score: the lower of two scores comes first; otherwise variants keep their order, as of several classes.
         """
         from fairness_engine.kernels import plainest  # numba is loaded by searches only, never by the app

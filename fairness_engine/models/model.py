@@ -85,7 +85,7 @@ class Model:
         classes: what the label's column holds for class 0, 1, ...; for messages and screens.
         favourable: the class that is good for the person.
         rounding: margins within this distance of 0 are too near the threshold for the arithmetic in use;
-            such a row is not called discriminatory.
+            such a row is decided by its scores.
         format: of the file, in words.
         notes: what a user should know of how the model was read, one sentence each.
         names_classes: the file says what its classes are called.

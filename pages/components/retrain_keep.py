@@ -43,11 +43,11 @@ def draw(review: Review, run: RunRecord, results: Mapping[str, Any], version: Ve
     st.subheader("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
     if version is not None:
         _say()
-        _draw_choice(review, version, is_raised=bool((results.get("retrained") or {}).get("is_raised")))
+        _draw_choice(review, version)
     _draw_files(run, version, card)
 
 
-def _draw_choice(review: Review, version: Version, *, is_raised: bool) -> None:
+def _draw_choice(review: Review, version: Version) -> None:
     is_current = review.model_id == version.model_id
     with st.container(border=True, key="retrain_keep"):
         if is_current:
@@ -64,7 +64,7 @@ def _draw_choice(review: Review, version: Version, *, is_raised: bool) -> None:
         st.markdown(_KEEP_TEXT)
         if version.state is not VersionState.DISCARDED:
             st.markdown(_DISCARD_TEXT)
-        is_open = not is_raised or st.checkbox(KEEP_ANYWAY, key="retrain_keep_anyway")
+        is_open = may_keep(version, "retrain_keep_anyway")
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(KEEP, type="primary", key="retrain_keep_it", icon=":material/check:", disabled=not is_open):
                 keep(review, version)
@@ -81,6 +81,12 @@ def _back_button(review: Review, version: Version) -> None:
             state.check_unchanged()
             state.saw(discard_version(state.store(), review.id, version.run_id, fit))
             _done("The review goes on with the model before again.")
+
+
+def may_keep(version: Version, key: str) -> bool:
+    """Whether a model may be kept: one that discriminates more than the one before by whoever says so only."""
+    told = state.store().results(version.run_id).get("retrained") or {}
+    return not told.get("is_raised") or st.checkbox(KEEP_ANYWAY, key=key)
 
 
 def keep(review: Review, version: Version) -> None:

@@ -104,10 +104,12 @@ def draw(review: Review) -> None:
 def _draw_chosen(review: Review, model: Model) -> None:
     """What can be done with the chosen model."""
     name = wording.markdown(state.store().file(model.model_id).name)
+    is_current = model.model_id == review.model_id
+    is_open = is_current or model.version is None or retrain_keep.may_keep(model.version, "version_keep_anyway")
     with st.container(horizontal=True, vertical_alignment="center", key="version_actions"):
-        if model.model_id == review.model_id:
+        if is_current:
             st.markdown(f"The review goes on with **{name}**.")
-        elif st.button(f"Go on with {name}", key="version_go_on"):
+        elif st.button(f"Go on with {name}", key="version_go_on", disabled=not is_open):
             if model.version is None:
                 retrain_keep.go_on_with(review, model.model_id)
             else:

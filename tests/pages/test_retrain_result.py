@@ -227,6 +227,26 @@ def test_a_model_that_discriminates_more_is_kept_by_whoever_says_so_only(
     assert "Kept. The review goes on with the new model." in said.text_of(app)
 
 
+def draw_chosen_version(review_id: str, run_id: str) -> None:
+    """What stands under the table of versions when a line is chosen: a script of its own, since the table takes no click here."""
+    from pages.components import retrain_versions, state
+
+    version = state.store().version(run_id)
+    assert version is not None
+    retrain_versions._draw_chosen(state.store().review(review_id), retrain_versions.Model(version.model_id, 1, version))
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_the_versions_are_no_way_around_that(retrained: Retrained, store: RunStore, is_raised: bool) -> None:
+    told = store.results(retrained.variants.id)["retrained"]
+    store.set_result(retrained.variants.id, "retrained", {**told, "is_raised": is_raised})
+    app = AppTest.from_function(draw_chosen_version, args=(retrained.review.id, retrained.variants.id)).run(timeout=60)
+    assert not app.exception
+    assert app.button(key="version_go_on").disabled is is_raised
+    if is_raised:
+        assert not app.checkbox(key="version_keep_anyway").check().run().button(key="version_go_on").disabled
+
+
 def test_keeping_lets_the_review_go_on_and_old_runs_say_of_which_model_they_are(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:

@@ -1,11 +1,12 @@
-"""What is not proved: an estimate of who is treated unfairly among the undecided, counterexamples as pairs, the data's rows.
+"""What is not proved: an estimate of who is treated unfairly among the undecided, and what is proved of the data's rows.
 
-Nothing here proves a share; it stands beside what is proved. Paper 004 samples undecided boxes for counterexamples (section VI-A).
+Nothing here proves a share; it stands beside what is proved.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,43 +15,62 @@ import numpy as np
 
 from fairness_engine.certification import refine_kernels as kernels
 from fairness_engine.certification.certificates import explain_in_order, proved_by
-from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
-from fairness_engine.certification.refine import Int32Array, Refinement
-from fairness_engine.certification.space import BoolArray
+from fairness_engine.certification.counterexamples import MAX_PAIRS
+from fairness_engine.certification.pace import never
+from fairness_engine.certification.refine import Refinement
 from fairness_engine.certification.tree import LeafCertificates
-from fairness_engine.events import FloatArray, IntArray, Pairs
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.intervals import share_interval
-from fairness_engine.judge import Judge
-from fairness_engine.replay import Candidates, Replayer
 
-MAX_PAIRS = 10_000
-_TRIES_A_BOX = 0.5
-_MAX_TRIES = 1024
-_DRAWS_A_SAMPLE = 6
-"""Draws are given up after so many times the samples wanted: the certificates prove more than was counted from below."""
-_FIRST_DRAWS, _FIRST_TRIED, _BLOCK_TRIES = 16, 64, 1 << 17
-_FALSIFIED_BOXES = 4000
-_FALSIFIED_TRIES = 32
+_MAX_DRAWS_A_SAMPLE = 50
+"""Boxes of which nearly everything is decided take many draws; no more than so many times the samples wanted."""
+_FIRST_DRAWS = 64
+_DRAWN_VARIANTS = 1 << 17
+"""Variants of the individuals that are drawn and evaluated at once, between two looks at the clock."""
 
 
 @dataclass(frozen=True)
 class UndecidedDraws:
-    """Independent draws of individuals that no certificate decides: rows ``(n, n_columns)``, and whether each is unfair ``(n,)``."""
+    """Independent draws, by weight, of the individuals of all boxes that are not decided to the last.
 
-    rows: FloatArray
-    is_unfair: BoolArray
+    Args:
+        n: how many were drawn and evaluated.
+        n_unfair: how many of them are unfair.
+        unfair: the first of these ``(at most MAX_PAIRS, n_columns)``.
+        drawn_from: the weight of those boxes, as a share of everybody.
+        falsified: what of it is counted as falsified, as a share of everybody.
+        undecided: what of it is undecided, as a share of everybody.
+    """
 
-    @classmethod
-    def none(cls, refinement: Refinement) -> UndecidedDraws:
-        """No draws."""
-        return cls(np.empty((0, refinement.assessor.space.domain.n_columns)), np.empty(0, np.bool_))
+    n: int
+    n_unfair: int
+    unfair: FloatArray
+    drawn_from: float
+    falsified: float
+    undecided: float
 
     def to_json(self) -> dict[str, float | int]:
-        """The unfair share of the undecided with its 95 % interval."""
-        n, n_unfair = len(self.is_unfair), int(self.is_unfair.sum())
-        low, high = share_interval(n_unfair, n)
-        share = n_unfair / n if n else 0.0
-        return {"unfair_share_of_undecided": share, "low": low, "high": high, "n": n, "n_unfair": n_unfair}
+        """The unfair share of the undecided with its 95 % interval, and what it is computed from.
+
+        The unfair of those boxes are the falsified and the unfair among the undecided, so that a share ``p`` of unfair draws says
+        ``(p drawn_from - falsified) / undecided``; an exact interval of ``p`` thus gives an exact one.
+        """
+        low, high = share_interval(self.n_unfair, self.n)
+        share = self.n_unfair / self.n if self.n else 0.0
+        return {
+            "unfair_share_of_undecided": self._of_undecided(share),
+            "low": self._of_undecided(low),
+            "high": self._of_undecided(high),
+            "n": self.n,
+            "n_unfair": self.n_unfair,
+            "drawn_from": self.drawn_from,
+            "falsified_there": self.falsified,
+        }
+
+    def _of_undecided(self, share: float) -> float:
+        return (
+            min(1.0, max(0.0, (share * self.drawn_from - self.falsified) / self.undecided)) if self.undecided else 0.0
+        )
 
 
 def draw_undecided(
@@ -60,142 +80,42 @@ def draw_undecided(
     deadline: float,
     is_cancelled: Callable[[], bool] = never,
 ) -> UndecidedDraws:
-    """Draw up to ``n`` individuals that no certificate decides, by weight, and evaluate them.
+    """Draw so many individuals that ``n`` of them are undecided on average, and evaluate them.
 
-    A box is drawn in proportion to its undecided weight ``u``, then so many individuals of its whole weight ``w`` that ``w / (2 u)`` of
-    them are drawn on average, and the first that the box's certificate leaves open is kept. A box that is less undecided than was
-    counted from below thus gives fewer; what is kept is a draw by weight of all that is open.
+    A certificate proves more people of its box than are counted, for these are counted from below. Draws of people whom no certificate
+    decides would be of fewer than are called undecided. So the boxes are drawn from whole.
 
     Args:
         refinement: at its end.
-        n: how many are wanted; fewer where time ends, or nobody is left open.
+        n: how many undecided ones are wanted; fewer where time ends.
         rng: the only source of chance.
         deadline: no more are drawn after it, in ``time.perf_counter`` seconds.
         is_cancelled: no more are drawn once it is true.
     """
-    nodes, parents = refinement.nodes, refinement.parents()[0]
+    nodes, parents, space = refinement.nodes, refinement.parents()[0], refinement.assessor.space
     leaves = np.flatnonzero(nodes.child < 0)
-    undecided = np.maximum((nodes.weight - nodes.certified - nodes.falsified)[leaves], 0.0)
-    leaves, undecided = leaves[undecided > 0], undecided[undecided > 0]
-    if not len(leaves) or not n:
-        return UndecidedDraws.none(refinement)
-    sums, kept = np.cumsum(undecided), [UndecidedDraws.none(refinement)]
-    n_kept = 0
-    for part in paced(_DRAWS_A_SAMPLE * n, deadline, _FIRST_DRAWS, is_cancelled):
-        at = np.searchsorted(sums, rng.random(part.stop - part.start) * sums[-1], side="right")
-        at = np.minimum(at, len(sums) - 1)
-        until = deadline, is_cancelled
-        rows = _open_rows(refinement, leaves[at], undecided[at], parents, rng, *until)[: n - n_kept]
-        kept.append(_evaluated(refinement, rows, is_cancelled))
-        n_kept += len(rows)
-        if n_kept == n:
-            break
-    rows, is_unfair = (np.concatenate([getattr(each, name) for each in kept]) for name in ("rows", "is_unfair"))
-    return UndecidedDraws(rows, is_unfair)
-
-
-def _evaluated(refinement: Refinement, rows: FloatArray, is_cancelled: Callable[[], bool]) -> UndecidedDraws:
-    """Whether each draw is unfair; where a cancel comes meanwhile, the first ones that were evaluated before it."""
-    parts = paced(len(rows), math.inf, _FIRST_TRIED, is_cancelled, HEARD_SECONDS)
-    is_unfair = np.concatenate([np.empty(0, np.bool_), *(refinement.points.are_unfair(rows[part]) for part in parts)])
-    return UndecidedDraws(rows[: len(is_unfair)], is_unfair)
-
-
-def _open_rows(
-    refinement: Refinement,
-    boxes: IntArray,
-    undecided: FloatArray,
-    parents: Int32Array,
-    rng: np.random.Generator,
-    deadline: float,
-    is_cancelled: Callable[[], bool],
-) -> FloatArray:
-    """For each drawn box the first of its individuals that its certificate leaves open, if there was one."""
-    space, nodes = refinement.assessor.space, refinement.nodes
-    n_tries = _tries(nodes.weight[boxes] / undecided, rng)
-    different, which = np.unique(boxes[n_tries > 0], return_inverse=True)
-    low, high = refinement.boxes(different, parents)
-    is_proved_in = nodes.certified[different] + nodes.falsified[different] > 0  # elsewhere everybody is left open
-    told = np.flatnonzero(is_proved_in)
-    until = deadline, is_cancelled
-    certificates = explain_in_order(refinement.assessor, refinement.hands, low[told], high[told], *until)
-    if len(certificates.leaf) < len(told):  # what is missing for lack of time would bend the sample
-        return np.empty((0, space.domain.n_columns))
-    place = np.cumsum(is_proved_in) - 1
-    draw = np.repeat(np.arange(len(which)), n_tries[n_tries > 0])
-    owners, kept = [np.empty(0, np.int64)], [low[:0]]
-    for begin in range(0, len(draw), _BLOCK_TRIES):
-        block = draw[begin : begin + _BLOCK_TRIES]
-        box = which[block]
-        digits, is_open = space.draw(low[box], high[box], rng), np.ones(len(box), np.bool_)
-        looked_up = np.flatnonzero(is_proved_in[box])
-        certified, falsified = proved_by(certificates, place[box[looked_up]], digits[looked_up])
-        is_open[looked_up] = ~(certified | falsified)
-        owners.append(block[is_open])
-        kept.append(digits[is_open])
-    first = np.unique(np.concatenate(owners), return_index=True)[1]
-    return rows_inside(refinement, np.concatenate(kept)[first], rng)
-
-
-def _tries(wholes: FloatArray, rng: np.random.Generator) -> IntArray:
-    """How many individuals to draw from boxes that weigh so many times what is undecided in them ``(n,)``."""
-    wish = _TRIES_A_BOX * wholes
-    n_tries = np.floor(wish) + (rng.random(len(wish)) < wish % 1)
-    return np.asarray(np.minimum(n_tries, _MAX_TRIES), np.int64)
-
-
-def rows_inside(refinement: Refinement, digits: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Rows of digits ``(n, D)``; a number of a continuous column lies anywhere in its cell."""
-    space = refinement.assessor.space
-    rows = space.rows(digits)
-    cells = np.flatnonzero(space.is_cell)
-    if len(cells):
-        rows[:, space.columns[cells]] += space.steps[cells] * (rng.random((len(rows), len(cells))) - 0.5)
-    return rows
-
-
-# --- pairs --------------------------------------------------------------------------------------
-
-
-def falsified_rows(refinement: Refinement, rng: np.random.Generator) -> FloatArray:
-    """Individuals of boxes with a falsified part, drawn by weight: more from a box of which less is falsified."""
-    nodes = refinement.nodes
-    falsified = np.where(nodes.child < 0, nodes.falsified, 0.0)
-    boxes = np.flatnonzero(falsified > 0)
-    if len(boxes) > _FALSIFIED_BOXES:
-        boxes = boxes[np.argpartition(-falsified[boxes], _FALSIFIED_BOXES)[:_FALSIFIED_BOXES]]
-    boxes = boxes[np.argsort(-falsified[boxes], kind="stable")]
-    wish = np.ceil(2 * nodes.weight[boxes] / falsified[boxes])
-    draw = np.repeat(np.arange(len(boxes)), np.minimum(wish, _FALSIFIED_TRIES).astype(np.int64))
-    low, high = refinement.boxes(boxes, refinement.parents()[0])
-    return rows_inside(refinement, refinement.assessor.space.draw(low[draw], high[draw], rng), rng)
-
-
-def counterexamples(
-    refinement: Refinement, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool] = never
-) -> Pairs:
-    """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order.
-
-    No more rows are tried after the deadline, in ``time.perf_counter`` seconds, or once it is cancelled.
-    """
-    points = refinement.points
-    model, domain = points.model, points.domain
-    rows = rows[np.sort(np.unique(domain.keys(rows), return_index=True)[1])] if len(rows) else rows
-    judge, replayer = Judge(model, domain), Replayer(model, domain)
-    found: list[Pairs] = []
-    n_left = MAX_PAIRS
-    for part in paced(len(rows), deadline, _FIRST_TRIED, is_cancelled, HEARD_SECONDS):
-        values = judge.values_of_all(rows[part])
-        flags, lowest, highest = judge.verdicts(values)
-        hits = np.flatnonzero(flags)[:n_left]
-        spent, widest = np.full(len(hits), refinement.n_boxes, np.int64), (lowest[hits], highest[hits])
-        plain = judge.plainest(rows[part][hits], values[hits], *widest)
-        replayer.add(Candidates(rows[part][hits], *plain, spent, widest))
-        found.append(replayer.replay())
-        n_left -= len(found[-1])
-        if not n_left:
-            break
-    return Pairs.concatenate(found, domain.n_columns)
+    leaves = leaves[(nodes.weight - nodes.certified - nodes.falsified)[leaves] > 0]
+    sums, total = np.cumsum(nodes.weight[leaves]), space.total
+    falsified = float(nodes.falsified[leaves].sum())
+    undecided = float((nodes.weight - nodes.certified - nodes.falsified)[leaves].sum())
+    n_drawn = n_unfair = 0
+    unfair = [np.empty((0, space.domain.n_columns))]
+    wanted = math.ceil(n * min(sums[-1] / undecided, _MAX_DRAWS_A_SAMPLE)) if len(leaves) else 0
+    most = max(_FIRST_DRAWS, _DRAWN_VARIANTS // refinement.points.domain.n_variants)
+    while n_drawn < wanted and time.perf_counter() < deadline and not is_cancelled():
+        # parts whose sizes do not depend on how fast the machine is, so that a seed draws the same people everywhere
+        size = min(wanted - n_drawn, most, _FIRST_DRAWS + 3 * n_drawn)
+        at = np.searchsorted(sums, rng.random(size) * sums[-1], side="right")
+        boxes, which = np.unique(leaves[np.minimum(at, len(sums) - 1)], return_inverse=True)
+        low, high = refinement.boxes(boxes, parents)
+        rows = space.rows_inside(space.draw(low[which], high[which], rng), rng)
+        is_unfair = refinement.points.are_unfair(rows)
+        n_drawn += len(rows)
+        unfair.append(rows[is_unfair][: max(0, MAX_PAIRS - n_unfair)])
+        n_unfair += int(is_unfair.sum())
+    drawn_from = float(sums[-1]) if len(leaves) else 0.0
+    shares = drawn_from / total, falsified / total, undecided / total
+    return UndecidedDraws(n_drawn, n_unfair, np.concatenate(unfair), *shares)
 
 
 # --- the data -----------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.intervals import Z_95
+from fairness_engine.intervals import paired_interval
 
 BoolArray = NDArray[np.bool_]
 
@@ -51,22 +50,13 @@ class PairedChange:
 def paired_change(before: BoolArray, after: BoolArray) -> PairedChange:
     """The change of the share of rows that count.
 
-    The interval is that of Bonett and Price: one row more is counted as gained and one as lost, so that few changes, or none, do not
-    make an interval without a width. Rows that stay what they were say nothing of a change, which is why this interval is narrower
-    than what the two shares' own intervals leave open.
+    Rows that stay what they were say nothing of a change, which is why the interval is narrower than what the two shares' own intervals
+    leave open.
 
     Args:
         before, after: whether each row counts ``(n_rows,)``.
-
-    Reference: Bonett and Price (2012), adjusted Wald interval of a difference of paired proportions; the rows that change are McNemar's.
     """
     n = len(before)
     n_gained, n_lost = int((after & ~before).sum()), int((before & ~after).sum())
-    if not n:
-        return PairedChange(0.0, -1.0, 1.0, 0, 0, 0)
-    gained, lost = (n_gained + 1) / (n + 2), (n_lost + 1) / (n + 2)
-    centre, half = gained - lost, Z_95 * math.sqrt((gained + lost - (gained - lost) ** 2) / (n + 2))
-    value = (n_gained - n_lost) / n
-    return PairedChange(
-        value, max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), n_gained, n_lost, n
-    )
+    value = (n_gained - n_lost) / n if n else 0.0
+    return PairedChange(value, *paired_interval(n_gained, n_lost, n), n_gained, n_lost, n)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.intervals import Z_95, share_interval
+from fairness_engine.intervals import area_interval, share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.models.roc import auc, placements
 
@@ -37,7 +36,7 @@ class Quality:
         accuracy: share decided as the outcome was.
         f1: of the favourable outcome for two classes: F1 is ``2 J / (1 + J)`` of the share J of true among all that are decided or
             labelled so, hence the interval of J; of more classes the mean, with a resampled interval.
-        auc: of the score of class 1; ``None`` for more than two classes, or rows of one. DeLong's interval on the logit scale.
+        auc: of the score of class 1; ``None`` for more than two classes, or rows of one.
     """
 
     n: int
@@ -114,10 +113,7 @@ def _f1_interval(counts: FloatArray, favourable: int) -> Interval:
 
 
 def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Interval:
-    """DeLong's variance, on the logit scale so that the ends stay within 0 and 1.
-
-    Without a single pair in the wrong order the variance says nothing: then the other end is the one-sided 95 % bound of as many draws
-    as there are rows of the rarer outcome.
+    """The interval of an AUC, with DeLong's variance.
 
     Args:
         scores: ``(n_rows,)``.
@@ -128,15 +124,8 @@ def auc_interval(scores: FloatArray, is_positive: BoolArray, area: float) -> Int
     """
     places = placements(scores, is_positive)
     assert places is not None, "some are positive, and not all"
-    above, below = places
-    n_positive, n_negative = len(above), len(below)
-    variance = _variance(above) / n_positive + _variance(below) / n_negative
-    if area in (0.0, 1.0) or variance <= 0:
-        low, high = share_interval(round(area * min(n_positive, n_negative)), min(n_positive, n_negative))
-        return Interval(area, min(area, low), max(area, high))
-    centre, half = math.log(area / (1 - area)), Z_95 * math.sqrt(variance) / (area * (1 - area))
-    low, high = (1 / (1 + math.exp(-min(700.0, max(-700.0, end)))) for end in (centre - half, centre + half))
-    return Interval(area, low, high)
+    variance = sum(_variance(part) / len(part) for part in places)
+    return Interval(area, *area_interval(area, variance, *map(len, places)))
 
 
 def _variance(values: FloatArray) -> float:

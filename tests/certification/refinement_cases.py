@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import itertools
+from time import perf_counter
 
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
+from fairness_engine.certification.hands import Hands
+from fairness_engine.certification.network import read_network
+from fairness_engine.certification.network_assessor import NetworkAssessor
 from fairness_engine.certification.points import Points
+from fairness_engine.certification.refine import Refinement
+from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.space import Space, Weights, make_space
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.models.model import Model
 from fairness_engine.schema import Column, Kind, Schema
-from handmade import FunctionPredictor, all_individuals, function_model, small_domain
+from handmade import (
+    FunctionPredictor,
+    all_individuals,
+    function_model,
+    network_model,
+    small_domain,
+    small_network,
+)
 
 
 def unfair_table(model: Model, space: Space) -> np.ndarray:
@@ -148,3 +161,18 @@ def small_case(weights: Weights = Weights.UNIFORM) -> tuple[Model, Space, np.nda
 def points_of(model: Model, space: Space) -> Points:
     assert isinstance(model.predictor, FunctionPredictor)
     return Points(model, space.domain, space)
+
+
+def in_a_minute() -> float:
+    return perf_counter() + 60
+
+
+def network_refined(n_boxes: int, weights: Weights = Weights.UNIFORM, seed: int = 0) -> Refinement:
+    domain = small_domain()
+    model = network_model(domain, small_network(domain, seed=seed))
+    space = make_space(domain) if weights is Weights.UNIFORM else weighted_space(domain)
+    assessor = NetworkAssessor(read_network(model, space), space, Mode.COUNTING)
+    refinement = Refinement(assessor, Points(model, domain, space), hands=Hands(1))
+    while refinement.step(max_boxes=n_boxes):
+        pass
+    return refinement

@@ -13,7 +13,7 @@ from fairness_engine.models.fit import auc
 from fairness_engine.models.model import Model, Output
 
 N_SIMULATED = 600
-LEAST_COVERAGE = 0.92
+LEAST_COVERAGE = 0.93  # 95 % less three standard errors of so many
 """Of 95 %; 600 simulations have a standard error of 0.9 points."""
 
 
@@ -72,7 +72,9 @@ def test_a_perfect_order_still_has_an_interval() -> None:
     assert 0.7 < found.low < 0.9
 
 
-@pytest.mark.parametrize(("n", "share", "distance"), [(100, 0.2, 0.5), (100, 0.2, 1.5), (600, 0.3, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "share", "distance"), [(100, 0.2, 0.5), (100, 0.2, 1.5), (600, 0.3, 1.0), (1000, 0.02, 3.3)]
+)
 def test_the_interval_of_auc_holds_the_truth_as_often_as_it_says(n: int, share: float, distance: float) -> None:
     rng = np.random.default_rng(2)
     truth = 0.5 * (1 + math.erf(distance / 2))  # of two normal distributions so far apart
@@ -84,7 +86,7 @@ def test_the_interval_of_auc_holds_the_truth_as_often_as_it_says(n: int, share: 
         assert area is not None
         found = auc_interval(scores, labels, area)
         n_held += found.low <= truth <= found.high
-    assert LEAST_COVERAGE <= n_held / N_SIMULATED <= 0.985
+    assert n_held / N_SIMULATED >= LEAST_COVERAGE
 
 
 @pytest.mark.parametrize(("n", "table"), [(60, (0.5, 0.15, 0.1, 0.25)), (400, (0.8, 0.05, 0.08, 0.07))])

@@ -41,7 +41,15 @@ def test_no_change_has_an_interval_all_the_same_and_no_rows_say_nothing() -> Non
 
 
 @pytest.mark.parametrize(
-    ("n", "gained", "lost"), [(60, 0.02, 0.05), (200, 0.05, 0.1), (1000, 0.005, 0.03), (5000, 0.0002, 0.004)]
+    ("n", "gained", "lost"),
+    [
+        (20, 0.0, 0.2),
+        (60, 0.02, 0.05),
+        (200, 0.05, 0.1),
+        (1000, 0.005, 0.03),
+        (2000, 0.0, 0.003),
+        (5000, 0.0002, 0.004),
+    ],
 )
 def test_the_paired_interval_holds_the_truth_as_often_as_it_says(n: int, gained: float, lost: float) -> None:
     rng = np.random.default_rng(5)
@@ -50,7 +58,7 @@ def test_the_paired_interval_holds_the_truth_as_often_as_it_says(n: int, gained:
         drawn = rng.random(n)
         found = paired_change((drawn >= gained) & (drawn < gained + lost), drawn < gained)
         n_held += found.low <= gained - lost <= found.high
-    assert n_held / 1000 >= 0.93
+    assert n_held / 1000 >= 0.94
 
 
 def test_it_is_narrower_than_what_two_shares_leave_open() -> None:

@@ -323,12 +323,28 @@ def settle_moves(rows, was_found, is_found, choices, values, is_down, chances, m
     return pulls_down, n_found
 
 
+@njit(cache=True, nogil=True)
+def nearest(rows, centres):  # type: ignore[no-untyped-def]
+    """The nearest of some centres ``(n_centres, n)`` to each row ``(n_rows, n)``, the first of equally near ones: ``(n_rows,)``."""
+    found = np.zeros(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        least = np.inf
+        for c in range(len(centres)):
+            distance = 0.0
+            for j in range(rows.shape[1]):
+                distance += (rows[i, j] - centres[c, j]) ** 2
+            if distance < least:
+                least, found[i] = distance, c
+    return found
+
+
 def warm_up() -> None:
     """Compile or load every loop once, so that the first batch of a search does not wait for it."""
     rows, keys = np.zeros((2, 2)), np.zeros(2, dtype=np.uint64)
     free, ones, down = np.array([0], dtype=np.int64), np.ones(2), np.full(1, 0.5)
     weights, indices = np.ones(1, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     lie_inside(rows, ones, ones, ones)
+    nearest(rows, rows)
     for is_exact in (True, False):
         row_keys(rows, free, ones, ones[:1], weights, is_exact)
         moved_keys(rows, indices, ones, free, ones, ones[:1], weights, is_exact)

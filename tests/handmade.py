@@ -145,7 +145,10 @@ class CountingNetwork(DenseNetwork):
 
 
 def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> CountingNetwork:
-    """ReLU layers of random weights over the columns of a domain, balanced so that every decision is common in it."""
+    """ReLU layers of random weights over the columns of a domain, balanced so that every decision is common in it.
+
+    Nobody lies on the threshold itself, where the last bits of the sums would decide.
+    """
     rng = np.random.default_rng(seed)
     widths = (domain.n_columns, 12, 8, n_outputs)
     last = Activation.SIGMOID if n_outputs == 1 else Activation.SOFTMAX
@@ -156,7 +159,7 @@ def small_network(domain: Domain, n_outputs: int = 1, seed: int = 0) -> Counting
     span = np.where(domain.high > domain.low, domain.high - domain.low, 1.0)
     network = DenseNetwork(layers).with_affine_inputs(2 / span, -2 * domain.low / span - 1)
     logits = network.logits(domain.sample(2000, rng))
-    balanced = replace(network.layers[-1], biases=network.layers[-1].biases - np.median(logits, axis=0))
+    balanced = replace(network.layers[-1], biases=network.layers[-1].biases - np.median(logits, axis=0) - 1e-3)
     return CountingNetwork((*network.layers[:-1], balanced))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -10,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[Any]
-
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 class Activation(StrEnum):
@@ -31,66 +28,58 @@ class Activation(StrEnum):
     SOFTMAX = "softmax"
 
 
+EXPONENTIAL, POWER = -1, -2
+"""What support vector machines have between their sums: ``exp(x)``, and ``x`` to the power of a whole number, the slope."""
+
+
+def number_of(activation: Activation) -> int:
+    """What ``dense_kernels`` calls an activation."""
+    return list(Activation).index(activation)
+
+
 def apply_activation(values: Values, activation: Activation, slope: float) -> None:
-    """Apply an activation in place; ``(n_rows, n_units)``."""
-    if activation is Activation.RELU:
-        np.maximum(values, 0, out=values)
-    elif activation in _SIMPLE:
-        with np.errstate(over="ignore"):
-            values[...] = _SIMPLE[activation](values)
-    elif activation is Activation.LEAKY_RELU:
-        np.copyto(values, values * values.dtype.type(slope), where=values < 0)
-    elif activation is Activation.ELU:
-        np.copyto(values, values.dtype.type(slope) * np.expm1(np.minimum(values, 0)), where=values < 0)
+    """Apply an activation of single values in place; contiguous, of any shape."""
+    from fairness_engine.models import dense_kernels  # loads numba
+
+    dense_kernels.activate(values.reshape(-1), number_of(activation), slope)
+
+
+def derivative(activation: Activation, sums: Values, values: Values, slope: float) -> Values:
+    """An activation's derivatives, from its arguments and its results, of any shape."""
+    from fairness_engine.models import dense_kernels  # loads numba
+
+    found: Values = np.array(sums, np.float64)
+    dense_kernels.slopes(
+        found.reshape(-1), np.ascontiguousarray(values, np.float64).reshape(-1), number_of(activation), slope
+    )
+    return found
 
 
 def sigmoid(values: Values) -> Values:
-    """``1 / (1 + exp(-x))``."""
-    with np.errstate(over="ignore"):
-        result: Values = 1 / (1 + np.exp(-values))
-    return result
+    """``1 / (1 + exp(-x))``; the same to the bit on every machine."""
+    found: Values = np.array(values, np.float64)
+    apply_activation(found, Activation.SIGMOID, 0.0)
+    return found
 
 
 def softmax(values: Values) -> Values:
-    """Shares of ``exp(x)`` along the last axis."""
-    powers = np.exp(values - values.max(axis=1, keepdims=True))
-    result: Values = powers / powers.sum(axis=1, keepdims=True)
-    return result
+    """Shares of ``exp(x)`` along the last axis of ``(n_rows, n)``; the same to the bit on every machine."""
+    from fairness_engine.models import dense_kernels  # loads numba
+
+    found: Values = np.array(values, np.float64)
+    dense_kernels.softmax(found)
+    return found
 
 
-def _selu(values: Values) -> Values:
-    negative = _SELU_ALPHA * np.expm1(np.minimum(values, 0))
-    return np.where(values > 0, values, negative) * _SELU_SCALE
+def weighted_sums(values: Values, weights: Values, biases: Values) -> Values:
+    """``values @ weights + biases``, added up from the bias and the first value on, whatever the machine; for a few rows.
 
-
-_SIMPLE: dict[Activation, Callable[[Values], Values]] = {
-    Activation.RELU6: lambda values: np.clip(values, 0, 6),
-    Activation.SELU: _selu,
-    Activation.TANH: np.tanh,
-    Activation.SIGMOID: sigmoid,
-    Activation.SILU: lambda values: values * sigmoid(values),
-    Activation.SOFTPLUS: lambda values: np.logaddexp(values, 0),
-    Activation.SOFTSIGN: lambda values: values / (1 + np.abs(values)),
-    Activation.SOFTMAX: softmax,
-}
-
-
-def _silu_derivative(sums: Values, values: Values, _: float) -> Values:
-    share = sigmoid(sums)
-    return np.asarray(share + values * (1 - share))
-
-
-DERIVATIVES: dict[Activation, Callable[[Values, Values, float], Values]] = {
-    Activation.LINEAR: lambda sums, _, __: np.ones_like(sums),
-    Activation.RELU: lambda sums, _, __: np.where(sums > 0, 1.0, 0.0),
-    Activation.RELU6: lambda sums, _, __: np.where((sums > 0) & (sums < 6), 1.0, 0.0),
-    Activation.LEAKY_RELU: lambda sums, _, slope: np.where(sums > 0, 1.0, slope),
-    Activation.ELU: lambda sums, values, slope: np.where(sums > 0, 1.0, values + slope),
-    Activation.SELU: lambda sums, values, _: np.where(sums > 0, _SELU_SCALE, values + _SELU_SCALE * _SELU_ALPHA),
-    Activation.TANH: lambda _, values, __: 1 - values**2,
-    Activation.SIGMOID: lambda _, values, __: values * (1 - values),
-    Activation.SILU: _silu_derivative,
-    Activation.SOFTPLUS: lambda sums, _, __: sigmoid(sums),
-    Activation.SOFTSIGN: lambda _, values, __: (1 - np.abs(values)) ** 2,
-}
-"""Derivatives by the argument, from the argument, the result and the slope."""
+    Args:
+        values: ``(n_rows, n)``.
+        weights: ``(n, n_sums)``.
+        biases: ``(n_sums,)``.
+    """
+    sums: Values = np.tile(np.asarray(biases, np.float64), (len(values), 1))
+    for k in range(len(weights)):
+        sums += values[:, k, None] * weights[k]
+    return sums

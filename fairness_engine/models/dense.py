@@ -1,33 +1,37 @@
-"""Dense networks evaluated in NumPy: the weights of a file, no framework.
+"""Dense networks evaluated by compiled loops: the weights of a file, no framework.
 
-Scores are computed in float64. Margins, which a search asks for millions of times, are computed in float32 over
-blocks of rows that stay in the processor's cache, without the last sigmoid or softmax: the logit is compared with
-the threshold's logit instead.
+Scores are computed in float64. Margins, which a search asks for millions of times, are computed in float32 and without the last sigmoid
+or softmax: the logit is compared with the threshold's logit instead. Both are the same to the bit on every machine (``dense_kernels``).
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.activations import DERIVATIVES, Activation, Values, apply_activation, sigmoid, softmax
+from fairness_engine.models.activations import (
+    Activation,
+    Values,
+    apply_activation,
+    derivative,
+    number_of,
+    sigmoid,
+    softmax,
+    weighted_sums,
+)
+from fairness_engine.models.dense_stack import Stack
 from fairness_engine.models.model import Output
+from fairness_engine.models.ties import positive_score
 
-_CACHE_VALUES = 1 << 17
-"""Values of the widest layer that a block of rows may take: two such layers in float32 fill a 1 MB cache."""
-_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 256, 4096
-_PADDED_ROWS = 256
-"""Products are made of a multiple of this many rows. BLAS picks its kernel by the shape, and its kernels round differently:
-without the padding a row's score would depend, in its last bits, on the rows beside it, and a search on its block sizes."""
-_EXACT_ROWS = 512
-"""Products in float64 all have this many rows: there the kernels differ between padded sizes too."""
+_MAX_KEPT = 8
+"""Sets of protected columns for which the first layer is kept without them."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +51,12 @@ class Layer:
     slope: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Stack:
-    """The layers in one precision, the last activation left out."""
-
-    weights: tuple[Values, ...]
-    biases: tuple[Values, ...]
-    dtype: type[np.floating[Any]]
-
-
 class DenseNetwork:
     """A predictor of dense layers.
 
     One sigmoid output, or softmax over two, gives one score: the probability of class 1. One linear output (or two)
-    gives one score: its logit (their difference), to be compared with 0. More outputs give one score each.
+    gives one score: its logit (their difference), to be compared with 0. More outputs give one score each. A probability is
+    above 1/2 where its logit is above 0, however little: rounded on its own, that of a logit of 1e-17 would be 1/2 itself.
 
     Args:
         layers: at least one; each takes as many inputs as the one before has outputs.
@@ -86,11 +82,8 @@ class DenseNetwork:
         n_outputs = layers[-1].weights.shape[1]
         self.n_scores = 1 if self._is_difference else n_outputs
         self.output = Output.PROBABILITY if layers[-1].activation in _PROBABILITIES else Output.LOGIT
-        self._exact = self._stack(np.float64)
-        self._fast = self._stack(np.float32)
-        widest = max(max(layer.weights.shape) for layer in layers)
-        self._block_rows = _padded(min(max(_CACHE_VALUES // widest, _MIN_BLOCK_ROWS), _MAX_BLOCK_ROWS))
-        self._scratch = threading.local()
+        self._exact, self._fast = self._stack(np.float64), self._stack(np.float32)
+        self._without: dict[bytes, tuple[Any, ...]] = {}
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -108,7 +101,7 @@ class DenseNetwork:
 
     def fast_scores(self, inputs: Any) -> FloatArray:
         """As ``predict``, from logits in float32 arithmetic."""
-        return self._to_scores(self._forward(inputs, self._fast))
+        return self._to_scores(self._forward(inputs, self._fast_arrays))
 
     def nearby_scores(self, inputs: Any, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``fast_scores`` of rows, and of each with one input moved; the first layer is computed once a row.
@@ -121,19 +114,10 @@ class DenseNetwork:
         Returns:
             ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
         """
-        stack, n_each = self._fast, len(columns) + 1
-        first, bias = stack.weights[0], stack.biases[0]
-        pulls = first[columns]
-
-        def spread(shared: Values, part: slice, sums: Values) -> None:
-            shared += bias
-            sums[:, 0] = shared
-            np.multiply(steps[part, :, None].astype(stack.dtype), pulls, out=sums[:, 1:])
-            sums[:, 1:] += shared[:, None]
-
-        scores = self._to_scores(self._sharing_first(inputs, first, n_each, spread, stack)).reshape(
-            len(inputs), n_each, -1
-        )
+        pulls = np.concatenate([np.zeros((1, self.widths[1])), self.layers[0].weights[columns]]).astype(np.float32)
+        steps = np.concatenate([np.zeros((len(steps), 1)), steps], axis=1).astype(np.float32)
+        logits = self._shifted(inputs, pulls, steps, self._fast_arrays)
+        scores = self._to_scores(logits).reshape(len(inputs), len(columns) + 1, -1)
         return scores[:, 0], scores[:, 1:]
 
     def scores_of(self, margins: FloatArray, threshold: float) -> FloatArray:
@@ -159,30 +143,35 @@ class DenseNetwork:
         last = self.layers[-1]
         if last.activation is Activation.SOFTMAX and self.n_scores > 1:
             share = scores[rows, wanted][:, None]
-            return np.asarray(share * (own - np.einsum("nk,nki->ni", scores, by_logit)))
+            mean = np.zeros_like(own)
+            for k in range(self.n_scores):
+                mean += scores[:, k, None] * by_logit[:, k]
+            return np.asarray(share * (own - mean))
         activation = Activation.SIGMOID if last.activation in _PROBABILITIES else last.activation
-        slopes = DERIVATIVES[activation](logits, scores, last.slope)
+        slopes = derivative(activation, logits, scores, last.slope)
         return np.asarray(own * slopes[rows, wanted][:, None])
 
     def _to_scores(self, logits: FloatArray) -> FloatArray:
         """The last activation; in place where it can be."""
         last = self.layers[-1]
-        if last.activation is Activation.SOFTMAX:
-            return sigmoid(logits) if self._is_difference else softmax(logits)
+        if last.activation is Activation.SOFTMAX and not self._is_difference:
+            return softmax(logits)
+        if self.n_scores == 1 and last.activation in _PROBABILITIES:
+            return positive_score(sigmoid(logits), logits > 0)
         if not self._is_difference:
             apply_activation(logits, last.activation, last.slope)
         return logits
 
     def logits(self, inputs: Any) -> FloatArray:
         """What enters the last activation, in float64: ``(n_rows, n_scores)``; of two classes the difference."""
-        return self._forward(inputs, self._exact)
+        return self._forward(inputs, self._exact_arrays)
 
     def margins(self, inputs: Any, threshold: float) -> FloatArray:
         """Scores with the threshold at 0, in float32 arithmetic and before the last activation where that is monotone.
 
         One score: positive where it exceeds ``threshold``. Several: their order is that of the scores.
         """
-        return self._margins(inputs, threshold, self._fast)
+        return self._to_margins(self._forward(inputs, self._fast_arrays), threshold)
 
     def variant_margins(self, inputs: Any, columns: IntArray, values: FloatArray, threshold: float) -> FloatArray:
         """Margins of every variant of every row, ``(n_rows * n_variants, n_scores)``, the variants of a row together.
@@ -196,59 +185,48 @@ class DenseNetwork:
             values: what each variant holds in them ``(n_variants, n_protected)``.
             threshold: as in ``margins``.
         """
-        stack = self._fast
-        free = stack.weights[0].copy()
-        free[columns] = 0
-        shifts = (values @ self.layers[0].weights[columns] + self.layers[0].biases).astype(stack.dtype)
+        shifts = weighted_sums(values, self.layers[0].weights[columns], self.layers[0].biases).astype(np.float32)
+        key = columns.tobytes()
+        if key not in self._without:
+            free = self.layers[0].weights.copy()
+            free[columns] = 0
+            if len(self._without) >= _MAX_KEPT:
+                self._without.clear()
+            self._without[key] = self._fast.with_first(free, np.zeros(len(self.layers[0].biases))).arrays
+        no_steps = np.empty((0, len(values)), np.float32)
+        return self._to_margins(self._shifted(inputs, shifts, no_steps, self._without[key]), threshold)
 
-        def spread(shared: Values, _: slice, sums: Values) -> None:
-            np.add(shared[:, None, :], shifts, out=sums)
+    def _shifted(self, inputs: Any, shifts: Values, steps: Values, arrays: tuple[Any, ...]) -> FloatArray:
+        """What enters the last activation, of people who share the first layer but a shift ``(n_rows * n_each, n_outputs)``."""
+        from fairness_engine.models import dense_kernels  # loads numba
 
-        return self._to_margins(self._sharing_first(inputs, free, len(values), spread, stack), threshold)
+        rows = self._checked(inputs)
+        result: FloatArray = np.empty((len(rows), len(shifts), arrays[0][-1]))
+        dense_kernels.forward_shifted(rows, shifts, steps, arrays, result)
+        return result.reshape(-1, result.shape[2])
 
-    def _sharing_first(
-        self,
-        inputs: Any,
-        first: Values,
-        n_each: int,
-        spread: Callable[[Values, slice, Values], None],
-        stack: _Stack,
-    ) -> FloatArray:
-        """What enters the last activation, for people who share most of the first layer ``(n_rows * n_each, n_outputs)``.
+    @cached_property
+    def _fast_arrays(self) -> tuple[Any, ...]:
+        return self._fast.arrays
 
-        Args:
-            inputs: ``(n_rows, n_inputs)``.
-            first: the weights of what they share.
-            n_each: people a row.
-            spread: given the shared sums ``(n, n_units)`` of some rows, fills in those of their people ``(n, n_each, n_units)``.
-            stack: the layers.
-        """
-        n_rows = len(inputs)
-        block = max(1, min(self._block_rows // n_each, n_rows))
-        rows = np.zeros((_padded(block), first.shape[0]), dtype=stack.dtype)
-        sums = np.zeros((_padded(block * n_each), first.shape[1]), dtype=stack.dtype)
-        result: FloatArray = np.empty((n_rows * n_each, stack.weights[-1].shape[1]))
-        for start in range(0, n_rows, block):
-            n = min(block, n_rows - start)
-            np.copyto(rows[:n], inputs[start : start + n], casting="same_kind")
-            shared = rows[: _padded(n)] @ first
-            spread(shared[:n], slice(start, start + n), sums[: n * n_each].reshape(n, n_each, -1))
-            part = slice(start * n_each, (start + n) * n_each)
-            result[part] = self._after_first(sums[: _padded(n * n_each)], stack)[: n * n_each]
-        return result
+    @cached_property
+    def _exact_arrays(self) -> tuple[Any, ...]:
+        return self._exact.arrays
 
-    def _after_first(self, sums: Values, stack: _Stack) -> Values:
-        """What enters the last activation, from the sums of the first layer (which are overwritten)."""
-        buffers = self._buffers(stack, len(sums))
-        for i in range(1, len(self.layers)):
-            apply_activation(sums, self.layers[i - 1].activation, self.layers[i - 1].slope)
-            sums = np.matmul(sums, stack.weights[i], out=buffers[i + 1][: len(sums)])
-            sums += stack.biases[i]
-        return sums
+    @cached_property
+    def _turned_arrays(self) -> tuple[Any, ...]:
+        return self._exact.turned().arrays
+
+    def magnitudes(self, inputs: Any) -> FloatArray:
+        """What the terms of the last sums add up to, all taken as positive: their rounding is in proportion to it ``(n_rows, n_scores)``."""
+        values = np.abs(self._checked(inputs))
+        for weights, biases in zip(self._exact.weights, self._exact.biases, strict=True):
+            values = values @ np.abs(weights) + np.abs(biases)
+        return values
 
     def exact_margins(self, inputs: Any, threshold: float) -> FloatArray:
         """As ``margins``, in float64 arithmetic."""
-        return self._margins(inputs, threshold, self._exact)
+        return self._to_margins(self._forward(inputs, self._exact_arrays), threshold)
 
     def gradients(self, inputs: Any, output: int = 0) -> FloatArray:
         """Derivatives of one logit by the inputs, ``(n_rows, n_inputs)``, by back-propagation in float64.
@@ -261,22 +239,14 @@ class DenseNetwork:
 
     def _derive(self, inputs: Any, outputs: Sequence[int]) -> tuple[FloatArray, list[FloatArray]]:
         """The logits ``(n_rows, n_scores)`` and the derivatives of some of them, ``(n_rows, n_inputs)`` each."""
-        values: Values = np.ascontiguousarray(inputs, dtype=np.float64)
-        weights, biases = self._exact.weights, self._exact.biases
-        slopes = []
-        for i, layer in enumerate(self.layers[:-1]):
-            sums = values @ weights[i] + biases[i]
-            values = sums.copy()
-            apply_activation(values, layer.activation, layer.slope)
-            slopes.append(DERIVATIVES[layer.activation](sums, values, layer.slope))
-        gradients: list[FloatArray] = []
-        for output in outputs:
-            gradient: FloatArray = np.repeat(weights[-1][:, output][None, :], len(values), axis=0)
-            for slope, layer_weights in zip(reversed(slopes), reversed(weights[:-1]), strict=True):
-                gradient = (gradient * slope) @ layer_weights.T
-            gradients.append(gradient)
-        logits: FloatArray = values @ weights[-1] + biases[-1]
-        return logits, gradients
+        from fairness_engine.models import dense_kernels  # loads numba
+
+        rows = self._checked(inputs)
+        logits: FloatArray = np.empty((len(rows), self.n_scores))
+        gradients = np.empty((len(outputs), *rows.shape))
+        chosen = np.array(outputs, np.int64)
+        dense_kernels.backward(rows, chosen, self._exact_arrays, self._turned_arrays, logits, gradients)
+        return logits, list(gradients)
 
     def with_affine_inputs(self, scale: FloatArray, shift: FloatArray) -> DenseNetwork:
         """The network of ``x -> self(scale * x + shift)``, folded into the first layer so that it costs nothing.
@@ -285,7 +255,7 @@ class DenseNetwork:
             scale, shift: ``(n_inputs,)`` each.
         """
         first = self.layers[0]
-        biases = first.biases + shift @ first.weights
+        biases = weighted_sums(shift[None, :], first.weights, first.biases)[0]
         layer = Layer(first.weights * scale[:, None], biases, first.activation, first.slope)
         return DenseNetwork((layer, *self.layers[1:]), self.feature_names, self.kind)
 
@@ -304,19 +274,17 @@ class DenseNetwork:
             return None
         return DenseNetwork((*self.layers[:-1], layer), self.feature_names, self.kind)
 
-    def _stack(self, dtype: type[np.floating[Any]]) -> _Stack:
+    def _stack(self, dtype: type[np.floating[Any]]) -> Stack:
         weights = [layer.weights for layer in self.layers]
         biases = [layer.biases for layer in self.layers]
         if self._is_difference:
             weights[-1], biases[-1] = weights[-1][:, 1:] - weights[-1][:, :1], biases[-1][1:] - biases[-1][:1]
-        return _Stack(
+        return Stack(
             tuple(np.ascontiguousarray(w, dtype=dtype) for w in weights),
             tuple(np.ascontiguousarray(b, dtype=dtype) for b in biases),
-            dtype,
+            tuple(number_of(layer.activation) for layer in self.layers[:-1]),
+            tuple(layer.slope for layer in self.layers[:-1]),
         )
-
-    def _margins(self, inputs: Any, threshold: float, stack: _Stack) -> FloatArray:
-        return self._to_margins(self._forward(inputs, stack), threshold)
 
     def _to_margins(self, margins: FloatArray, threshold: float) -> FloatArray:
         """Margins of what enters the last activation; in place."""
@@ -332,49 +300,29 @@ class DenseNetwork:
             margins -= threshold
         return margins
 
-    def _forward(self, inputs: Any, stack: _Stack) -> FloatArray:
-        """What enters the last activation, ``(n_rows, n_scores)`` in float64, computed in the stack's precision."""
-        inputs = np.asarray(inputs)
-        if inputs.ndim != 2 or inputs.shape[1] != self.n_inputs:
-            raise FitError(f"The model takes {self.n_inputs} inputs a row, got an array of shape {inputs.shape}.")
-        result: FloatArray = np.empty((len(inputs), stack.weights[-1].shape[1]))
-        is_exact = stack.dtype is np.float64
-        block_rows = _EXACT_ROWS if is_exact else self._block_rows
-        buffers = self._buffers(stack, block_rows)
-        for start in range(0, len(inputs), block_rows):
-            block = inputs[start : start + block_rows]
-            n_padded = _EXACT_ROWS if is_exact else _padded(len(block))
-            values: Values = buffers[0][:n_padded]
-            np.copyto(values[: len(block)], block, casting="same_kind")
-            values[len(block) :] = 0
-            for i, (weights, biases) in enumerate(zip(stack.weights, stack.biases, strict=True)):
-                sums = buffers[i + 1][:n_padded]
-                np.matmul(values, weights, out=sums)
-                sums += biases
-                if i < len(self.layers) - 1:
-                    apply_activation(sums, self.layers[i].activation, self.layers[i].slope)
-                values = sums
-            result[start : start + len(block)] = values[: len(block)]
+    def _forward(self, inputs: Any, arrays: tuple[Any, ...]) -> FloatArray:
+        """What enters the last activation, ``(n_rows, n_scores)`` in float64, computed in the precision of the arrays."""
+        from fairness_engine.models import dense_kernels  # loads numba
+
+        rows = self._checked(inputs)
+        result: FloatArray = np.empty((len(rows), arrays[0][-1]))
+        dense_kernels.forward(rows, arrays, result)
         return result
 
-    def _buffers(self, stack: _Stack, n_rows: int) -> list[Values]:
-        """Scratch space of one thread in one precision, for ``n_rows`` or more: allocating it anew would cost as much as the arithmetic."""
-        name = stack.dtype.__name__
-        buffers: list[Values] | None = getattr(self._scratch, name, None)
-        if buffers is None or len(buffers[0]) < n_rows:
-            widths = (self.n_inputs or 0, *(weights.shape[1] for weights in stack.weights))
-            buffers = [np.empty((n_rows, width), dtype=stack.dtype) for width in widths]
-            setattr(self._scratch, name, buffers)
-        return buffers
+    def _checked(self, inputs: Any) -> FloatArray:
+        """The inputs as compiled loops take them.
+
+        Raises:
+            FitError: they are not ``(n_rows, n_inputs)``.
+        """
+        rows = np.asarray(inputs)
+        if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
+            raise FitError(f"The model takes {self.n_inputs} inputs a row, got an array of shape {rows.shape}.")
+        return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 _PROBABILITIES = (Activation.SIGMOID, Activation.SOFTMAX)
 _DIFFERENCES = (Activation.SOFTMAX, Activation.LINEAR)
-
-
-def _padded(n_rows: int) -> int:
-    """``n_rows`` rounded up to a multiple of ``_PADDED_ROWS``."""
-    return -(-n_rows // _PADDED_ROWS) * _PADDED_ROWS
 
 
 def threshold_logit(threshold: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairness_engine.errors import ModelError
 from fairness_engine.events import FloatArray
-from fairness_engine.models.activations import Activation
+from fairness_engine.models.activations import Activation, weighted_sums
 from fairness_engine.models.dense import DenseNetwork, Layer
 
 
@@ -45,7 +45,8 @@ class DenseChain:
             )
         if self._scaling is not None:
             scale, shift = self._scaling
-            sums, weights, self._scaling = sums + shift @ weights, weights * scale[:, None], None
+            sums, self._scaling = weighted_sums(shift[None, :], weights, sums)[0], None
+            weights = weights * scale[:, None]
         self._layers.append(Layer(weights, sums))
         self.width = weights.shape[1]
 

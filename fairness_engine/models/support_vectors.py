@@ -1,7 +1,8 @@
-"""Support vector machines of two classes, evaluated many rows at a time as matrix products.
+"""Support vector machines of two classes, evaluated many rows at a time by the compiled loops of dense networks.
 
-libsvm evaluates one row after another. Here the kernel of a block of rows and all support vectors is one product; rows
-too near the boundary for its rounding are handed to libsvm, so that decisions are scikit-learn's.
+libsvm evaluates one row after another. The kernels of a row and all support vectors are a layer of their products, and the decision is a
+sum of those, so that a machine is a network of two layers; rows too near the boundary for its rounding are decided by libsvm, so that
+decisions are scikit-learn's.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import numpy as np
 
 from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
+from fairness_engine.models.activations import EXPONENTIAL, POWER, Activation, number_of
+from fairness_engine.models.dense_stack import Stack
 from fairness_engine.models.model import Output
 
-_BLOCK_VALUES = 1 << 21
-"""Kernel values of a block of rows: 16 MB."""
-_NEAR = 1e-6
+_NEAR, _LEAST = 1e-6, 1e-300
+_ACTIVATIONS = {
+    **{"rbf": EXPONENTIAL, "poly": POWER},
+    **{"sigmoid": number_of(Activation.TANH), "linear": number_of(Activation.LINEAR)},
+}
 
 
 class SupportVectors:
@@ -34,52 +39,48 @@ class SupportVectors:
         self._estimator = estimator
         self.n_inputs: int | None = int(estimator.n_features_in_)
         self.kind = f"support vector machine ({estimator.kernel}, {len(estimator.support_vectors_)} support vectors)"
-        self._centre = np.zeros(self.n_inputs)
         vectors = np.asarray(estimator.support_vectors_, dtype=np.float64)
-        if estimator.kernel == "rbf":  # distances do not change, and small numbers lose fewer digits
-            self._centre = vectors.mean(axis=0)
-        self._vectors = np.ascontiguousarray((vectors - self._centre).T)  # (n_inputs, n_vectors)
-        self._squares = (self._vectors**2).sum(axis=0)
-        self._weights = np.asarray(estimator.dual_coef_, dtype=np.float64).ravel()
-        self._offset = float(estimator.intercept_[0])
-        self._gamma = float(estimator._gamma)
-        self._block_rows = max(16, _BLOCK_VALUES // max(1, len(self._weights)))
+        self._has_distances = estimator.kernel == "rbf"
+        # distances do not change with the origin, and small numbers lose fewer digits
+        self._centre = vectors.mean(axis=0) if self._has_distances else np.zeros(self.n_inputs)
+        vectors, gamma = vectors - self._centre, float(estimator._gamma)
+        weights, biases = _products(estimator, vectors, gamma)
+        activation, slope = _ACTIVATIONS[estimator.kernel], float(estimator.degree)
+        last = np.asarray(estimator.dual_coef_, dtype=np.float64).reshape(-1, 1)
+        offset = np.asarray(estimator.intercept_, np.float64).reshape(1)
+        self._arrays = Stack((weights, last), (biases, offset), (activation,), (slope,)).arrays
 
     def predict(self, inputs: Any) -> FloatArray:
         """Signed distances ``(n_rows, 1)``."""
+        from fairness_engine.models import dense_kernels  # loads numba
+
         inputs = np.ascontiguousarray(inputs, dtype=np.float64)
         if inputs.ndim != 2 or inputs.shape[1] != self.n_inputs:
             raise FitError(f"The model takes {self.n_inputs} inputs a row, got an array of shape {inputs.shape}.")
-        blocks = range(0, len(inputs), self._block_rows)
-        scores = np.concatenate(
-            [np.empty(0), *(self._kernel(inputs[i : i + self._block_rows]) @ self._weights for i in blocks)]
-        )
-        scores += self._offset
-        near = np.flatnonzero(np.abs(scores) < _NEAR)
-        if len(near):
-            scores[near] = self._estimator.decision_function(inputs[near])
-        return scores[:, None]
+        rows = inputs - self._centre
+        if self._has_distances:
+            squares = np.zeros(len(rows))
+            for column in rows.T:
+                squares += column * column
+            rows = np.column_stack([rows, squares])
+        scores: FloatArray = np.empty((len(rows), 1))
+        dense_kernels.forward(np.ascontiguousarray(rows), self._arrays, scores)
+        near = np.flatnonzero(np.abs(scores[:, 0]) < _NEAR)
+        if len(near):  # their side is libsvm's; the distance itself stays, for libsvm's last digits are the machine's
+            is_one = self._estimator.decision_function(inputs[near]) > 0
+            scores[near, 0] = np.where(is_one, np.maximum(scores[near, 0], _LEAST), np.minimum(scores[near, 0], 0.0))
+        return scores
 
     def margins(self, inputs: Any, threshold: float) -> FloatArray:
         """Scores less the threshold ``(n_rows, 1)``."""
         return self.predict(inputs) - threshold
 
-    def _kernel(self, inputs: FloatArray) -> FloatArray:
-        """Kernel of rows and support vectors ``(n_rows, n_vectors)``, in place as far as it goes."""
-        inputs = inputs - self._centre
-        products: FloatArray = inputs @ self._vectors
-        estimator = self._estimator
-        if estimator.kernel == "rbf":
-            products *= -2
-            products += self._squares
-            products += (inputs**2).sum(axis=1)[:, None]
-            products *= -self._gamma
-            np.exp(products, out=products)
-        elif estimator.kernel != "linear":
-            products *= self._gamma
-            products += estimator.coef0
-            if estimator.kernel == "sigmoid":
-                np.tanh(products, out=products)
-            else:
-                np.power(products, estimator.degree, out=products)
-        return products
+
+def _products(estimator: Any, vectors: FloatArray, gamma: float) -> tuple[FloatArray, FloatArray]:
+    """What a kernel is a function of, as weights and biases of rows; for distances rows have the sum of their squares beside them."""
+    if estimator.kernel == "rbf":  # -gamma |x - v|^2
+        weights = np.concatenate([2 * gamma * vectors.T, np.full((1, len(vectors)), -gamma)])
+        return weights, -gamma * (vectors**2).sum(axis=1)
+    if estimator.kernel == "linear":
+        return np.ascontiguousarray(vectors.T), np.zeros(len(vectors))
+    return gamma * vectors.T, np.full(len(vectors), float(estimator.coef0))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.models.activations import sigmoid, softmax
 from fairness_engine.models.model import Output
 from fairness_engine.models.ties import positive_score, settle
 
@@ -165,10 +166,8 @@ class BoostedTrees:
         """Class probabilities ``(n_rows, n_classes)``."""
         raw = self.raw(inputs)
         if self.n_scores > 1:
-            powers = np.exp(raw - raw.max(axis=1, keepdims=True))
-            return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-        with np.errstate(over="ignore"):
-            positive = 1 / (1 + np.exp(-raw[:, 0]))
+            return softmax(raw)
+        positive = sigmoid(raw[:, 0])
         return np.stack([1 - positive, positive], axis=1)
 
     def predict(self, inputs: Any) -> FloatArray:
@@ -176,8 +175,7 @@ class BoostedTrees:
         if self.n_scores > 1:
             return self.probabilities(inputs)
         raw = self.raw(inputs)
-        with np.errstate(over="ignore"):
-            return positive_score(1 / (1 + np.exp(-raw)), raw >= 0)
+        return positive_score(sigmoid(raw), raw >= 0)
 
     def margins(self, inputs: Any, threshold: float) -> FloatArray:
         """Scores less the threshold; several classes: the sums, whose order is that of the scores."""

@@ -208,13 +208,17 @@ def _warm_up(loops: str) -> None:
     """Compile what runs of this kind need, or a half of it."""
     from fairness_engine import kernels, plausibility_kernels
     from fairness_engine.certification import warm
-    from fairness_engine.models import tree_kernels
+    from fairness_engine.models import dense_kernels, tree_kernels
     from fairness_engine.search import registry
 
+    if loops == "models":
+        dense_kernels.warm_up()
+        tree_kernels.warm_up()
+        return
     if loops == "networks":
         warm.warm_up(warm.NETWORKS)
         return
-    for module in (kernels, plausibility_kernels, tree_kernels):
+    for module in (kernels, plausibility_kernels):
         module.warm_up()
     if loops == "other-proofs":
         warm.warm_up(warm.OTHERS)

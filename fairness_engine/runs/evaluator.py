@@ -25,8 +25,9 @@ from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
 
 LOAD_SECONDS = 60.0
-_LOOPS = {"box": Loops.CERTIFICATIONS}
-"""Questions that would take a minute in a process that was started before their loops were compiled: it compiles for itself."""
+_LOOPS = {"box": frozenset({Loops.MODELS, Loops.CERTIFICATIONS})}
+"""What questions take beside the loops of models; a process that was started before these were compiled would do it for itself, for a
+minute."""
 _Key = tuple[str, str, str, str]
 
 
@@ -82,12 +83,11 @@ class Evaluator(Questions):
         data_id, model_id, schema, scope = what
         request = {"schema": schema.to_json(), "scope": scope.to_json() if scope else None}
         key = (data_id, model_id, json.dumps(request["schema"]), json.dumps(request["scope"]))
-        loops = _LOOPS.get(do)
-        if loops is not None:
-            prepare_compiled(self._store.workspace, self._log(), loops)
+        loops = _LOOPS.get(do, frozenset({Loops.MODELS}))
+        prepare_compiled(self._store.workspace, self._log(), *loops)
         with self._borrowed(key) as opened:
             kept = opened.process
-            if kept is not None and kept.is_alive and (loops is None or loops in kept.loops):
+            if kept is not None and kept.is_alive and loops <= kept.loops:
                 try:
                     return kept.ask(do, seconds, **content)
                 except ProcessError:

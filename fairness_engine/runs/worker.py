@@ -159,14 +159,11 @@ class Worker:
             evaluator.close()
 
     def _prepare(self) -> bool:
-        """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile.
-
-        Rule sets need none: the one loop of tree models is compiled in a second, by the model's process itself.
-        """
-        if self._run.config.kind is RunKind.RULES:
-            return not self._is_cancel_wanted(time.monotonic())
-        loops = Loops.CERTIFICATIONS if self._run.config.kind is RunKind.CERTIFY else Loops.SEARCHES
-        arguments = (self._store.workspace, self._log, loops)
+        """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
+        others = {RunKind.RULES: (), RunKind.CERTIFY: (Loops.CERTIFICATIONS,)}.get(
+            self._run.config.kind, (Loops.SEARCHES,)
+        )
+        arguments = (self._store.workspace, self._log, Loops.MODELS, *others)
         compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)
         compiling.start()
         compiling.join(_CANCEL_POLL_SECONDS)

@@ -27,7 +27,7 @@ class Moves:
     def __init__(self, domain: Domain) -> None:
         columns = domain.movable
         span_units = ((domain.high - domain.low) / np.where(domain.unit > 0, domain.unit, 1.0))[columns]
-        n_lengths = np.floor(np.log2(np.maximum(1.0, span_units / 2))).astype(np.int64) + 1
+        n_lengths = np.frexp(np.maximum(1.0, span_units / 2))[1].astype(np.int64)  # powers of 2 up to it
         counts = np.minimum(domain.n_values[columns], _TABLE_VALUES + 1).astype(np.int64)
         self.n_values: IntArray = np.where(counts <= _TABLE_VALUES, counts, -n_lengths)
         sizes = np.where(self.n_values > 0, self.n_values**2, -2 * self.n_values)

@@ -92,9 +92,7 @@ class GradientSearch(ABC):
 
     @staticmethod
     def warm_up() -> None:
-        """Compile or load the loops once, and what the start rows need."""
-        import scipy.cluster.vq  # noqa: F401 - so that the first search does not wait for it
-
+        """Compile or load the loops once."""
         from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
 
         gradient_kernels.warm_up()

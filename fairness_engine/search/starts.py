@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from fairness_engine.domain import Domain
@@ -81,18 +79,32 @@ class Starts:
 
     def _cluster(self, rows: FloatArray) -> IntArray:
         """The cluster of each row ``(n_rows,)``."""
-        from scipy.cluster.vq import kmeans2, vq  # loaded when a search begins, not by the app
-
         unit = self._domain.unit
-        scaled = (rows - self._domain.low) / np.where(unit > 0, unit, 1.0)
+        scaled = np.ascontiguousarray((rows - self._domain.low) / np.where(unit > 0, unit, 1.0))
         if self._centres is None:
-            sample = scaled[:_CENTRED_ROWS]  # rows are in random order
-            n_clusters = min(self._n_clusters, len(sample))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # an empty cluster gets no turn, which is no mistake
-                self._centres, _ = kmeans2(sample, n_clusters, iter=_ITERATIONS, minit="points", rng=self._rng)
-        labels, _ = vq(scaled, self._centres)
-        return np.asarray(labels, dtype=np.int64)
+            self._centres = _centres_of(scaled[:_CENTRED_ROWS], self._n_clusters, self._rng)  # rows are in random order
+        return _nearest(scaled, self._centres)
+
+
+def _centres_of(rows: FloatArray, n_clusters: int, rng: np.random.Generator) -> FloatArray:
+    """Lloyd's K-means from rows drawn at random; a cluster that nobody is nearest to keeps its centre.
+
+    Library versions multiply matrices, whose last bits are the processor's, and a person between two clusters would go either way.
+    """
+    centres = rows[rng.choice(len(rows), min(n_clusters, len(rows)), replace=False)]
+    for _ in range(_ITERATIONS):
+        labels = _nearest(rows, centres)
+        sizes = np.bincount(labels, minlength=len(centres))
+        sums = np.stack([np.bincount(labels, column, len(centres)) for column in rows.T], axis=1)
+        centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+    return centres
+
+
+def _nearest(rows: FloatArray, centres: FloatArray) -> IntArray:
+    from fairness_engine import kernels  # numba is loaded when a search begins, not by the app
+
+    found: IntArray = kernels.nearest(rows, centres)
+    return found
 
 
 def nearest_variants(domain: Domain, rows: FloatArray) -> IntArray:
@@ -101,6 +113,4 @@ def nearest_variants(domain: Domain, rows: FloatArray) -> IntArray:
     scale = np.where(span > 0, span, 1.0)
     low = domain.low[domain.protected]
     own, variants = (rows[:, domain.protected] - low) / scale, (domain.variant_values - low) / scale
-    distances = ((own**2).sum(axis=1)[:, None] + (variants**2).sum(axis=1)) - 2 * own @ variants.T
-    nearest: IntArray = distances.argmin(axis=1)
-    return nearest
+    return _nearest(own, variants)

@@ -69,13 +69,16 @@ def test_the_compiled_walk_is_the_written_one():
     assert np.array_equal(written, sums.add_to(np.zeros((2 * N_LANES, 2)), ROWS[: 2 * N_LANES]))
 
 
-def test_support_vectors_near_the_boundary_are_asked_of_libsvm():
+def test_support_vectors_near_the_boundary_are_decided_by_libsvm():
     from sklearn.svm import SVC
 
     line = np.linspace(-1, 1, 41)[:, None]
     fitted = SVC(kernel="linear").fit(line, (line[:, 0] > 0).astype(int))
-    boundary = np.array([[-fitted.intercept_[0] / fitted.coef_[0, 0]]])
-    assert np.array_equal(SupportVectors(fitted).predict(boundary)[:, 0], fitted.decision_function(boundary))
+    boundary = -fitted.intercept_[0] / fitted.coef_[0, 0] + np.spacing(1.0) * np.arange(-40, 41)[:, None]
+    scores, theirs = SupportVectors(fitted).predict(boundary)[:, 0], fitted.decision_function(boundary)
+    assert 0 < (theirs > 0).sum() < len(theirs)
+    assert np.array_equal(scores > 0, theirs > 0)
+    assert np.allclose(scores, theirs, atol=1e-12)
 
 
 def frame(n_rows: int = 200) -> pd.DataFrame:

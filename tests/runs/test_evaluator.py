@@ -21,6 +21,7 @@ from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
 from fairness_engine.events import Pairs, pack_array
 from fairness_engine.runs.alive import birth
+from fairness_engine.runs.compiled import Loops
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.model_process import ModelProcess
@@ -267,7 +268,7 @@ def test_a_box_is_asked_of_a_process_that_has_the_compiled_loops(evaluator: Eval
 
     ask(evaluator, config)
     first = process()
-    first.loops = frozenset()  # as if it had been started before they were compiled
+    first.loops = frozenset({Loops.MODELS})  # as if it had been started before they were compiled
     ask(evaluator, config)
     assert process() is first, "scores need none of them"
     evaluator.box(*asked, low, high)

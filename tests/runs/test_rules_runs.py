@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
+from sklearn.svm import SVC
 from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
 from fairness_engine.budget import Budget
@@ -30,9 +33,10 @@ from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.rules_writer import RulesWriter
 from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
+from rules.rule_cases import sample_case
 
 RULES = {"kind": RunKind.RULES, "technique": ""}
-SVM = ROOT / "sample_models" / "census_income_svm.skops"
+N_ROWS_LONG = 80_000
 
 
 @pytest.fixture
@@ -47,26 +51,43 @@ def finished(store: RunStore, config: RunConfig) -> RunRecord:
     return wait_for_end(store, run_id, 120)
 
 
-def long_config(store: RunStore, **changes: Any) -> RunConfig:
-    """Every neighbour of 80,000 rows by a model that decides some 100,000 a second."""
-    table = pd.read_csv(DATA, dtype=str)
-    data = store.add_file(pd.concat([table] * 16).to_csv(index=False).encode(), "many.csv", FileRole.DATA)
-    model = store.add_file(SVM, SVM.name, FileRole.MODEL)
-    scope = Scope(("sex", "race"))
-    config = census_config(store, **RULES, settings={"error": 0.0}, **{"scope": scope, **changes})
-    return replace(config, data_id=data.id, model_id=model.id)
+@pytest.fixture(scope="module")
+def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A machine with a support vector for nearly every row: a minute for every neighbour of ``N_ROWS_LONG`` rows, some on any machine."""
+    case = sample_case("census_income", "census_income_svm", ("sex", "race"))
+    labels = np.random.default_rng(0).integers(0, 2, len(case.dataset.rows))
+    path = tmp_path_factory.mktemp("slow") / "slow.skops"
+    skops.io.dump(SVC(gamma="scale").fit(case.dataset.rows, labels), path)
+    return path
+
+
+@pytest.fixture
+def long_config(store: RunStore, slow_model: Path) -> Callable[..., RunConfig]:
+    """A run that no machine is through with before it is looked at."""
+
+    def make(**changes: Any) -> RunConfig:
+        table = pd.read_csv(DATA, dtype=str)
+        many = pd.concat([table] * (N_ROWS_LONG // len(table)))
+        data = store.add_file(many.to_csv(index=False).encode(), "many.csv", FileRole.DATA)
+        model = store.add_file(slow_model, slow_model.name, FileRole.MODEL)
+        scope = Scope(("sex", "race"))
+        config = census_config(store, **RULES, settings={"error": 0.0}, **{"scope": scope, **changes})
+        return replace(config, data_id=data.id, model_id=model.id)
+
+    return make
 
 
 # --- real processes -------------------------------------------------------------------------------
 
 
-def test_a_run_of_rule_sets_needs_no_compiled_loops(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_rule_sets_needs_no_loops_but_the_models(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer of a fresh installation: no loop of a search is compiled for it."""
-    folder = store.workspace / "compiled"
-    monkeypatch.setattr(compiled, "compiled_folder", lambda _: folder)
+    asked: list[compiled.Loops] = []
+    monkeypatch.setattr(compiled, "ready_loops", lambda _: frozenset())
+    monkeypatch.setattr(compiled, "_compile", lambda _, part, __: asked.append(part))
     run_id = store.create_run(census_config(store, **RULES))
     assert worker.work(store, run_id, lambda: False) is RunState.FINISHED
-    assert not folder.exists()
+    assert asked == [compiled.Loops.MODELS]
 
 
 def test_labels_need_no_model(store: RunStore) -> None:
@@ -140,8 +161,8 @@ def test_predictions_are_read_from_the_file(store: RunStore) -> None:
     assert result.scored.score.tolist() == [1.0, 1.0]
 
 
-def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore) -> None:
-    run_id = store.create_run(long_config(store))
+def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
+    run_id = store.create_run(long_config())
     launch.launch(store, run_id)
     phase = "evaluating every neighbour of every row"  # one step, told of while it works
 
@@ -161,15 +182,15 @@ def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore) -> None:
     assert (result.scored.low < result.scored.high).all()
 
 
-def test_a_run_out_of_time_keeps_what_it_has_scored(store: RunStore) -> None:
-    run = finished(store, long_config(store, budget=Budget(None, 1.0)))
+def test_a_run_out_of_time_keeps_what_it_has_scored(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
+    run = finished(store, long_config(budget=Budget(None, 1.0)))
     assert (run.state, run.stop_reason) == (RunState.FINISHED, StopReason.SECONDS)
     assert 1.0 <= run.seconds < 10
     assert len(store.rules(run.id).scored) == store.results(run.id)["rules"]["n_rule_sets"] > 0
 
 
-def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore) -> None:
-    run_id = store.create_run(long_config(store))
+def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
+    run_id = store.create_run(long_config())
     launch.launch(store, run_id)
     wait_for(lambda: store.run(run_id).evaluations > 0 or store.run(run_id).state.is_final)
     pid = store.run(run_id).worker_pid

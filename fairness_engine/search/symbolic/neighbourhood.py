@@ -53,7 +53,8 @@ class Neighbourhood:
         self._tables = _Tables(self.explainer, domain, [i for i in drawn if is_tabled[i]])
         self._wide = [_WideColumn(self.explainer, domain, i) for i in drawn if not is_tabled[i]]
         kernel: partial[Any] = self.explainer.base.kernel_fn
-        self._kernel: FloatArray = np.asarray(kernel(np.sqrt(np.arange(domain.n_columns + 1.0))), dtype=np.float64)
+        weights = np.asarray(kernel(np.sqrt(np.arange(domain.n_columns + 1.0))), dtype=np.float64)
+        self._kernel: FloatArray = np.round(weights, 12)  # the last bits of NumPy's exponential are the processor's
 
     def draw(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Fill a neighbourhood around a person.

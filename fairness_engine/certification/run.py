@@ -15,6 +15,7 @@ import numpy as np
 
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.classic import ClassicRule
+from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
 from fairness_engine.certification.hands import Hands
 from fairness_engine.certification.pace import Rest, never
 from fairness_engine.certification.points import Points
@@ -24,12 +25,7 @@ from fairness_engine.certification.space import Space, make_space
 from fairness_engine.certification.stored import stored_certificates, stored_tree
 from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
 from fairness_engine.certification.tree import PartitionTree
-from fairness_engine.certification.undecided import (
-    counterexamples,
-    data_rows_proved,
-    draw_undecided,
-    falsified_rows,
-)
+from fairness_engine.certification.undecided import data_rows_proved, draw_undecided
 from fairness_engine.domain import Domain
 from fairness_engine.events import (
     Event,
@@ -214,13 +210,13 @@ def _drawn(
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
     draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, *rest.time_for(_DRAW_SECONDS))
-    rows = [falsified_rows(refinement, of_falsified), draws.rows[draws.is_unfair]]
+    rows = [falsified_rows(refinement, of_falsified), draws.unfair]
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
-    estimate = draws.to_json() if len(draws.rows) else None
-    return estimate, counterexamples(
-        refinement, np.concatenate(rows), *replace(rest, patience=1.0).time_for(_PAIR_SECONDS)
-    )
+    estimate = draws.to_json() if draws.n else None
+    until = replace(rest, patience=1.0).time_for(_PAIR_SECONDS)
+    insists = not rest.is_cancelled()
+    return estimate, counterexamples(refinement, np.concatenate(rows), *until, insists=insists)
 
 
 def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:

@@ -79,6 +79,14 @@ class Space:
         """The box of everybody, ``(1, D)`` each."""
         return np.zeros((1, len(self.columns)), np.int64), (self.n_digits - 1)[None, :].copy()
 
+    def rows_inside(self, digits: IntArray, rng: np.random.Generator) -> FloatArray:
+        """As ``rows``, ``(n, D)`` digits; a number of a continuous column lies anywhere in its cell."""
+        rows = self.rows(digits)
+        cells = np.flatnonzero(self.is_cell)
+        if len(cells):
+            rows[:, self.columns[cells]] += self.steps[cells] * (rng.random((len(rows), len(cells))) - 0.5)
+        return rows
+
     def weigh(self, low: IntArray, high: IntArray) -> FloatArray:
         """The weight of boxes ``(n, D)`` each, ``(n,)``."""
         if self.is_uniform:

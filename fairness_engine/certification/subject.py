@@ -117,6 +117,8 @@ def _why_not(predictor: Predictor) -> str:
     if isinstance(predictor, Transformed):
         reason = "its transformations do not take every column by itself, or depend on a number in steps or curves"
         remedy = "Scale numbers and one-hot encode categories, each column by itself, or search for pairs instead."
+    elif reason := getattr(predictor, "reason", ""):
+        remedy = _ELSE
     else:
         unknown = "proofs are made for dense ReLU networks, trees and forests, and linear models", _ELSE
         reason, remedy = _REASONS.get(type(predictor).__name__, unknown)

@@ -24,7 +24,10 @@ CERTIFY_KEYS = (
     *("mode", "weights", "kind", "method", "is_by_construction", "n_found", "n_open", "data_rows"),
 )
 _FROM_RESULT = ("n_individuals", "mode", "weights", "kind", "method", "is_by_construction", "n_open", "data_rows")
-_NOT_DRAWN = {"unfair_share_of_undecided": None, "low": 0.0, "high": 1.0, "n": 0, "n_unfair": 0}
+_NOT_DRAWN = {
+    **{"unfair_share_of_undecided": None, "low": 0.0, "high": 1.0, "n": 0, "n_unfair": 0},
+    **{"drawn_from": None, "falsified_there": None},
+}
 """Nothing is known of what is undecided."""
 _ENDS = {
     StopReason.EXHAUSTED.value: "nothing left to refine, or the target reached",

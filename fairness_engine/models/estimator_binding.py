@@ -31,6 +31,8 @@ from fairness_engine.models.trees import BoostedTrees, Forest
 from fairness_engine.schema import Schema
 
 _N_COMPARED = 1_000
+_TIE = 1e-13
+"""Of a sum of terms, relative to what they add up to without their signs: what another order of adding them may change."""
 _SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnalysis")
 """Estimators asked themselves that compare no input with a threshold."""
 
@@ -67,8 +69,17 @@ def bind_estimator(
             "is a classifier of tables, not of text."
         )
     predictor = compile_estimator(estimator)
-    if isinstance(predictor, EstimatorPredictor) or not _agrees(predictor, inputs, expected):
+    if isinstance(predictor, EstimatorPredictor):
         return _ask_itself(estimator, inputs, expected), encoder, notes
+    n_others, n_ties = _compare(predictor, inputs, expected)
+    if n_others:
+        kind = f"read as a {predictor.kind}, it decides {n_others} of {len(rows):,} sampled rows differently than its file does itself"
+        return _ask_itself(estimator, inputs, expected, kind), encoder, notes
+    if n_ties:
+        notes += (
+            f"On {n_ties} of {len(rows):,} sampled rows the model's sum is 0 but for the last digit. There the file itself is decided by "
+            "how its library happens to add up; here sums are added in the order of the columns.",
+        )
     if isinstance(predictor, Transformed):
         needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
         is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors) or predictor.final.kind in _SMOOTH_KINDS
@@ -78,18 +89,30 @@ def bind_estimator(
     return predictor, encoder, notes
 
 
-def _ask_itself(estimator: Any, inputs: Any, expected: IntArray) -> Predictor:
+def _ask_itself(estimator: Any, inputs: Any, expected: IntArray, reason: str = "") -> Predictor:
     """The estimator's own scores, by the first method whose decisions are those of ``predict``."""
     for method in EstimatorPredictor(estimator).methods():
-        predictor = EstimatorPredictor(estimator, method)
+        predictor = EstimatorPredictor(estimator, method, reason=reason)
         if _agrees(predictor, inputs, expected):
             return predictor
-    return EstimatorPredictor(estimator, "predict")
+    return EstimatorPredictor(estimator, "predict", reason=reason)
 
 
 def _agrees(predictor: Predictor, inputs: Any, expected: IntArray) -> bool:
+    return _compare(predictor, inputs, expected)[0] == 0
+
+
+def _compare(predictor: Predictor, inputs: Any, expected: IntArray) -> tuple[int, int]:
+    """How many rows are decided otherwise than expected, and how many more lie so near a tie that another order of a sum decides."""
     threshold = 0.0 if predictor.output is Output.LOGIT else 0.5
-    return bool((decide(predictor.predict(inputs), threshold) == expected).all())
+    differ = np.flatnonzero(decide(predictor.predict(inputs), threshold) != expected)
+    values = predictor.transform(inputs) if isinstance(predictor, Transformed) else inputs
+    final = predictor.final if isinstance(predictor, Transformed) else predictor
+    if not len(differ) or not isinstance(final, DenseNetwork) or final.n_scores > 1:
+        return len(differ), 0
+    sums = np.abs(final.exact_margins(values, threshold)[differ, 0])
+    is_tie = sums <= _TIE * final.magnitudes(values)[differ, 0]
+    return int((~is_tie).sum()), int(is_tie.sum())
 
 
 def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:

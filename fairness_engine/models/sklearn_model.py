@@ -125,12 +125,16 @@ class EstimatorPredictor:
         method: which of the three; ``None`` takes the first that the estimator has and that decides as ``predict`` does
             for its family.
         is_checked: let the estimator check its inputs, so that one that takes no missing cells refuses them.
+        reason: why it is asked itself, where it is of a family that could have been read.
     """
 
     feature_names: tuple[str, ...] | None = None
 
-    def __init__(self, estimator: Any, method: str | None = None, *, is_checked: bool = False) -> None:
+    def __init__(
+        self, estimator: Any, method: str | None = None, *, is_checked: bool = False, reason: str = ""
+    ) -> None:
         self.estimator = estimator
+        self.reason = reason
         self._is_checked = is_checked
         self.kind = type(estimator).__name__
         self.n_inputs: int | None = getattr(estimator, "n_features_in_", None)

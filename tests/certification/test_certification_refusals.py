@@ -39,8 +39,9 @@ from fairness_engine.models.model import Model, Output
 from fairness_engine.models.one_hot import OneHotEncoder as OneHotColumns
 from fairness_engine.models.one_hot import one_hot_features
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import prepare_estimator
+from fairness_engine.models.sklearn_model import EstimatorPredictor, prepare_estimator
 from fairness_engine.schema import Column, Kind, Schema
+from handmade import small_domain
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -435,3 +436,13 @@ def test_continuous_columns_end_by_time_with_an_honest_rest() -> None:
         assert result["n_individuals"] is None
         assert result["falsified"] - 0.01 <= share <= result["falsified"] + result["undecided"] + 0.01
         assert result["certified"] > 0
+
+
+def test_a_linear_model_that_was_not_read_is_refused_for_that_reason() -> None:
+    estimator = LogisticRegression().fit(np.arange(10.0)[:, None], np.arange(10) > 4)
+    reason = "read as a linear model, it decides 3 of 1,000 sampled rows differently than its file does itself"
+    domain = small_domain()
+    model = Model(EstimatorPredictor(estimator, reason=reason), CodesEncoder(domain.schema))
+    with pytest.raises(ModelError, match=reason) as refusal:
+        make_assessor(model, make_space(domain), Mode.COUNTING)
+    assert "proofs are made for" not in str(refusal.value)

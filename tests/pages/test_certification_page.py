@@ -156,7 +156,8 @@ def test_a_link_to_a_run_opens_its_review_and_its_result(
     assert "get the same decision whatever their sex" in html
     assert result["undecided"] > 0, "a network in so few boxes leaves something open"
     assert "are undecided: neither is proved of them." in html
-    assert "by a sample of 2\u202f000 individuals, not by proof." in html
+    drawn = f"{result['estimate']['n']:,}".replace(",", "\u202f")
+    assert f"by a sample of {drawn} individuals, not by proof." in html
     assert html.index(">Proved<") < html.index(">Open<") < html.index(">Estimated<")
     text = said.text_of(app)
     assert html.index("people of your data") < html.index("get the same decision"), "who was decided about comes first"

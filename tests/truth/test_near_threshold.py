@@ -86,6 +86,34 @@ def scorecard(folder: Path, rows: Table) -> tuple[Path, Decide]:
     return path, lambda rows: np.asarray(rows @ points + base > 0)
 
 
+def tiny(folder: Path, rows: Table) -> tuple[Path, Decide]:
+    """The scorecard in units of 2 to the -60: a probability of such a logit is rounded to 1/2, and ``predict`` looks at the logit."""
+    path, decide = scorecard(folder, rows)
+    model = LogisticRegression().fit(rows, np.arange(len(rows)) % 2)
+    model.coef_, model.intercept_ = np.array([[1.0, 3, -2, -5]]) * 2.0**-60, np.array([2.0**-60])
+    skops.io.dump(model, path)
+    assert np.array_equal(model.predict(rows) == 1, decide(rows))
+    return path, decide
+
+
+def rare(folder: Path, _: Table) -> tuple[Path, Decide]:
+    """One sum of all decides differently: people whom draws hardly meet."""
+    weights, bias = np.array([[1], [2], [40], [800]]), np.array([-5 * 2 - 7 * 40 - 3 * 800])
+    return write_nnet(folder / "rare.nnet", [weights], [bias]), lambda rows: np.asarray(
+        (rows @ weights + bias)[:, 0] > 0
+    )
+
+
+def tenths(folder: Path, rows: Table) -> tuple[Path, Decide]:
+    """Points of a tenth each: many sums are 0 but for the last digit, and whole numbers say on which side they should be."""
+    model = LogisticRegression().fit(rows, np.arange(len(rows)) % 2)
+    points = np.array([1, 2, -3, 1])
+    model.coef_, model.intercept_ = points[None] / 10, np.array([0.0])
+    path = folder / "tenths.skops"
+    skops.io.dump(model, path)
+    return path, lambda rows: np.asarray(rows @ points > 0)
+
+
 def fitted(folder: Path, rows: Table) -> tuple[Path, Decide]:
     """A scaler and a logistic regression, fitted; scikit-learn's own ``predict`` is the truth."""
     centred = rows - rows.mean(axis=0)
@@ -101,6 +129,7 @@ CASES = [
     Case("ties", SMALL, ties),
     Case("cancelling sums", {"g": (0, 1), "a": (0, 3), "b": (0, 3), "c": (0, 3)}, cancelling),
     Case("scorecard", SMALL, scorecard),
+    Case("logits below 1e-17", SMALL, tiny),
     Case("date as a number", {"g": (0, 3), "day": (20240101, 20241231), "b": (0, 5), "c": (0, 5)}, fitted),
     Case("a column beyond 2**24", {"g": (0, 3), "a": (16_777_200, 16_777_231), "b": (0, 15), "c": (0, 11)}, fitted),
 ]
@@ -117,23 +146,26 @@ def true_share(case: Case, decide: Decide) -> float:
     return float((decided.min(axis=0) != decided.max(axis=0)).mean())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) -> None:
+def question(case: Case, folder: Path) -> tuple[float, list[str]]:
+    """The true share, and what every command is told."""
     rng = np.random.default_rng(1)
     ends = np.array(list(case.columns.values()))
     rows = np.concatenate([ends.T, rng.integers(ends[:, 0], ends[:, 1] + 1, (1500, len(ends)))])
-    model, decide = case.make(tmp_path, rows)
-    data = tmp_path / "data.csv"
+    model, decide = case.make(folder, rows)
+    data = folder / "data.csv"
     lines = [",".join([*case.columns, "approved"])]
     lines += [
         ",".join([*map(str, row), "yes" if yes else "no"]) for row, yes in zip(rows.tolist(), decide(rows), strict=True)
     ]
     data.write_text("\n".join(lines) + "\n")
-    truth = true_share(case, decide)
-    assert 0.01 < truth < 0.99
+    same = ["--data", str(data), "--model", str(model), "--protected", "g", "--workspace", str(folder / "workspace")]
+    return true_share(case, decide), [*same, "--favourable", "yes"]
 
-    same = ("--data", str(data), "--model", str(model), "--protected", "g", "--workspace", str(tmp_path / "workspace"))
-    same = (*same, "--favourable", "yes")
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) -> None:
+    truth, same = question(case, tmp_path)
+    assert 0.01 < truth < 0.99
     n = 5000
     estimate = run("estimate", *same, "--samples", str(n)).result
     error = math.sqrt(truth * (1 - truth) / n)
@@ -141,3 +173,31 @@ def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) ->
     search = run("search", *same, "--technique", "random", "--max-evaluations", str(4 * n)).result
     rate = search["n_found"] / search["n_tried"]
     assert abs(rate - truth) < 5 * error
+
+
+CERTIFIED = [
+    *(case for case in CASES if case.make is not fitted),
+    Case("rare", {"g": (0, 1), "a": (0, 19), "b": (0, 19), "c": (0, 9)}, rare),
+]
+
+
+@pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
+def test_what_is_certified_is_the_truth_and_what_is_falsified_has_examples(case: Case, tmp_path: Path) -> None:
+    truth, same = question(case, tmp_path)
+    certified = run("certify", *same, "--max-seconds", "20").result
+    assert certified["falsified"] - 1e-9 <= truth <= certified["falsified"] + certified["undecided"] + 1e-9
+    assert certified["undecided"] == 0
+    assert certified["falsified"] > 0
+    assert certified["n_found"] > 0
+
+
+def test_sums_that_are_0_but_for_the_last_digit_are_certified_and_said(tmp_path: Path) -> None:
+    truth, same = question(Case("tenths", SMALL, tenths), tmp_path)
+    told = run("certify", *same, "--max-seconds", "20")
+    assert told.result["undecided"] == 0
+    assert told.result["n_found"] > 0
+    assert abs(told.result["falsified"] - truth) < 0.1, "ties may fall on either side, and nobody else"
+    counted = run("count", *same).result
+    assert counted["share"] == pytest.approx(told.result["falsified"], abs=1e-12)
+    warnings = run("inspect", *same).result["fit"]["warnings"]
+    assert any("0 but for the last digit" in warning for warning in warnings), warnings

@@ -16,6 +16,7 @@ from fairness_engine.events import Pairs, Progress, StopReason
 from fairness_engine.runs import tables
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.records import RunRecord, RunState, to_optional_time, to_time
+from fairness_engine.runs.seal import write_seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,7 +300,10 @@ class RunShelf:
         values: dict[str, Any] = {"state": state.value, "stop_reason": reason and reason.value, "message": message}
         values |= {"phase": "", "finished": time.time(), **(counts or {})}
         with self.engine.begin() as connection:
-            return connection.execute(_while_running(run_id).values(**values)).rowcount == 1
+            is_first = connection.execute(_while_running(run_id).values(**values)).rowcount == 1
+        if is_first:
+            write_seal(self, run_id)
+        return is_first
 
 
 def _while_running(run_id: str) -> Update:

@@ -183,6 +183,17 @@ versions = Table(
 )
 """Models that a retraining made, and of which model; a later one of the same run replaces an earlier one."""
 
+seals = Table(
+    "seals",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("chain", String(64), nullable=False),
+)
+"""Hashes of all that a run stored, made when it ended (``seal.py``); none of runs that a version before this table made."""
+
 
 def open_database(workspace: Path, url: str | None) -> Engine:
     """Connect, create what is missing, and check the store's version.

@@ -234,31 +234,33 @@ def linear_part() -> str:
         is_learnt = np.random.default_rng(SEED).random(len(drawn)) < 0.5
         people = _Rows(features.of(case.dataset.rows), drawn, favourable, is_learnt)
         support = case.settings().support
-        lines.append(_rules_line(case, people))
+        kinds = {"rule sets": 10} | ({"rule sets, age in 50 ranges": 50} if "age" in case.source.protected else {})
+        n_before = len(lines)
+        lines += [_rules_line(case, people, kind, bins) for kind, bins in kinds.items()]
         lines += [_linear_line(name, each, features, people, support, seconds) for each in AUDITORS]
-        print(*lines[-1 - len(AUDITORS) :], sep="\n", flush=True)
+        print(*lines[n_before:], sep="\n", flush=True)
     return "\n\n".join(["## A learned linear group", markdown(HEADER, lines), _NOTE])
 
 
-def _rules_line(case: Case, people: _Rows) -> tuple[str, ...]:
-    run = case.run(case.settings(error=0.0))
+def _rules_line(case: Case, people: _Rows, kind: str, bins: int) -> tuple[str, ...]:
+    run = case.run(case.settings(error=0.0, bins=bins))
     top = run.shown()[0]
     half = replace(case, dataset=replace(case.dataset, rows=case.dataset.rows[people.is_learnt]))
-    learnt = half.run(half.settings(error=0.0))
+    learnt = half.run(half.settings(error=0.0, bins=bins))
     rules = learnt.result.rule_set_json(learnt.shown()[0])["rules"]
     is_in = is_inside(case.dataset.schema, case.dataset.rows, rules)
     constrained = run.result.rule_set_json(top)["rules"]
     n_numbers = sum(len(rule.get("values", ())) or 2 for rule in constrained)
     inside, outside = shares(PAPER[case.source.name], 0)
     return (
-        case.source.title,
-        "rule sets",
+        case.source.title if kind == "rule sets" else "",
+        kind,
         group_text(run.result, top),
         *_cells(is_inside(case.dataset.schema, case.dataset.rows, constrained), people, case.settings().support),
         *_halves(is_in, people),
         f"{run.seconds:.2f}",
         f"{n_numbers}",
-        f"{abs(inside - outside):.1f} points",
+        f"{abs(inside - outside):.1f} points" if kind == "rule sets" else "",
     )
 
 

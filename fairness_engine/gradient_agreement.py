@@ -18,7 +18,7 @@ ALIKE = 0.9
 N_SEEDS = 3
 PICTURED = 1.0
 """The size whose estimates are drawn in two principal components: the search's default."""
-MAX_PICTURED = 300
+MAX_PICTURED = 150
 """People drawn: more would hide one another."""
 _FARTHEST = 2.0
 """No two directions, which have length 1, are further apart."""

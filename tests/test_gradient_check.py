@@ -178,13 +178,13 @@ def test_the_picture_has_directions_in_the_components_that_hold_most_of_the_spre
     picture = gradient_check._picture(true, estimated)
     assert picture is not None
     assert picture.true == picture.estimated
-    assert len(picture.true) == 300
+    assert len(picture.true) == 150
     kept = np.delete(true, [7, 9], axis=0)
     unit = kept / np.linalg.norm(kept, axis=1, keepdims=True)
     values, vectors = np.linalg.eigh(np.cov(unit.T))
     assert picture.shares == pytest.approx(values[::-1][:2] / values.sum())
     projected = (unit - unit.mean(axis=0)) @ vectors[:, ::-1][:, :2]
-    assert np.abs(np.array(picture.true)) == pytest.approx(np.abs(projected[:300]), abs=1e-4)
+    assert np.abs(np.array(picture.true)) == pytest.approx(np.abs(projected[:150]), abs=1e-4)
     assert gradient_check._picture(true[:, :1], true[:, :1]) is None
     assert gradient_check._picture(true[:2], true[:2]) is None
 

@@ -105,9 +105,11 @@ def picture_chart(picture: Picture) -> Figure:
         values = {"x": list(x), "y": list(y), "hovertemplate": f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>"}
         traces.append({"type": "scatter", "mode": "markers", "name": name, "marker": marker, **values})
     first, second = (f"{name} component, {wording.share(s)}" for name, s in zip(_NAMES, picture.shares, strict=True))
-    layout = theme.chart_layout(f"Directions at h = {size_text(PICTURED)}", first, second, height=360)
+    layout = theme.chart_layout(f"Directions at h = {size_text(PICTURED)}", first, second, height=420)
     layout |= _legend_above(layout)
-    layout["yaxis"] |= {"scaleanchor": "x", "constrain": "domain"}
+    reach = 1.08 * max(abs(value) for point in (*picture.true, *picture.estimated) for value in point)
+    layout["xaxis"] |= {"range": [-reach, reach], "constrain": "domain"}
+    layout["yaxis"] |= {"range": [-reach, reach], "constrain": "domain", "scaleanchor": "x"}
     return _figure(traces, layout)
 
 

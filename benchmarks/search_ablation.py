@@ -21,8 +21,8 @@ _OFF = {"is_directed": False, "undirected": "off"}
 SETTINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("all of it", "3", {}),
     ("start rows alone", "4", _OFF),
-    ("uniform rows alone", "4", {**_OFF, "starts": "uniform"}),
-    ("uniform start rows", "5", {"starts": "uniform"}),
+    ("uniform rows alone", "4", {**_OFF, "start_source": "uniform"}),
+    ("uniform start rows", "5", {"start_source": "uniform"}),
     ("without directed search", "6", {"is_directed": False}),
     ("undirected first, without directed", "7", {"is_directed": False, "undirected": "first"}),
     ("without undirected search", "", {"undirected": "off"}),
@@ -102,4 +102,4 @@ def _median(values: list[int]) -> str:
 
 def _paper(name: str, table: str, values: dict[str, Any]) -> str:
     said = PAPER[name].get(table, "")
-    return said if isinstance(said, str) else said["starts" in values]
+    return said if isinstance(said, str) else said["start_source" in values]

@@ -16,7 +16,7 @@ from fairness_engine.search.symbolic.ablation import (
     Undirected,
     directed_setting,
     has_undirected,
-    starts_setting,
+    start_source_setting,
     undirected_setting,
 )
 from fairness_engine.search.symbolic.constraints import ConstraintSolver
@@ -51,7 +51,7 @@ class Sg:
     neighbourhood is smaller where 5,000 samples would be more than a hundredth of the evaluation budget, or more than a tenth of what it
     costs to test the whole space. Columns without a constraint keep their value; the paper lets them take any.
 
-    ``starts``, ``is_directed`` and ``undirected`` are the paper's ablation: uniform start rows (Tables 4 and 5), no directed search
+    ``start_source``, ``is_directed`` and ``undirected`` are the paper's ablation: uniform start rows (Tables 4 and 5), no directed search
     (Table 6), undirected search first without directed (Table 7), and neither, which tests start rows alone (Table 4).
 
     Reference: Agarwal, Lohia, Nagar, Dey and Saha, "Automated test generation to detect individual discrimination in AI
@@ -113,7 +113,7 @@ class Sg:
         minimum=0,
         maximum=10_000_000,
     )
-    starts: str = starts_setting()
+    start_source: str = start_source_setting()
     is_directed: bool = directed_setting()
     undirected: str = undirected_setting()
 
@@ -138,7 +138,7 @@ class _Work:
     def __init__(self, settings: Sg, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
         self.split = Split()
         self._settings, self._oracle, self._rng = settings, oracle, rng
-        self._start_source = Source(settings.starts)
+        self._start_source = Source(settings.start_source)
         is_uniform = self._start_source is Source.UNIFORM
         self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
         self._n_starts_left, self._n_barren = len(start_rows), 0

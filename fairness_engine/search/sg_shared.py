@@ -14,7 +14,7 @@ from fairness_engine.search.symbolic.ablation import (
     Undirected,
     directed_setting,
     has_undirected,
-    starts_setting,
+    start_source_setting,
     undirected_setting,
 )
 from fairness_engine.search.symbolic.grove import Grove
@@ -87,7 +87,7 @@ class SgShared:
     )
     n_clusters: int = setting(4, "K-means clusters that the start rows come from in turn.", minimum=1, maximum=1000)
     wave: int = setting(4096, "Inputs of one rank tested together.", minimum=1, maximum=100_000)
-    starts: str = starts_setting()
+    start_source: str = start_source_setting()
     is_directed: bool = directed_setting()
     undirected: str = undirected_setting()
 
@@ -111,7 +111,7 @@ class _Work:
     def __init__(self, settings: SgShared, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
         self.split = Split()
         self._settings, self._oracle, self._rng = settings, oracle, rng
-        self._start_source = Source(settings.starts)
+        self._start_source = Source(settings.start_source)
         is_uniform = self._start_source is Source.UNIFORM
         self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
         self._n_starts_left = len(start_rows)

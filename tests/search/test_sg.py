@@ -57,7 +57,7 @@ class Literal:
     tested: list[int] = field(default_factory=list)
 
     def run(self, start_rows: np.ndarray, limit: int, rng: np.random.Generator) -> list[int]:
-        is_uniform = self.settings.starts == "uniform"
+        is_uniform = self.settings.start_source == "uniform"
         starts = Starts(self.domain, start_rows, self.settings.n_clusters, rng, is_uniform=is_uniform)
         self.solver = ConstraintSolver(self.domain)
         self.neighbourhood = Neighbourhood(start_rows, self.domain, rng)
@@ -153,8 +153,8 @@ def test_one_input_a_wave_is_algorithm_5(
 
 ABLATIONS = {
     "Table 4, the data's rows": {"is_directed": False, "undirected": "off"},
-    "Table 4, uniform rows": {"starts": "uniform", "is_directed": False, "undirected": "off"},
-    "Table 5": {"starts": "uniform"},
+    "Table 4, uniform rows": {"start_source": "uniform", "is_directed": False, "undirected": "off"},
+    "Table 5": {"start_source": "uniform"},
     "Table 6": {"is_directed": False},
     "Table 7": {"is_directed": False, "undirected": "first"},
     "directed search alone": {"undirected": "off"},
@@ -197,7 +197,7 @@ def test_an_ablation_tries_nobody_from_what_is_off(technique: Any, name: str) ->
         if oracle.n_tried >= 1000:  # of 1,500
             break
     tried = {phase for phase in order if phase.startswith(("testing", "directed", "undirected"))}
-    starts = "testing uniform rows" if values.get("starts") == "uniform" else "testing start rows"
+    starts = "testing uniform rows" if values.get("start_source") == "uniform" else "testing start rows"
     assert order[0] == starts
     assert ("testing start rows" in tried) == (starts == "testing start rows")
     assert ("directed search" in tried) == values.get("is_directed", True)

@@ -21,15 +21,15 @@ class Ablated(Protocol):
     """The settings that both symbolic techniques have."""
 
     @property
-    def starts(self) -> str: ...
+    def start_source(self) -> str: ...
     @property
     def is_directed(self) -> bool: ...
     @property
     def undirected(self) -> str: ...
 
 
-def starts_setting() -> Any:
-    """``starts``: a source of start rows."""
+def start_source_setting() -> Any:
+    """``start_source``: a source of start rows."""
     return setting(
         Source.DATA.value,
         "Start rows are rows of the data, or as many uniform rows of the domain in their place.",
@@ -49,7 +49,7 @@ def undirected_setting() -> Any:
         Undirected.LAST.value,
         "After start rows as printed, before everything else, or not at all; without directed search too, no tree is grown.",
         label="Undirected search",
-        choices=tuple(Undirected),
+        choices=tuple(place.value for place in Undirected),
     )
 
 

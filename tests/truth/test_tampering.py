@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import skops.io
-from commands import ManyCommands, Told
+from commands import Commands, Told
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -95,14 +95,7 @@ class Workspace:
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManyCommands]:
-    commands = ManyCommands(tmp_path_factory.mktemp("command"))
-    yield commands
-    commands.close()
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, command: ManyCommands) -> Workspace:
+def made(tmp_path_factory: pytest.TempPathFactory, command: Commands) -> Workspace:
     """A run of every kind, of a network that looks at sex a little."""
     folder = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(0)
@@ -135,13 +128,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: ManyCommands) -> Wor
     return Workspace(folder / "workspace", {kind: each.result["run_id"] for kind, each in told.items()})
 
 
-def verified(command: ManyCommands, workspace: Workspace, kind: str) -> Told:
+def verified(command: Commands, workspace: Workspace, kind: str) -> Told:
     """What the command says of the run of a kind."""
     return command.run("runs", "verify", workspace.runs[kind], "--workspace", str(workspace.folder))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_untouched_run_is_confirmed_whole(kind: str, made: Workspace, command: ManyCommands) -> None:
+def test_an_untouched_run_is_confirmed_whole(kind: str, made: Workspace, command: Commands) -> None:
     told = verified(command, made, kind)
     assert told.status == 0, told
     assert told.result["confirmed"] == told.result["checked"] >= 4 - (kind in ("search", "retrain"))
@@ -398,7 +391,7 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize("case", TAMPERINGS, ids=lambda case: case.what)
-def test_what_was_changed_is_noticed(case: Tampering, made: Workspace, command: ManyCommands, tmp_path: Path) -> None:
+def test_what_was_changed_is_noticed(case: Tampering, made: Workspace, command: Commands, tmp_path: Path) -> None:
     shutil.copytree(made.folder, tmp_path / "copy")
     copy = Workspace(tmp_path / "copy", made.runs)
     case.do(copy)

@@ -11,7 +11,7 @@ from fairness_engine.mitigation.measure import Measured, Share
 from fairness_engine.mitigation.quality import Interval
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
-from fairness_engine.mitigation.subject import Subject
+from fairness_engine.mitigation.subject import Retrainable
 from fairness_engine.mitigation.verdict import in_points, percent
 
 _PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
@@ -36,7 +36,7 @@ _OF_STRATEGY = {
 
 
 def model_card(
-    subject: Subject,
+    subject: Retrainable,
     settings: RetrainSettings,
     retrained: dict[str, Any],
     before: Measured | None,
@@ -68,7 +68,7 @@ def model_card(
         "\n".join(
             f"* {name}: `{value}`"
             for name, value in settings.to_json().items()
-            if name != "cases" and value not in ("", None)
+            if name != "cases" and value not in ("", None, {})
         ),
         f"Made with {_versions()}.",
     ]
@@ -76,23 +76,23 @@ def model_card(
 
 
 def _done(
-    subject: Subject, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
+    subject: Retrainable, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
 ) -> Iterator[str]:
     source, data = subject.source, subject.dataset
     yield f"Original: {_named(source.model_name, source.model_hash)}; it is kept unchanged."
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
     yield f"Made: {retrained['kind']}; {_kept(retrained)}"
-    protected = ", ".join(map(_code, subject.domain.scope.protected))
-    yield f"Protected: {protected} ({subject.domain.n_variants:,} variants a person)."
+    protected = ", ".join(map(_code, subject.protected_names))
+    yield f"Protected: {protected} ({subject.variants_text})."
     yield (
         f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
         "the same split for every run on this data."
     )
     if retrained.get("n_cases"):
         technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""
-        by = f", {technique}" if subject.picked is None else ", picked by a person"
-        if subject.picked is not None and technique:
+        by = f", {technique}" if not subject.is_picked else ", picked by a person"
+        if subject.is_picked and technique:
             by += f" (and more against the new models, {technique})"
         yield f"Cases: {retrained['n_cases']:,} discriminatory pairs{by}; {retrained['n_of_test_people']:,} of people among the test rows were left out."
         yield f"Labels of added people: majority of {'a committee of other classifiers' if settings.labels == 'committee' else 'their own variants'}."

@@ -28,6 +28,24 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True)
+class Words:
+    """What the two shares of discrimination are shares of, in words.
+
+    Args:
+        share: the share that is told of, as a subject: "The share of discriminatory individuals".
+        uniform, data: of whom, as in "from 12 % to 0.9 % of the test rows".
+        many: who there may be more of than before.
+        drawn: who was drawn.
+    """
+
+    share: str = "The share of discriminatory individuals"
+    uniform: str = "of the individuals of the domain"
+    data: str = "of the test rows"
+    many: str = "individuals are discriminatory"
+    drawn: str = "individuals drawn"
+
+
+@dataclass(frozen=True)
 class Opinion:
     """A verdict and one or two sentences of why."""
 
@@ -63,7 +81,12 @@ class Figure:
 
 
 def compare(
-    before: Measured, after: Measured, accuracy: PairedChange, uniform: PairedChange, data: PairedChange
+    before: Measured,
+    after: Measured,
+    accuracy: PairedChange,
+    uniform: PairedChange,
+    data: PairedChange,
+    words: Words | None = None,
 ) -> Opinion:
     """The opinion on individual discrimination: both shares are looked at, and neither may have risen.
 
@@ -73,16 +96,22 @@ def compare(
     Args:
         before, after: on the held-out rows and the same draws.
         accuracy, uniform, data: the paired changes.
+        words: of what these are shares; ``None`` for a table.
     """
+    words = words or Words()
     figures = (
-        Figure.paired("of the individuals of the domain", before.uniform, after.uniform, uniform),
-        Figure.paired("of the test rows", before.data, after.data, data),
+        Figure.paired(words.uniform, before.uniform, after.uniform, uniform),
+        Figure.paired(words.data, before.data, after.data, data),
     )
-    return Opinion(_verdict(figures), f"{_shares_text(figures)} {accuracy_text(before, after, accuracy)}")
+    return Opinion(_verdict(figures), f"{_shares_text(figures, words.share)} {accuracy_text(before, after, accuracy)}")
 
 
 def compare_rule_set(
-    text: str, before: tuple[float, float, float], after: tuple[float, float, float], shares: Opinion
+    text: str,
+    before: tuple[float, float, float],
+    after: tuple[float, float, float],
+    shares: Opinion,
+    words: Words | None = None,
 ) -> Opinion:
     """The opinion on a retraining whose aim was the worst rule set: its score decides, and the shares may not be worse.
 
@@ -90,6 +119,7 @@ def compare_rule_set(
         text: the rule set in words.
         before, after: score with the ends of its 95 % interval.
         shares: what ``compare`` says.
+        words: as there.
     """
     direction = (
         Direction.FELL if after[2] < before[1] else Direction.ROSE if after[1] > before[2] else Direction.UNCLEAR
@@ -106,7 +136,7 @@ def compare_rule_set(
         Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
     }[direction]
     if verdict is Verdict.IMPROVED and shares.verdict is Verdict.WORSE:
-        verdict, said = Verdict.NO_IMPROVEMENT, said + " But more individuals are discriminatory than before."
+        verdict, said = Verdict.NO_IMPROVEMENT, f"{said} But more {(words or Words()).many} than before."
     return Opinion(verdict, f"{said} {shares.why}")
 
 
@@ -117,10 +147,9 @@ def _verdict(figures: tuple[Figure, ...]) -> Verdict:
     return Verdict.IMPROVED if Direction.FELL in went else Verdict.NO_IMPROVEMENT
 
 
-def _shares_text(figures: tuple[Figure, ...]) -> str:
+def _shares_text(figures: tuple[Figure, ...], subject: str) -> str:
     first, second = sorted(figures, key=lambda figure: list(Direction).index(figure.direction))
     one, other = first.direction, second.direction
-    subject = "The share of discriminatory individuals"
     if one is other is Direction.UNCLEAR:
         return f"{subject} did not change by more than chance explains: {first.text}, and {second.text}."
     if one is other:

@@ -85,7 +85,7 @@ def opinion_of(
     if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
         return shares
     scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
-    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words)
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, worst.get("change"))
 
 
 def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:

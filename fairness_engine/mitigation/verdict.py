@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -112,6 +113,7 @@ def compare_rule_set(
     after: tuple[float, float, float],
     shares: Opinion,
     words: Words | None = None,
+    change: Mapping[str, float] | None = None,
 ) -> Opinion:
     """The opinion on a retraining whose aim was the worst rule set: its score decides, and the shares may not be worse.
 
@@ -120,15 +122,19 @@ def compare_rule_set(
         before, after: score with the ends of its 95 % interval.
         shares: what ``compare`` says.
         words: as there.
+        change: the paired change of what the score is made of, where there is one: it tells more than two intervals apart.
     """
-    direction = (
-        Direction.FELL if after[2] < before[1] else Direction.ROSE if after[1] > before[2] else Direction.UNCLEAR
-    )
+    is_fall, is_rise = after[2] < before[1], after[1] > before[2]
+    if change is not None:
+        is_fall = after[0] < before[0] and change["high"] < 0
+        is_rise = after[0] > before[0] and change["low"] > 0
+    direction = Direction.FELL if is_fall else Direction.ROSE if is_rise else Direction.UNCLEAR
+    why_unclear = "the intervals overlap" if change is None else "too few decisions changed"
     moved = f"from {percent(before[0])} to {percent(after[0])}"
     said = {
         Direction.FELL: f"The score of the worst rule set ({text}) fell {moved}.",
         Direction.ROSE: f"The score of the worst rule set ({text}) rose {moved}.",
-        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; the intervals overlap, so that may be chance.",
+        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; {why_unclear}, so that may be chance.",
     }[direction]
     verdict = {
         Direction.FELL: Verdict.IMPROVED,

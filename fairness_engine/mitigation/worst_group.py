@@ -12,6 +12,7 @@ from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Ranges
 from fairness_engine.errors import SearchStopped, SettingError
 from fairness_engine.events import Event, IntArray, RulesScored, Stopped, StopReason
+from fairness_engine.mitigation.paired import PairedChange
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.rule_group import GroupMeter, GroupScore, RuleGroup
 from fairness_engine.mitigation.settings import RetrainSettings
@@ -135,6 +136,11 @@ class Groups(ABC):
         """Of neighbours of the test rows, that no search saw and no model was trained on."""
         return self._meter("test").score(model, group)
 
+    def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange | None:
+        """The paired change of what the score is made of, on the test rows, where it can be paired; ``None`` for people of a table."""
+        del before, after, group
+        return None
+
     def result(self, after: Model | None = None) -> dict[str, Any]:
         """The result ``worst_rule_set``: see ``worst_rule_sets``."""
         try:
@@ -146,6 +152,8 @@ class Groups(ABC):
         if after is None:
             return found
         found["after"] = self.score(after, group).to_json()
+        change = self.change(self._subject.model, after, group)
+        found["change"] = None if change is None else change.to_json()
         try:
             worst = self.worst(after)
         except SettingError:  # no group differs any more in a way that can be scored
@@ -233,6 +241,7 @@ _NOTHING: dict[str, Any] = {
     "is_picked": False,
     "before": None,
     "after": None,
+    "change": None,
     "worst_after": None,
 }
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fairness_engine.events import Event, IntArray
+from fairness_engine.events import Event, FloatArray, IntArray
+from fairness_engine.mitigation.paired import PairedChange, paired_change
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.rule_group import CONFIDENCE, GroupMeter, GroupScore, RuleGroup
 from fairness_engine.mitigation.settings import RetrainSettings
@@ -20,8 +21,12 @@ from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.text_decide import TextDecider
 from fairness_engine.rules.text_run import TextSubject as Assessed
 from fairness_engine.rules.text_run import run_text_rules
-from fairness_engine.rules.text_scores import Block, decide_block, paired_intervals, templates_at_once
+from fairness_engine.rules.text_scores import paired_intervals
 from fairness_engine.rules.text_seeds import Templates
+
+_TEXTS_AT_ONCE = 1 << 14
+_MODELS_KEPT = 4
+"""Whose decisions are remembered: before and after, and those of the worst rule set afterwards."""
 
 
 def categories_of(group: RuleGroup) -> tuple[int, ...]:
@@ -67,6 +72,12 @@ class TextGroups(Groups):
         assessed = Assessed(texts, on_texts(model))
         yield from run_text_rules(assessed, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
 
+    def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange | None:
+        """See ``Groups``."""
+        meter = self._meter("test")
+        assert isinstance(meter, TextGroupMeter), "made here"
+        return meter.change(before, after, group)
+
     def _make_meter(self, positions: IntArray) -> GroupMeter:
         return TextGroupMeter(self._data, positions, self._max_evaluations, self._is_cancelled)
 
@@ -88,6 +99,7 @@ class TextGroupMeter(GroupMeter):
     ) -> None:
         self._data, self._positions = data, positions
         self._max_evaluations, self._is_cancelled = max_evaluations, is_cancelled
+        self._known: dict[tuple[int, tuple[int, ...]], tuple[Model, FloatArray, FloatArray]] = {}
         self.evaluations = 0
 
     def score(self, model: Model, group: RuleGroup) -> GroupScore:
@@ -95,22 +107,43 @@ class TextGroupMeter(GroupMeter):
 
         The interval is over templates, which are independent where their twins are not: see ``paired_intervals``.
         """
-        space, which = self._data.space, categories_of(group)
-        block = Block.empty(space, which)
-        most = max(1, self._max_evaluations // len(block))
-        templates = some_templates(self._data, self._positions, which, most, SCORE_SEED)
-        if not len(templates):
+        inside, others = self._decided(model, group)
+        n, n_others = len(inside), len(self._data.space.combinations(categories_of(group))) - 1
+        if not n:
             return GroupScore(0.0, 0.0, 0.0, 1.0, 0, 0)
+        gained, lost = (inside * (1 - others)).sum(), ((1 - inside) * others).sum()
+        low, high = paired_intervals(np.array([gained]), np.array([lost]), np.array([float(n)]), 1, CONFIDENCE)
+        shares = float(inside.mean()), float(others.mean())
+        score = abs(shares[0] - shares[1])
+        return GroupScore(*shares, min(score, float(low[0])), max(score, float(high[0])), n, n * n_others)
+
+    def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange:
+        """The change of the share of templates that are decided otherwise with the rule set's terms than with most others."""
+        was, now = (self._decided(model, group) for model in (before, after))
+        return paired_change(*(np.abs(inside - others) > 0.5 for inside, others in (was, now)))
+
+    def _decided(self, model: Model, group: RuleGroup) -> tuple[FloatArray, FloatArray]:
+        """Of each template whether it gets the favourable outcome with the rule set's terms, and the share of other terms that do."""
+        key = id(model), group.rules
+        if key not in self._known:
+            while len(self._known) >= _MODELS_KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = (model, *self._decide(model, group))
+        return self._known[key][1:]
+
+    def _decide(self, model: Model, group: RuleGroup) -> tuple[FloatArray, FloatArray]:
+        space, which = self._data.space, categories_of(group)
+        combinations = space.combinations(which)
+        line = int(np.flatnonzero((combinations == [group.rules[i] for i in which]).all(axis=1))[0])
+        most = max(1, self._max_evaluations // len(combinations))
+        templates = some_templates(self._data, self._positions, which, most, SCORE_SEED)
         decider = TextDecider(on_texts(model), self._is_cancelled, math.inf)
-        size = templates_at_once(block)
+        found = np.empty((len(templates), len(combinations)))
+        size = max(1, _TEXTS_AT_ONCE // len(combinations))
         for start in range(0, len(templates), size):
-            decide_block(space, block, templates[start : start + size], decider)
+            part = templates[start : start + size]
+            texts = [text for each in part.templates for text in space.fill(each, which, combinations)]
+            found[start : start + len(part)] = decider.favourable(texts).reshape(len(part), -1)
         self.evaluations += decider.evaluations
-        wanted = np.array([group.rules[i] for i in which])
-        line = int(np.flatnonzero((block.combinations == wanted).all(axis=1))[0])
-        inside, outside = float(block.favourable[line] / block.n), float(block.others[line] / block.n_outside)
-        here = slice(line, line + 1)
-        low, high = paired_intervals(block.gained[here], block.lost[here], np.array([float(block.n)]), 1, CONFIDENCE)
-        score = abs(inside - outside)
-        ends = min(score, float(low[0])), max(score, float(high[0]))
-        return GroupScore(inside, outside, *ends, block.n, block.n_outside)
+        inside = found[:, line]
+        return inside, (found.sum(axis=1) - inside) / (len(combinations) - 1)

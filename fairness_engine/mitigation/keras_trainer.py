@@ -221,6 +221,9 @@ def _keep_words(before: Any, after: Any) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 old.save_assets(folder)
                 new.load_assets(folder)
+            weights: dict[str, Any] = {}
+            old.save_own_variables(weights)
+            new.load_own_variables(weights)
 
 
 def _flat(network: Any) -> Sequence[Any]:

@@ -160,7 +160,7 @@ def rule_rounds(context: TextContext) -> Rounds:
         if not standing.is_within or groups.gap(standing.model) * gap <= 0 or len(added) < n:
             break
     held = sentences(context, which, context.parts.validation)
-    title = f"{group.words} and with other terms, by the majority of the terms"
+    title = f"{group.words}, and the same with other terms, added with the outcome that most terms get"
     twins = _Twins(context, [_Part(found, held, here)], title)
     yield from climb(twins.propose, DOSES, settings.max_rounds - n_done)
 
@@ -177,7 +177,7 @@ def variant_rounds(context: TextContext) -> Rounds:
         if len(train):
             found.append(_Part(train, held, -1))
     if found:
-        twins = _Twins(context, found, "with other terms of their category, by their own outcome")
+        twins = _Twins(context, found, "texts with other terms of the category, added with the outcome of the text")
         yield from climb(twins.propose, DOSES, context.settings.max_rounds)
 
 
@@ -219,7 +219,7 @@ class _Twins:
             added.append(_reached(part.train, train, cut, max(1, round(dose))))
             like.append(_reached(part.held, held, cut, max(1, round(dose))))
         samples = Examples(np.concatenate([one.rows for one in added]), np.concatenate([one.labels for one in added]))
-        title = f"{len(samples):,} texts {self._title}"
+        title = f"{len(samples):,} {self._title}"
         if dose < 1:
             title += f"; of the sentences decided unlike the {dose:.0%} that cost least"
         stopping = self._context.validation

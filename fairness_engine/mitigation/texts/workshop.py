@@ -93,7 +93,7 @@ class TextWorkshop(Workshop):
     words = TEXT_WORDS
 
     def __init__(self, subject: TextSubject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
-        _check(settings)
+        check_settings(settings)
         self.subject, self.settings, self.seed, self._desk = subject, settings, seed, desk
         self._texts = data = subject.data
         self.parts = text_parts(data, settings)
@@ -172,7 +172,7 @@ class TextWorkshop(Workshop):
 _FEW_TEXTS = 30
 
 
-def _check(settings: RetrainSettings) -> None:
+def check_settings(settings: RetrainSettings) -> None:
     """Refuse what there is none of for texts.
 
     Raises:

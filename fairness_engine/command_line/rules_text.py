@@ -95,19 +95,17 @@ def _counted(n: int, one: str, several: str) -> str:
     return f"{n:,} {one if n == 1 else several}"
 
 
-def rules_check_text(run: RunRecord, check: RulesCheck | None) -> str:
-    """What a second look at a run's rule sets found; ``None`` where it has none."""
-    if check is None:
-        return "The run has no rule sets to look at again: it is at work, or ended before it had scored any."
+def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
+    """What a second look at a run's rule sets found."""
     n, n_samples = len(check.rule_sets), sum(each.n for each in check.rule_sets)
     if run.config.settings["source"] == Source.LABELS.value:
         text = (
-            f"The {n:,} rule sets with the highest scores counted again in the rows: {check.n_contradictions:,} differ."
+            f"the {n:,} rule sets with the highest scores counted again in the rows: {check.n_contradictions:,} differ"
         )
     else:
         text = (
-            f"The {n:,} rule sets with the highest scores scored again, one by one, on {n_samples:,} fresh samples: "
-            f"{check.n_contradictions:,} contradict their intervals."
+            f"the {n:,} rule sets with the highest scores scored again, one by one, on {n_samples:,} fresh samples: "
+            f"{check.n_contradictions:,} contradict their intervals"
         )
     wrong = [each for each in check.rule_sets if not each.holds][:_MOST_SHOWN]
     lines = [

@@ -29,6 +29,10 @@ RUNS_KEYS = (
     "model",
     "version",
     "checks",
+    "checked",
+    "confirmed",
+    "failed",
+    "not_checked",
     "seal",
 )
 _CANCEL_SECONDS = 5.0

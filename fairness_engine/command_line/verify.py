@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,118 +12,132 @@ from fairness_engine.command_line.outcome import ExitStatus, Outcome
 from fairness_engine.command_line.rules_text import rules_check_text
 from fairness_engine.command_line.stored_runs import run_line
 from fairness_engine.domain import Domain
-from fairness_engine.errors import EvenhandError
 from fairness_engine.events import FloatArray, IntArray, Pairs
 from fairness_engine.runs.config import RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.model_check import ModelCheck, check_model
 from fairness_engine.runs.proof_check import ProofCheck, check_proofs
-from fairness_engine.runs.rules_check import RulesCheck, check_rules
+from fairness_engine.runs.rules_check import check_rules
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.seal import seal_of
 from fairness_engine.runs.store import RunRecord, RunStore
-from fairness_engine.runs.verification import Check, Verdict, check_run
+from fairness_engine.runs.verification import Verdict, check_run, look
 
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
-_FIGURES = {"accuracy": "Accuracy", "data": "Discriminatory test rows", "uniform": "Discriminatory individuals"}
+_FIGURES = {"accuracy": "accuracy", "data": "discriminatory test rows", "uniform": "discriminatory individuals"}
 
 
 def verify(store: RunStore, run: RunRecord) -> Outcome:
     """Look at everything that is stored of a run again: its files and its seal, every pair, the figures, people of whom a certification
-    claims something, new samples of the highest rule sets, a retrained model."""
-    n_pairs, n_mismatches = store.n_pairs(run.id), 0
-    mismatches: list[dict[str, Any]] = []
-    keys: list[IntArray] = []
-    domain = Domain(run.config.schema, run.config.scope)
-    checks: list[Check] = []
+    claims something, new samples of the highest rule sets, both models of a retraining."""
+    told: dict[str, Any] = {"proofs": None, "rules": None, "model": None}
     evaluator = Evaluator(store)
     try:
-        with _noted("pairs", checks):
-            for start in range(0, n_pairs, _BATCH):
-                pairs = store.pairs(run.id, _BATCH, start)
-                keys.append(np.asarray(domain.keys(pairs.first), np.int64))
-                wrong = check_pairs(run, pairs, evaluator)
-                n_mismatches += len(wrong)
-                mismatches += [{"pair": start + i + 1, "reason": reason} for i, reason in wrong.items()][
-                    : _MAX_SHOWN - len(mismatches)
-                ]
-        checks += check_run(store, run, evaluator, keys)
-        proofs, rules, model = None, None, None
-        with _noted("certificates", checks):
-            proofs = _check_proofs(store, run, evaluator)
-        with _noted("rule sets", checks):
-            rules = _check_rules(store, run, evaluator)
-        with _noted("retrained model", checks):
-            model = _check_model(store, run, evaluator)
+        pairs = _Replay(store, run, evaluator)
+        checks = [look("pairs", pairs.check)] if pairs.n_stored else []
+        checks += check_run(store, run, evaluator, pairs.keys)
+        if own := _own_look(store, run, evaluator, told):
+            checks.append(look(*own))
     finally:
         evaluator.close()
-    if n_mismatches:
-        checks.append(Check("pairs", Verdict.CONTRADICTED, f"{n_mismatches:,} of {n_pairs:,} do not hold"))
-    n_read = sum(map(len, keys))
+    n = Counter(check.verdict for check in checks)
     result = run_line(store, run) | {
-        "n_pairs": n_pairs,
-        "n_confirmed": n_read - n_mismatches,
-        "n_mismatches": n_mismatches,
+        "n_pairs": pairs.n_stored,
+        "n_confirmed": sum(map(len, pairs.keys)) - pairs.n_wrong,
+        "n_mismatches": pairs.n_wrong,
+        "mismatches": pairs.wrong,
         "checks": [check.to_json() for check in checks],
+        "checked": n[Verdict.HOLDS] + n[Verdict.CONTRADICTED],
+        "confirmed": n[Verdict.HOLDS],
+        "failed": n[Verdict.CONTRADICTED],
+        "not_checked": [{"what": one.name, "why": one.said} for one in checks if one.verdict is Verdict.NOT_CHECKED],
         "seal": seal_of(store, run.id),
+        **told,
     }
-    lines = [rules_check_text(run, rules)] if run.config.kind is RunKind.RULES else []
-    lines += _model_lines(model) if run.config.kind is RunKind.RETRAIN else []
-    if n_pairs or run.config.kind is RunKind.SEARCH:
-        lines = [f"{n_read - n_mismatches:,} of {n_pairs:,} pairs confirmed."]
-    if proofs is not None:
-        lines.append(
-            f"{proofs.n_points:,} people drawn where {proofs.n_certificates:,} stored certificates prove something: "
-            f"{proofs.n_contradictions:,} contradictions."
-        )
-    lines += [f"{check.name}: {check.verdict.value}; {check.said}." for check in checks]
-    lines += [f"pair {wrong['pair']}: {wrong['reason']}" for wrong in mismatches[:10]]
+    lines = [f"{check.name} {check.verdict.value}: {check.said}" for check in checks]
+    lines += [f"pair {wrong['pair']}: {wrong['reason']}" for wrong in pairs.wrong[:10]]
     if result["seal"]:
         lines.append(f"Seal {result['seal']}.")
-    has_failed = any(check.verdict is not Verdict.HOLDS for check in checks)
-    has_failed |= any(found is not None and found.n_contradictions for found in (proofs, rules, model))
-    status = ExitStatus.GATE_FAILED if has_failed else ExitStatus.DONE
-    told = {name: found and found.to_json() for name, found in (("proofs", proofs), ("rules", rules), ("model", model))}
-    return Outcome({**result, "mismatches": mismatches, **told}, "\n".join(lines), status)
+    status = ExitStatus.DONE if n[Verdict.HOLDS] == len(checks) else ExitStatus.GATE_FAILED
+    return Outcome(result, "\n".join(lines), status)
 
 
-@contextmanager
-def _noted(name: str, checks: list[Check]) -> Iterator[None]:
-    """A look that may be impossible, for damaged files or a model that no longer opens: then it is said to be missing."""
-    try:
-        yield
-    except EvenhandError as error:
-        checks.append(Check(name, Verdict.NOT_CHECKED, str(error)))
+class _Replay:
+    """All stored pairs of a run, passed through the model again.
+
+    Attributes:
+        n_stored: as the database lists them.
+        keys: of the individuals, as far as they were read.
+        n_wrong, wrong: those that do not hold, and of the first of them which and why.
+    """
+
+    def __init__(self, store: RunStore, run: RunRecord, evaluator: Evaluator) -> None:
+        self._store, self._run, self._evaluator = store, run, evaluator
+        self.n_stored = store.n_pairs(run.id)
+        self.keys: list[IntArray] = []
+        self.n_wrong = 0
+        self.wrong: list[dict[str, Any]] = []
+
+    def check(self) -> tuple[bool, str]:
+        """Read and replay all; whether all hold, and how many."""
+        run = self._run
+        domain = Domain(run.config.schema, run.config.scope)
+        for start in range(0, self.n_stored, _BATCH):
+            pairs = self._store.pairs(run.id, _BATCH, start)
+            self.keys.append(np.asarray(domain.keys(pairs.first), np.int64))
+            wrong = check_pairs(run, pairs, self._evaluator)
+            self.n_wrong += len(wrong)
+            room = _MAX_SHOWN - len(self.wrong)
+            self.wrong += [{"pair": start + i + 1, "reason": reason} for i, reason in wrong.items()][:room]
+        return self.n_wrong == 0, f"{sum(map(len, self.keys)) - self.n_wrong:,} of {self.n_stored:,} confirmed"
 
 
-def _check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator) -> ProofCheck | None:
-    """What became of a certification's proofs; ``None`` for other runs, and those that ended without a tree."""
-    is_there = run.config.kind is RunKind.CERTIFY and store.tree_file(run.id) is not None
-    return check_proofs(store, run, evaluator) if is_there else None
+def _own_look(
+    store: RunStore, run: RunRecord, evaluator: Evaluator, told: dict[str, Any]
+) -> tuple[str, Callable[[], tuple[bool, str]]] | None:
+    """What only runs of this kind have: its name and the look, which leaves what it found in ``told``."""
+
+    def proofs() -> tuple[bool, str]:
+        found = check_proofs(store, run, evaluator)
+        told["proofs"] = found.to_json()
+        return not found.n_contradictions, _proofs_text(found)
+
+    def rules() -> tuple[bool, str]:
+        found = check_rules(store, run, evaluator)
+        told["rules"] = found.to_json()
+        return not found.n_contradictions, rules_check_text(run, found)
+
+    def model() -> tuple[bool, str]:
+        found = check_model(store, run, evaluator)
+        told["model"] = found.to_json()
+        return not found.n_contradictions, _model_text(found)
+
+    kind = run.config.kind
+    if kind is RunKind.CERTIFY and store.tree_file(run.id) is not None:
+        return "certificates", proofs
+    if kind is RunKind.RULES and (store.run_folder(run.id) / RULES_FILE).is_file():
+        return "rule sets", rules
+    if kind is RunKind.RETRAIN and store.version(run.id) is not None and "after" in store.results(run.id):
+        return "retrained model", model
+    return None
 
 
-def _check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator) -> RulesCheck | None:
-    """What became of a run's rule sets; ``None`` for other runs, and those that ended before they had scored any."""
-    is_there = run.config.kind is RunKind.RULES and (store.run_folder(run.id) / RULES_FILE).is_file()
-    return check_rules(store, run, evaluator) if is_there else None
+def _proofs_text(found: ProofCheck) -> str:
+    return (
+        f"{found.n_points:,} people drawn where {found.n_certificates:,} stored certificates prove something: "
+        f"{found.n_contradictions:,} contradictions"
+    )
 
 
-def _check_model(store: RunStore, run: RunRecord, evaluator: Evaluator) -> ModelCheck | None:
-    """What became of a retrained model's figures; ``None`` for other runs, and those without a model that was measured."""
-    is_there = run.config.kind is RunKind.RETRAIN and store.version(run.id) is not None
-    return check_model(store, run, evaluator) if is_there and "after" in store.results(run.id) else None
-
-
-def _model_lines(model: ModelCheck | None) -> list[str]:
-    if model is None:
-        return ["This retraining has no model that was measured: nothing to verify."]
-    return [
-        f"{_FIGURES[one.name]} of the new model: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
-        f"{'draws' if one.name == 'uniform' else 'test rows'}; {'holds' if one.holds else 'does not hold'}."
-        for one in model.figures
+def _model_text(found: ModelCheck) -> str:
+    figures = [
+        f"{_FIGURES[one.name]} {one.model}: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
+        f"{'draws' if one.name == 'uniform' else 'test rows'}{'' if one.holds else ' (does not hold)'}"
+        for one in found.figures
     ]
+    return "; ".join([*figures, f"figures by group {'are the same' if found.groups_hold else 'differ'}"])
 
 
 def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int, str]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairness_engine.dataset import Dataset
+from fairness_engine.domain import Scope
 from fairness_engine.errors import InputError
-from fairness_engine.events import FloatArray, Pairs
+from fairness_engine.events import IntArray, Pairs
 from fairness_engine.group_figures import Decided, group_figures
 from fairness_engine.group_report import LEAST_SHARE, MAX_GROUPS, FigureSettings
 from fairness_engine.group_report_json import report_to_json
@@ -48,6 +50,10 @@ class GroupChange:
     n_better: int
     n_worse: int
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text."""
+        return {**vars(self), "names": list(self.names), "labels": list(self.labels)}
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -70,10 +76,9 @@ class Changes:
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text."""
-        groups = [{**vars(one), "names": list(one.names), "labels": list(one.labels)} for one in self.groups]
         paired = {name: getattr(self, name).to_json() for name in ("accuracy", "uniform", "data")}
         counts = {"n_cases": self.n_cases, "n_fixed": self.n_fixed}
-        return {"groups": groups, **counts, **paired, "figures": self.figures}
+        return {"groups": [one.to_json() for one in self.groups], **counts, **paired, "figures": self.figures}
 
 
 def changes(
@@ -98,26 +103,52 @@ def changes(
     was_right, is_right = (one.decided == labels for one in examined)
     was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
     n_fixed = int((~meter.verdicts(new, cases.first)).sum()) if len(cases) else 0
-    groups = list(_group_changes(subject, parts, was, now))
-    if len(groups) > MAX_GROUPS:
-        least = sorted((group.n for group in groups), reverse=True)[MAX_GROUPS]
-        groups = [group for group in groups if group.n > least]
+    groups, figures = by_group(
+        held_out(subject.dataset, parts.test), subject.domain.scope, subject.model.favourable, was, now
+    )
     return Changes(
-        tuple(groups),
+        groups,
         len(cases),
         n_fixed,
         paired_change(was_right, is_right),
         paired_change(examined[0].uniform, examined[1].uniform),
         paired_change(examined[0].data, examined[1].data),
-        _figures(subject, parts, was, now),
+        figures,
     )
 
 
-def _group_changes(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> Iterator[GroupChange]:
-    rows, protected = subject.dataset.rows[parts.test], subject.domain.scope.protected
+def by_group(
+    held: Dataset, scope: Scope, favourable: int, was: BoolArray, now: BoolArray
+) -> tuple[tuple[GroupChange, ...], dict[str, Any]]:
+    """Who got better and worse in each group, and the group figures of both models.
+
+    Args:
+        held: the held-out rows with their outcomes.
+        scope: its protected attributes make the groups.
+        favourable: index of the favourable outcome.
+        was, now: which rows each model decides for the person.
+
+    Returns:
+        ``groups`` and ``figures`` of ``Changes``.
+    """
+    groups = list(_group_changes(held, scope.protected, was, now))
+    if len(groups) > MAX_GROUPS:
+        least = sorted((group.n for group in groups), reverse=True)[MAX_GROUPS]
+        groups = [group for group in groups if group.n > least]
+    return tuple(groups), _figures(held, scope, favourable, was, now)
+
+
+def held_out(data: Dataset, chosen: IntArray) -> Dataset:
+    """The data's rows at these positions, as data of their own."""
+    assert data.labels is not None, "checked when the rows were split"
+    return replace(data, rows=data.rows[chosen], labels=data.labels[chosen], kept=data.kept[chosen], n_unknown={})
+
+
+def _group_changes(held: Dataset, protected: tuple[str, ...], was: BoolArray, now: BoolArray) -> Iterator[GroupChange]:
+    rows = held.rows
     least = max(_LEAST_ROWS, LEAST_SHARE * len(rows))
     for names in _attribute_sets(protected):
-        groups = ProtectedGroups(subject.dataset.schema, names)
+        groups = ProtectedGroups(held.schema, names)
         found, group = np.unique(groups.codes(rows), axis=0, return_inverse=True)
         for number, codes in enumerate(found.tolist()):
             here = group.ravel() == number
@@ -133,24 +164,21 @@ def _attribute_sets(protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return (*alone, protected) if len(protected) > 1 else alone
 
 
-def _figures(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> dict[str, Any]:
+def _figures(held: Dataset, scope: Scope, favourable: int, was: BoolArray, now: BoolArray) -> dict[str, Any]:
     """Group figures before and after, of the attribute sets that are few enough groups to be read."""
-    data, chosen = subject.dataset, parts.test
-    assert data.labels is not None, "checked when the rows were split"
-    held = replace(data, rows=data.rows[chosen], labels=data.labels[chosen], kept=data.kept[chosen], n_unknown={})
-    actual = data.labels[chosen] == subject.model.favourable
-    sets = _sets_with_figures(subject, held.rows)
+    actual = np.asarray(held.labels == favourable)
+    sets = _sets_with_figures(held, scope.protected)
     if not sets:
         return {}
     try:
         reports = [
             group_figures(
                 held,
-                subject.domain.scope,
-                Decided(favourable, actual, np.ones(len(chosen), dtype=bool)),
+                scope,
+                Decided(decided, actual, np.ones(len(held.rows), dtype=bool)),
                 FigureSettings(sets),
             )
-            for favourable in (was, now)
+            for decided in (was, now)
         ]
     except InputError:
         return {}
@@ -158,10 +186,9 @@ def _figures(subject: Subject, parts: Parts, was: BoolArray, now: BoolArray) -> 
     return {"before": before, "after": after}
 
 
-def _sets_with_figures(subject: Subject, rows: FloatArray) -> tuple[tuple[str, ...], ...]:
+def _sets_with_figures(held: Dataset, protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Attributes alone, as far as their groups are ``MAX_GROUPS`` together, and the intersection where it has few groups."""
-    protected = subject.domain.scope.protected
-    codes = ProtectedGroups(subject.dataset.schema, protected).codes(rows)
+    codes = ProtectedGroups(held.schema, protected).codes(held.rows)
     chosen: list[tuple[str, ...]] = []
     n_groups = 0
     for i, name in enumerate(protected):

@@ -15,7 +15,7 @@ from typing import Any
 from fairness_engine.budget import Budget
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.domain import Scope
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import RunError, SettingError
 from fairness_engine.estimate import Distribution
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.rules.settings import RuleSettings, Source
@@ -136,12 +136,21 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
-        """Read what ``to_json`` wrote."""
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            RunError: it is not what ``to_json`` wrote.
+        """
         known = dict(content)
-        known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
-        known["scope"] = Scope.from_json(content["scope"])
-        known["budget"] = Budget(**content["budget"])
-        return cls(**known)
+        try:
+            known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
+            known["scope"] = Scope.from_json(content["scope"])
+            known["budget"] = Budget(**content["budget"])
+            return cls(**known)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RunError(
+                f"The question of a stored run must be as it was written, but it was changed ({error}). Run it anew."
+            ) from error
 
     def with_seed(self, seed: int) -> RunConfig:
         """The same run with another seed."""

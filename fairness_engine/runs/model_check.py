@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.dataset import Dataset, make_dataset, read_table
-from fairness_engine.domain import Domain
+from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import RunError
+from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.intervals import share_interval
+from fairness_engine.mitigation.changes import by_group, held_out
+from fairness_engine.mitigation.measure import BoolArray
 from fairness_engine.mitigation.parts import split_rows
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
+from fairness_engine.schema import Schema
 
 N_DRAWS = 5_000
 _ROUNDING = 1e-9
@@ -28,6 +33,7 @@ class FigureCheck:
 
     Args:
         name: ``accuracy``, ``data`` or ``uniform``.
+        model: ``before`` or ``after`` the retraining.
         stored, low, high: as the run has it.
         again, n: what the opened file gives, on how many rows or draws.
         holds: whether that agrees: accuracy exactly; a share of the same rows within its interval; that of new draws when its own
@@ -35,6 +41,7 @@ class FigureCheck:
     """
 
     name: str
+    model: str
     stored: float
     low: float
     high: float
@@ -45,22 +52,29 @@ class FigureCheck:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """What became of the figures of a retrained model."""
+    """What became of the figures of a retraining.
+
+    Args:
+        figures: of the original and of the new model.
+        groups_hold: whether who got better and worse, and all group figures, come out the same again.
+    """
 
     figures: tuple[FigureCheck, ...]
+    groups_hold: bool
 
     @property
     def n_contradictions(self) -> int:
         """How many do not hold."""
-        return sum(not each.holds for each in self.figures)
+        return sum(not each.holds for each in self.figures) + (not self.groups_hold)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {"n_contradictions": self.n_contradictions, "figures": [dict(vars(each)) for each in self.figures]}
+        figures = [dict(vars(each)) for each in self.figures]
+        return {"n_contradictions": self.n_contradictions, "figures": figures, "groups_hold": self.groups_hold}
 
 
 def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int = 0) -> ModelCheck:
-    """Open the model that a retraining made, and measure it again: the same test rows, new draws.
+    """Open both models of a retraining, and measure them again: the same test rows, the same groups, new draws.
 
     In a scope with a gap of scores the shares are left out: nobody's variants are decided then, their scores are compared.
 
@@ -74,42 +88,76 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
         InputError: data or model cannot be used any more.
         ProcessError: the model's process ended, or gave no answer in time.
     """
-    version, after = store.version(run.id), store.results(run.id).get("after")
-    if version is None or after is None:
+    version, results = store.version(run.id), store.results(run.id)
+    if version is None or "after" not in results:
         raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
     config = run.config
-    key = (config.data_id, version.model_id, config.schema, config.scope)
-    dataset, rows = _test_rows(store, run)
-    assert dataset.labels is not None, "checked when the rows were split"
-    _, decided = evaluator.scores(*key, dataset.rows[rows])
-    accuracy = float((decided == dataset.labels[rows]).mean())
-    stored = after["quality"]["accuracy"]
-    is_same = abs(accuracy - stored["value"]) <= _ROUNDING
-    figures = [FigureCheck("accuracy", stored["value"], stored["low"], stored["high"], accuracy, len(rows), is_same)]
-    if not config.scope.score_gap:
-        domain = Domain(config.schema, config.scope)
-        held = dataset.rows[rows]
-        people = {
-            "data": held[domain.contains(held)],
-            "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
-        }
-        for name, those in people.items():
-            least, most = evaluator.decisions(*key, those)
-            figures.append(_share_again(name, after[name], least != most))
-    return ModelCheck(tuple(figures))
+    held = _test_rows(store, run)
+    figures: list[FigureCheck] = []
+    favourable: list[BoolArray] = []
+    for model, model_id in (("before", config.model_id), ("after", version.model_id)):
+        opened = _Opened(evaluator, (config.data_id, model_id, config.schema, config.scope))
+        decided = opened.decided(held.rows)
+        figures += _figures_again(model, results[model], opened, decided, held, config.scope, seed)
+        favourable.append(decided == opened.favourable)
+    groups, of_groups = by_group(held, config.scope, opened.favourable, *favourable)
+    again = {"groups": [one.to_json() for one in groups], "figures": of_groups}
+    stored = results.get("changes", {})
+    return ModelCheck(tuple(figures), all(stored.get(name) == json.loads(json.dumps(again[name])) for name in again))
 
 
-def _test_rows(store: RunStore, run: RunRecord) -> tuple[Dataset, Any]:
-    """The data, and the positions of the rows that were held out."""
+class _Opened:
+    """One of the two models, opened by the evaluator."""
+
+    def __init__(self, evaluator: Evaluator, key: tuple[str, str, Schema, Scope]) -> None:
+        self._evaluator, self._key = evaluator, key
+        self.favourable = int(evaluator.summary(*key)["favourable"])
+
+    def decided(self, rows: FloatArray) -> IntArray:
+        """Index of the outcome of each row ``(n_rows,)``."""
+        return self._evaluator.scores(*self._key, rows)[1]
+
+    def is_hit(self, rows: FloatArray) -> BoolArray:
+        """Which of these people ``(n_rows,)`` are decided in two ways."""
+        least, most = self._evaluator.decisions(*self._key, rows)
+        return np.asarray(least != most)
+
+
+def _figures_again(
+    model: str,
+    stored: Mapping[str, Any],
+    opened: _Opened,
+    decided: IntArray,
+    held: Dataset,
+    scope: Scope,
+    seed: int,
+) -> list[FigureCheck]:
+    quality = stored["quality"]["accuracy"]
+    accuracy = float((decided == held.labels).mean())
+    is_same = abs(accuracy - quality["value"]) <= _ROUNDING
+    ends = (quality["low"], quality["high"])
+    figures = [FigureCheck("accuracy", model, quality["value"], *ends, accuracy, len(held.rows), is_same)]
+    if scope.score_gap:
+        return figures
+    domain = Domain(held.schema, scope)
+    people = {
+        "data": held.rows[domain.contains(held.rows)],
+        "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
+    }
+    return figures + [_share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
+
+
+def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
+    """The rows that were held out, with their outcomes."""
     config, settings = run.config, RetrainSettings.from_json(run.config.settings)
     file = store.file(config.data_id)
     dataset = make_dataset(read_table(file.path, name=file.name), config.schema.with_protected(config.scope.protected))
-    return dataset, split_rows(dataset, settings.test_share, settings.validation_share).test
+    return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
 
 
-def _share_again(name: str, stored: Mapping[str, Any], is_hit: Any) -> FigureCheck:
+def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
     n, n_hits = len(is_hit), int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
     low, high = (again, again) if name == "data" else share_interval(n_hits, n)
     holds = low <= stored["high"] + _ROUNDING and high >= stored["low"] - _ROUNDING
-    return FigureCheck(name, stored["share"], stored["low"], stored["high"], again, n, bool(holds))
+    return FigureCheck(name, model, stored["share"], stored["low"], stored["high"], again, n, bool(holds))

@@ -28,9 +28,8 @@ TREE_FILE = "tree.npz"
 RULES_FILE = "rules.npz"
 _READ_ATTEMPTS = 5
 _MAX_CONFIGS = 10_000
-_CONFIGS: dict[str, RunConfig] = {}
-"""Configurations by the run's id, which is random and never given twice: they never change, and a page asks for dozens of runs at
-every click."""
+_CONFIGS: dict[tuple[Path, str], RunConfig] = {}
+"""Configurations by workspace and run: they never change, and a page asks for dozens of runs at every click."""
 _MAX_NAMED = 500
 """Ids that one question to the database names."""
 _PLAIN = [column for column in tables.runs.c if column.name != "config"]
@@ -86,7 +85,7 @@ class RunShelf:
         """The runs of a query over ``_PLAIN``; configurations that were read before are not read again."""
         with self.engine.connect() as connection:
             rows = connection.execute(query).all()
-            configs = {row.id: _CONFIGS.get(row.id) for row in rows}
+            configs = {row.id: _CONFIGS.get((self.workspace, row.id)) for row in rows}
             missing = [run_id for run_id, config in configs.items() if config is None]
             for start in range(0, len(missing), _MAX_NAMED):
                 here = tables.runs.c.id.in_(missing[start : start + _MAX_NAMED])
@@ -94,7 +93,9 @@ class RunShelf:
                     configs[run_id] = RunConfig.from_json(content)
         if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
             _CONFIGS.clear()
-        _CONFIGS.update({run_id: config for run_id in missing if (config := configs[run_id]) is not None})
+        _CONFIGS.update(
+            {(self.workspace, run_id): config for run_id in missing if (config := configs[run_id]) is not None}
+        )
         return [_record(row, config) for row in rows if (config := configs[row.id]) is not None]
 
     def progress(self, run_id: str) -> pd.DataFrame:

@@ -7,11 +7,11 @@ Pairs, certificates, rule sets and retrained models have looks of their own (``c
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from fairness_engine.certification.space import Weights, make_space
 from fairness_engine.dataset import make_dataset, read_table
 from fairness_engine.domain import Domain
 from fairness_engine.errors import EvenhandError, RunError
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.events import FloatArray, IntArray, StopReason
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord, RunState
+from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.seal import check_seal, file_hash
 from fairness_engine.runs.store import RunStore
 from fairness_engine.runs.worker import work
@@ -63,6 +64,20 @@ class Check:
         return {"name": self.name, "verdict": self.verdict.value, "said": self.said}
 
 
+def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
+    """A look that may be impossible: damaged files, a model that no longer opens.
+
+    Args:
+        name: what is looked at.
+        check: whether it holds, and what is to be said.
+    """
+    try:
+        holds, said = check()
+    except (EvenhandError, OSError) as error:
+        return Check(name, Verdict.NOT_CHECKED, str(error))
+    return Check(name, Verdict.HOLDS if holds else Verdict.CONTRADICTED, said)
+
+
 def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Sequence[IntArray]) -> list[Check]:
     """All looks that concern every run, or its kind.
 
@@ -71,23 +86,19 @@ def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Seque
         evaluator: opens its model afresh.
         keys: of the individuals of its pairs, as they were read.
     """
-    checks = [_files(store, run), _seal(store, run), _totals(store, run, keys)]
-    if run.config.kind in (RunKind.ESTIMATE, RunKind.COUNT):
-        checks.append(_tried("the figure", lambda: _again(store, run)))
-    if run.config.kind is RunKind.CERTIFY:
-        checks.append(_tried("the proved shares", lambda: _shares(store, run, evaluator)))
+    kind = run.config.kind
+    checks = [look("files", lambda: _files(store, run)), _seal(store, run)]
+    checks.append(look("totals", lambda: _totals(store, run, keys)))
+    if kind in (RunKind.ESTIMATE, RunKind.COUNT):
+        checks.append(look("the figure", lambda: _again(store, run)))
+    if kind is RunKind.CERTIFY:
+        checks.append(look("the proved shares", lambda: _shares(store, run, evaluator)))
+    if kind is RunKind.RULES:
+        checks.append(look("all rule sets", lambda: _all_rules(store, run)))
     return checks
 
 
-def _tried(name: str, look: Callable[[], Check]) -> Check:
-    """A look that may be impossible: damaged files, a model that no longer opens."""
-    try:
-        return look()
-    except (EvenhandError, OSError) as error:
-        return Check(name, Verdict.NOT_CHECKED, str(error))
-
-
-def _files(store: RunStore, run: RunRecord) -> Check:
+def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
     """The data and the model are the bytes that their names and entries say."""
     wrong = []
     for what, identity in (("data", run.config.data_id), ("model", run.config.model_id)):
@@ -103,17 +114,20 @@ def _files(store: RunStore, run: RunRecord) -> Check:
             wrong.append(f"the {what} file '{file.name}' is gone")
         elif found != file.sha256 or file.path.stat().st_size != file.n_bytes:
             wrong.append(f"the {what} file '{file.name}' is not what it was")
-    return _check("files", wrong, "data and model are, to the byte, what the run was made from")
+    return _told(wrong, "data and model are, to the byte, what the run was made from")
 
 
 def _seal(store: RunStore, run: RunRecord) -> Check:
+    if run.state is RunState.QUEUED:
+        return Check("seal", Verdict.HOLDS, "the run has not begun: nothing is stored")
     found = check_seal(store, run.id)
     if not found.seal:
         return Check("seal", Verdict.NOT_CHECKED, "the run has none: it has not ended, or an older version made it")
-    return _check("seal", list(found.changed), f"{found.n_parts} stored parts are what they were when it ended")
+    right = f"{found.n_parts} stored parts are what they were when it ended"
+    return look("seal", lambda: _told(list(found.changed), right))
 
 
-def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> Check:
+def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> tuple[bool, str]:
     """What the database counts is what the files hold, everybody once."""
     n_read, n_stored = sum(map(len, keys)), store.n_pairs(run.id)
     wrong = []
@@ -128,25 +142,24 @@ def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> Check:
         wrong.append("more were reported on the way than at the end")
     if len(curve) and not curve["evaluations"].is_monotonic_increasing:
         wrong.append("reports are out of order")
-    return _check("totals", wrong, f"{n_read:,} pairs, each individual once" if n_read else "reports are in order")
+    return _told(wrong, f"{n_read:,} pairs, each individual once" if n_read else "reports are in order")
 
 
-def _check(name: str, wrong: list[str], right: str) -> Check:
-    if wrong:
-        return Check(name, Verdict.CONTRADICTED, "; ".join(wrong))
-    return Check(name, Verdict.HOLDS, right)
+def _told(wrong: list[str], right: str) -> tuple[bool, str]:
+    return not wrong, "; ".join(wrong) or right
 
 
 # --- figures computed anew ----------------------------------------------------------------------
 
 
-def _again(store: RunStore, run: RunRecord) -> Check:
+def _again(store: RunStore, run: RunRecord) -> tuple[bool, str]:
     """An estimate is drawn again from its seed, and a count counted again: every figure must be the same."""
     results = store.results(run.id)
     name = "share" if run.config.kind is RunKind.ESTIMATE else "count"
     if name not in results:
-        return Check("the figure", Verdict.HOLDS, "it ended before there was one: nothing is claimed")
-    again = _repeated(store, run.config)
+        return True, "it ended before there was one: nothing is claimed"
+    with _repeated(store, run.config) as (other, run_id):
+        again = other.results(run_id)
     if name == "count":
         is_same = again.get("count") == results["count"]
         said = f"counted again: {results['count']['n_discriminatory']:,} of {results['count']['n_individuals']:,}"
@@ -157,11 +170,26 @@ def _again(store: RunStore, run: RunRecord) -> Check:
         is_same &= bool(curve) and [share["n"], share["share"], share["low"], share["high"]] == curve[-1]
         is_same &= round(share["share"] * share["n"]) == share["n_hits"]
         said = f"drawn again from seed {run.config.seed}: {share['n_hits']:,} of {share['n']:,}"
-    return _check("the figure", [] if is_same else ["made again, it comes out differently"], said)
+    return is_same, said if is_same else "made again, it comes out differently"
 
 
-def _repeated(store: RunStore, config: RunConfig) -> dict[str, Any]:
-    """The results of a run made again, with no limit of time, in a workspace of its own."""
+def _all_rules(store: RunStore, run: RunRecord) -> tuple[bool, str]:
+    """All rule sets are scored again from the seed: every count must be the same."""
+    if not (store.run_folder(run.id) / RULES_FILE).is_file():
+        return True, "it ended before there were any: nothing is claimed"
+    scored = store.rules(run.id).scored
+    if run.stop_reason is not StopReason.EXHAUSTED:
+        return True, "ended early, so that only the highest can be scored again"
+    with _repeated(store, run.config) as (other, run_id):
+        again = other.rules(run_id).scored
+    is_same = all(np.array_equal(getattr(scored, one.name), getattr(again, one.name)) for one in fields(scored))
+    said = f"{len(scored):,} scored again from seed {run.config.seed}: every count is the same"
+    return is_same, said if is_same else "scored again from the seed, they come out differently"
+
+
+@contextmanager
+def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, str]]:
+    """A run made again, with no limit of time, in a workspace of its own; that and the run there."""
     with tempfile.TemporaryDirectory(prefix="evenhand-verify-") as folder:
         other = RunStore(Path(folder))
         try:
@@ -172,16 +200,16 @@ def _repeated(store: RunStore, config: RunConfig) -> dict[str, Any]:
             run_id = other.create_run(replace(config, budget=Budget(config.budget.max_evaluations)))
             if work(other, run_id, lambda: False) is not RunState.FINISHED:
                 raise RunError(f"It could not be made again: {other.run(run_id).message or 'it did not end'}")
-            return other.results(run_id)
+            yield other, run_id
         finally:
             other.close()
 
 
-def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> Check:
+def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> tuple[bool, str]:
     """The shares of the result are those of the tree, and people drawn by weight do not contradict them."""
     result = store.results(run.id).get("certification")
     if result is None:
-        return Check("the proved shares", Verdict.HOLDS, "it ended before there were any: nothing is claimed")
+        return True, "it ended before there were any: nothing is claimed"
     certified, falsified, undecided = (float(result[name]) for name in ("certified", "falsified", "undecided"))
     wrong = []
     if abs(certified + falsified + undecided - 1) > _SUMS or min(certified, falsified, undecided) < 0:
@@ -201,7 +229,7 @@ def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> Check:
     if falsified > high + _SUMS or certified > 1 - low + _SUMS:
         wrong.append(f"of {n:,} people drawn {n_unfair:,} are decided in two ways")
     right = f"those of the tree; {n_unfair:,} of {n:,} people drawn are decided in two ways, which lies within them"
-    return _check("the proved shares", wrong, right)
+    return _told(wrong, right)
 
 
 def _drawn(store: RunStore, run: RunRecord) -> FloatArray:

@@ -22,9 +22,10 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
+from fairness_engine.texts import is_text_column
 
 N_DRAWS = 5_000
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,10 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     if version is None or "after" not in results:
         raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
     config = run.config
+    if any(is_text_column(config.schema, name) for name in config.scope.protected):
+        from fairness_engine.runs.text_model_check import check_text_models
+
+        return check_text_models(store, run, version.model_id, evaluator, seed)
     held = _test_rows(store, run)
     figures: list[FigureCheck] = []
     favourable: list[BoolArray] = []
@@ -134,7 +139,7 @@ def _figures_again(
 ) -> list[FigureCheck]:
     quality = stored["quality"]["accuracy"]
     accuracy = float((decided == held.labels).mean())
-    is_same = abs(accuracy - quality["value"]) <= _ROUNDING
+    is_same = abs(accuracy - quality["value"]) <= ROUNDING
     ends = (quality["low"], quality["high"])
     figures = [FigureCheck("accuracy", model, quality["value"], *ends, accuracy, len(held.rows), is_same)]
     if scope.score_gap:
@@ -144,7 +149,7 @@ def _figures_again(
         "data": held.rows[domain.contains(held.rows)],
         "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
     }
-    return figures + [_share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
+    return figures + [share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
 
 
 def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
@@ -155,9 +160,10 @@ def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
     return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
 
 
-def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
+def share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
+    """A stored share beside the hits of today."""
     n, n_hits = len(is_hit), int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
     low, high = (again, again) if name == "data" else share_interval(n_hits, n)
-    holds = low <= stored["high"] + _ROUNDING and high >= stored["low"] - _ROUNDING
+    holds = low <= stored["high"] + ROUNDING and high >= stored["low"] - ROUNDING
     return FigureCheck(name, model, stored["share"], stored["low"], stored["high"], again, n, bool(holds))

@@ -142,7 +142,7 @@ class TextWorkshop(Workshop):
         was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
         before, after = examined
         return Changes(
-            tuple(_by_term(self._texts, self.parts.test, was, now)),
+            tuple(by_term(self._texts, self.parts.test, was, now)),
             0,
             0,
             paired_change(right[0], right[1]),
@@ -190,7 +190,7 @@ def check_settings(settings: RetrainSettings) -> None:
         raise SettingError("A surrogate takes a row of a table, but texts are retrained here. Leave it out.")
 
 
-def _by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:
+def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:
     """The test texts that hold each term, of those that any holds."""
     held: dict[tuple[int, int], list[int]] = {}
     for line, text in enumerate(positions.tolist()):

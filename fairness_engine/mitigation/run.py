@@ -243,8 +243,10 @@ class _Retraining:
             story.notes += [text for text in (vetoed, *unwritten_notes(story.log), kept.no_file) if text]
         content = summary(self._subject, self._settings, self._parts, story, opinion, facts)
         yield ResultReady("retrained", content)
-        figures = [None if one is None else one.measured for one in (before, self._control, after)]
-        yield ResultReady("card", {"text": model_card(self._subject, self._settings, content, *figures)})
+        was, control, now = (None if one is None else one.measured for one in (before, self._control, after))
+        yield ResultReady(
+            "card", {"text": model_card(self._subject, self._settings, content, was, control, now, self._shop.words)}
+        )
 
 
 def _file_of(trained: Trained) -> tuple[bytes, str]:

@@ -37,6 +37,8 @@ class Words:
         uniform, data: of whom, as in "from 12 % to 0.9 % of the test rows".
         many: who there may be more of than before.
         drawn: who was drawn.
+        figures: the two shares in a table.
+        meaning: what is measured and what is not, for a model card.
     """
 
     share: str = "The share of discriminatory individuals"
@@ -44,6 +46,11 @@ class Words:
     data: str = "of the test rows"
     many: str = "individuals are discriminatory"
     drawn: str = "individuals drawn"
+    figures: tuple[str, str] = ("discriminatory, of the domain", "discriminatory, of the test rows")
+    meaning: str = (
+        "Individual discrimination is what is measured: two people who differ in protected attributes only are decided differently. Other "
+        "columns may stand for a protected attribute, and groups may differ without any such pair."
+    )
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,10 @@ TEXT_WORDS = Words(
     "of random swaps of a term",
     "of the test texts with a term",
     "texts are decided by their term",
-    "swaps of a term",
+    "swaps of a term drawn",
+    ("decision changed by a random swap of a term", "decision hangs on the term, of the test texts with one"),
+    "What is measured is what a word does: the same sentence with another term of the list is decided otherwise. Words that stand for a group without "
+    "being on the list are not looked at, and a swapped sentence may be one that nobody would write.",
 )
 _TEXTS_OF_DATA = 0
 """The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""

@@ -57,7 +57,7 @@ def rounds(context: Context) -> Rounds:
     sampler = GroupSampler(context.model, context.domain, group, gap, context.rng)
     most = max(LEAST, round(MOST * len(context.dataset.rows)))
     n_rounds = context.settings.max_rounds
-    n_papers = papers_rounds(n_rounds)
+    n_papers = max(1, round(_PAPERS_SHARE * n_rounds))
     n_done = 0
     for n in papers_steps(most, n_papers):
         added = sampler.opposite(training.rows, n)
@@ -73,11 +73,6 @@ def rounds(context: Context) -> Rounds:
         yield from _all_around(context, sampler, n_rounds - n_done)
     else:
         yield from _near_the_boundary(context, sampler, most, n_rounds - n_done)
-
-
-def papers_rounds(n_rounds: int) -> int:
-    """How many of the rounds add what the paper adds."""
-    return max(1, round(_PAPERS_SHARE * n_rounds))
 
 
 def papers_steps(most: int, n_steps: int) -> Iterator[int]:

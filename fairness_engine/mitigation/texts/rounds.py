@@ -13,9 +13,9 @@ import numpy as np
 
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.mitigation.doses import climb
-from fairness_engine.mitigation.parts import Parts
+from fairness_engine.mitigation.parts import Parts, checked_labels
 from fairness_engine.mitigation.settings import RetrainSettings
-from fairness_engine.mitigation.strategies.rules import LEAST, MOST, papers_rounds, papers_steps
+from fairness_engine.mitigation.strategies.rules import LEAST, MOST, papers_steps
 from fairness_engine.mitigation.strategy import Proposal, Rounds
 from fairness_engine.mitigation.texts.groups import TextGroups, categories_of, some_templates
 from fairness_engine.mitigation.texts.measure import decide
@@ -29,6 +29,9 @@ _MOST_DECIDED = 400_000
 """Swapped texts that are looked at for samples: of more sentences some are drawn."""
 _MOST_TWINS = 8
 """Twins of a sentence that are added at most: those of the rule set first, the others at random."""
+_PAPERS_SHARE = 0.25
+"""Of the rounds: those that add what the paper adds."""
+_LEAST_DOSE = 0.02
 _NOTHING_LEFT = 0.02
 """A gap that no round is needed for."""
 
@@ -71,12 +74,15 @@ class Sentences:
         labels: what all twins of a template are to be decided as ``(n_templates,)``.
         costs: how far the model is from that ``(n_templates,)``: the largest distance from the threshold of a twin beyond it; 0 where all
             are decided so.
+        losses: of the texts of the data that are the template but for terms, how many the model decides as their outcome was, less those
+            that their label would ``(n_templates,)``.
     """
 
     rows: IntArray
     decided: IntArray
     labels: IntArray
     costs: FloatArray
+    losses: IntArray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,23 +114,28 @@ def sentences(
     margins = model.margins(rows)
     by_class = np.concatenate([-margins, margins], axis=1) if model.is_binary else margins
     by_class = by_class.reshape(*shape, len(model.classes))
+    counts = _outcomes(data, positions)[data.together[templates.texts]]
     if with_outcomes:
-        labels = _outcomes(data, positions)[data.together[templates.texts]]
+        labels = counts.argmax(axis=1)
     else:
         votes = (decided[:, :, None] == np.arange(len(model.classes))).sum(axis=1)
         means = by_class.mean(axis=1)
         labels = (votes + 0.5 * (means == means.max(axis=1, keepdims=True))).argmax(axis=1)
     of_wanted = np.take_along_axis(by_class, labels[:, None, None], axis=2)[:, :, 0]
     costs = np.where((decided != labels[:, None]).any(axis=1), (by_class.max(axis=2) - of_wanted).max(axis=1), 0.0)
-    return Sentences(rows[:, 0].astype(np.int64).reshape(shape), decided, labels, costs)
+    is_right = decide(model, data.dataset.rows[positions], context.must_end) == checked_labels(data.dataset)[positions]
+    n_right = np.bincount(data.together[positions], is_right, int(data.together.max()) + 1)[
+        data.together[templates.texts]
+    ]
+    losses = (n_right - np.take_along_axis(counts, labels[:, None], axis=1)[:, 0]).astype(np.int64)
+    return Sentences(rows[:, 0].astype(np.int64).reshape(shape), decided, labels, costs, losses)
 
 
 def _outcomes(data: TextData, positions: IntArray) -> IntArray:
-    """For each number of ``together`` the most frequent outcome among some texts ``(n_numbers,)``."""
-    assert data.dataset.labels is not None, "checked when the rows were split"
+    """For each number of ``together`` how many of some texts have each outcome ``(n_numbers, n_outcomes)``."""
     counts = np.zeros((int(data.together.max()) + 1, len(data.dataset.classes)))
-    np.add.at(counts, (data.together[positions], data.dataset.labels[positions]), 1)
-    return np.asarray(counts.argmax(axis=1))
+    np.add.at(counts, (data.together[positions], checked_labels(data.dataset)[positions]), 1)
+    return counts.astype(np.int64)
 
 
 def rule_rounds(context: TextContext) -> Rounds:
@@ -149,7 +160,7 @@ def rule_rounds(context: TextContext) -> Rounds:
     is_favourable = found.decided[:, here] == context.model.favourable
     opposite = np.flatnonzero(is_favourable == (gap < 0))
     most, n_done = max(LEAST, round(MOST * len(context.data.dataset.rows))), 0
-    for n in papers_steps(most, papers_rounds(settings.max_rounds)):
+    for n in papers_steps(most, max(1, round(_PAPERS_SHARE * settings.max_rounds))):
         chosen = context.rng.permutation(opposite)[:n]
         if not len(chosen):
             break
@@ -162,7 +173,7 @@ def rule_rounds(context: TextContext) -> Rounds:
     held = sentences(context, which, context.parts.validation)
     title = f"{group.words}, and the same with other terms, added with the outcome that most terms get"
     twins = _Twins(context, [_Part(found, held, here)], title)
-    yield from climb(twins.propose, DOSES, settings.max_rounds - n_done)
+    yield from climb(twins.propose, twins.doses, settings.max_rounds - n_done)
 
 
 def variant_rounds(context: TextContext) -> Rounds:
@@ -178,7 +189,7 @@ def variant_rounds(context: TextContext) -> Rounds:
             found.append(_Part(train, held, -1))
     if found:
         twins = _Twins(context, found, "texts with other terms of the category, added with the outcome of the text")
-        yield from climb(twins.propose, DOSES, context.settings.max_rounds)
+        yield from climb(twins.propose, twins.doses, context.settings.max_rounds)
 
 
 @dataclass(frozen=True)
@@ -209,6 +220,18 @@ class _Twins:
         self._context, self._parts, self._title = context, parts, title
         self._train = [self._some(part.train, part.here) for part in parts]
         self._held = [self._some(part.held, part.here) for part in parts]
+
+    @property
+    def doses(self) -> tuple[float, ...]:
+        """First the largest share that would cost the training texts no more than the tolerance, were all decided as labelled."""
+        room = self._context.settings.tolerance * len(self._context.training)
+        firsts = []
+        for part in self._parts:
+            order = np.argsort(part.train.costs, kind="stable")[(part.train.costs == 0).sum() :]
+            holds = part.train.losses[order].cumsum() * len(self._parts) <= room
+            firsts.append(holds.mean() if holds.all() or not len(holds) else holds.argmin() / len(holds))
+        first = float(min(firsts))
+        return (*((first,) if _LEAST_DOSE < first < 1 else ()), *DOSES)
 
     def propose(self, dose: float) -> Proposal:
         """The twins of those that the dose reaches; nothing of the others."""

@@ -229,7 +229,7 @@ class _Twins:
         for part in self._parts:
             order = np.argsort(part.train.costs, kind="stable")[(part.train.costs == 0).sum() :]
             holds = part.train.losses[order].cumsum() * len(self._parts) <= room
-            firsts.append(holds.mean() if holds.all() or not len(holds) else holds.argmin() / len(holds))
+            firsts.append(1.0 if holds.all() else holds.argmin() / len(holds))
         first = float(min(firsts))
         return (*((first,) if _LEAST_DOSE < first < 1 else ()), *DOSES)
 

@@ -197,8 +197,7 @@ class RetrainSettings:
             )
         except (TypeError, ValueError):
             raise SettingError("The setting 'cases' must list runs and positions of their pairs.") from None
-        terms = values.get("terms") or ()
-        if isinstance(terms, Mapping):
+        if isinstance(terms := values.get("terms"), Mapping):
             values["terms"] = tuple((str(category), tuple(words)) for category, words in terms.items())
         return cls(**{**values, "cases": cases, "rule_set": _rule_set(values.get("rule_set"))})
 

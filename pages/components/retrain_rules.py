@@ -135,6 +135,7 @@ def _sides(content: Mapping[str, Any], others: str) -> str:
 
 def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, RuleResult]) -> None:
     lines = group_lines(*results)
+    others = "the same texts with other terms" if retrain_texts.is_of_texts(runs[0].config) else "everyone else"
     title = "The same groups in both models"
     key = (runs[0].id, runs[1].id, theme.is_dark())
     figure = kept(
@@ -142,7 +143,7 @@ def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, Rul
     )
     note = (
         f"The {_N_GROUPS // 2} groups with the highest scores of each model, near-duplicates folded. {theme.HARMED.symbol} fewer, "
-        f"{theme.FAVOURED.symbol} more of the group than of everyone else get the favourable outcome."
+        f"{theme.FAVOURED.symbol} more of the group than of {others} get the favourable outcome."
     )
     if lines:
         layout.chart_with_table(figure, retrain_numbers.table(lines, "Group"), "retrain_rules_chart", note)

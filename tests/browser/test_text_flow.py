@@ -112,4 +112,6 @@ def test_the_model_of_texts_is_retrained(app_server: AppServer, open_page: OpenP
     for unsaid in ("Held-out people", "Pairs: fixed", "everyone else"):
         assert unsaid not in text, unsaid
     app.screenshot("text-retrain-result")
+    app.click_button("Keep the new model", settle=False)
+    app.expect_text("Kept. The review goes on with the new model.", PATIENCE_MS)
     app.expect_no_exception()

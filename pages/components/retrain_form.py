@@ -93,7 +93,7 @@ def ask(review: Review, can: Trainable) -> Wanted:
     strategies = _strategies_field(is_of_texts=is_of_texts)
     group = _group_field(review) if Strategy.RULES in strategies else {}
     cases = retrain_cases.ask(review, strategies)
-    tolerance = _tolerance_field()
+    tolerance = _tolerance_field("texts" if is_of_texts else "people")
     settings: dict[str, Any] = {"tolerance": tolerance, **group}
     if is_of_texts and "rule_set" not in group:
         settings["terms"] = _terms_field(review)
@@ -190,7 +190,7 @@ def _group_field(review: Review) -> dict[str, Any]:
     return {"rule_set": RuleSetOfRun(run_id, position)} if chosen == retrain_cases.PICKED else {}
 
 
-def _tolerance_field() -> float:
+def _tolerance_field(whom: str) -> float:
     percent = st.slider(
         "Tolerance: how much accuracy may fall, in points",
         0.0,
@@ -203,7 +203,7 @@ def _tolerance_field() -> float:
         persist_state="session",
     )
     tolerance = round(float(percent) / 100, 6)
-    st.caption(retrain_plan.tolerance_text(tolerance))
+    st.caption(retrain_plan.tolerance_text(tolerance, whom))
     return tolerance
 
 

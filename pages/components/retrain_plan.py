@@ -179,12 +179,12 @@ def points(share: float) -> str:
     return f"{text} point" if text == "1" else f"{text} points"
 
 
-def tolerance_text(tolerance: float) -> str:
+def tolerance_text(tolerance: float, whom: str = "people") -> str:
     """What a tolerance means, in a sentence."""
     if tolerance <= 0:
         return "The new model must be right at least as often as the reference, or it is not kept."
     n = wording.number(round(1_000 * tolerance, 1))
-    return f"Of 1{wording.THIN_SPACE}000 people, at most {n} more may be decided against their recorded outcome. A model beyond that is not kept."
+    return f"Of 1{wording.THIN_SPACE}000 {whom}, at most {n} more may be decided against their recorded outcome. A model beyond that is not kept."
 
 
 def time_text(wanted: Wanted, n_at_once: int) -> str:

@@ -219,11 +219,8 @@ TEXTS += ["--model", str(_COMMENTS.model("comments_linear").path)]
 
 def test_a_model_of_texts_is_retrained_with_the_same_json(command: Commands, tmp_path: Path) -> None:
     out = tmp_path / "new.skops"
-    done = command(
-        "retrain", *TEXTS, *QUICK, "--reference", "control", "--measure-seconds", "0", "--out-model", str(out)
-    )
-    assert done.status == 0
-    result = done.json
+    more = ["--reference", "control", "--measure-seconds", "0", "--out-model", str(out)]
+    result = command.json("retrain", *TEXTS, *QUICK, *more)
     assert set(result) == {*COMMON_KEYS, *RETRAIN_KEYS}
     assert set(result["before"]) == set(SIDE_KEYS)
     assert (result["strategy"], result["improved"], result["raised"]) == ("rules", True, False)

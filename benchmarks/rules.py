@@ -23,6 +23,7 @@ from benchmarks.rules_cases import ERROR, Case, case_of, met, repeated
 from benchmarks.rules_check import literal_part
 from benchmarks.rules_data import TABLES, TEXTS
 from benchmarks.rules_groups import groups_part, support_part, themis_part
+from benchmarks.rules_linear import linear_part
 from benchmarks.rules_models import KIND_WORDS, Trained, table_model, text_model
 from benchmarks.rules_paper import PAPER
 from benchmarks.rules_texts import texts_part
@@ -149,7 +150,7 @@ _PROGRAM_NOTE = (
 # --- all of it -------------------------------------------------------------------------------
 
 TITLE = "Rule sets: the groups nobody named, beside the paper's figures"
-PARTS = ("models", "program", "literal", "groups", "support", "themis", "texts")
+PARTS = ("models", "program", "literal", "groups", "support", "themis", "linear", "texts")
 
 
 def main() -> None:
@@ -167,6 +168,7 @@ def main() -> None:
         "groups": groups_part,
         "support": lambda: support_part(repeats),
         "themis": themis_part,
+        "linear": linear_part,
         "texts": lambda: texts_part(repeats),
     }
     unknown = sorted(set(chosen) - set(makers))

@@ -73,11 +73,7 @@ class Case:
 
     def codes(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the engine, which hold positions of categories, as the file's codes."""
-        out = rows.copy()
-        for i, column in enumerate(self.domain.schema.inputs):
-            if column.codes:
-                out[:, i] = np.array(column.codes, dtype=float)[rows[:, i].astype(int)]
-        return out
+        return _as_codes(self.domain.schema, rows)
 
 
 def network_case(
@@ -100,13 +96,26 @@ def network_case(
 
 
 def forest_case(name: str, title: str, data: str, protected: str) -> Case:
-    """A case on a random forest trained here, with scikit-learn's own ``predict`` as the independent evaluation."""
+    """A case on a random forest."""
+    return estimator_case(name, title, data, protected, RandomForestClassifier(n_estimators=N_TREES, random_state=0))
+
+
+def estimator_case(name: str, title: str, data: str, protected: str, estimator: Any) -> Case:
+    """A case on an estimator of scikit-learn that is trained here on all of the data; its ``predict`` is the independent evaluation."""
     schema, rows, _, allowed = _data(data, protected, {})
     labels = pd.read_csv(shared_folder() / "data" / "peer" / f"{data}.csv")[str(schema.label)].to_numpy()
-    forest = RandomForestClassifier(n_estimators=N_TREES, random_state=0).fit(rows, labels)
-    model = bind(compile_estimator(forest), CodesEncoder(schema), schema)
+    fitted = estimator.fit(_as_codes(schema, rows), labels)
+    model = bind(compile_estimator(fitted), CodesEncoder(schema), schema)
     domain = Domain(schema, Scope((protected,)))
-    return Case(name, title, model, domain, rows, lambda rows: np.asarray(forest.predict(rows)), allowed, True)
+    return Case(name, title, model, domain, rows, lambda rows: np.asarray(fitted.predict(rows)), allowed, True)
+
+
+def _as_codes(schema: Schema, rows: np.ndarray) -> np.ndarray:
+    out = rows.copy()
+    for i, column in enumerate(schema.inputs):
+        if column.codes:
+            out[:, i] = np.array(column.codes, dtype=float)[rows[:, i].astype(int)]
+    return out
 
 
 def _data(

@@ -1,8 +1,9 @@
 """All searches for individual discrimination side by side, and the bars set for them.
 
 ``python -m benchmarks.searches`` with ``EVENHAND_SHARED`` set writes ``benchmarks/searches.md``. A part of it is printed only:
-``--only adult-age,bars``, ``--techniques maft,directed``, ``--seeds 2``, ``--quick``. Every pair of every run is judged again by
-an evaluation that shares nothing with the engine's (``search_cases.py``).
+``--only adult-age,bars``, ``--techniques maft,directed``, ``--seeds 2``, ``--quick``. The papers' own experiments on parts of a technique
+are kept by themselves as well: ``--only ablation,slopes``. Every pair of every run is judged again by an evaluation that shares
+nothing with the engine's (``search_cases.py``).
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks.search_ablation import ablation_part
 from benchmarks.search_bars import BARRED, LARGE, MAX_SECONDS, bars_part
 from benchmarks.search_cases import CASES, Case
 from benchmarks.search_runs import N_PLAUSIBLE, Bench, spread
-from benchmarks.table import keep, markdown
+from benchmarks.search_slopes import slopes_part
+from benchmarks.table import keep, keep_sections, markdown
 from fairness_engine.budget import Budget
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady
@@ -31,6 +34,9 @@ from fairness_engine.search.registry import TECHNIQUES
 BUDGETS = (10_000, 100_000, 1_000_000)
 FOREST_BUDGETS = (10_000, 100_000, 500_000)
 QUICK_BUDGETS = (10_000, 100_000)
+OWN_PARTS: dict[str, Callable[[int], str]] = {"ablation": ablation_part, "slopes": lambda _: slopes_part()}
+"""Sections that no other one is compared with, by name: each is given the number of seeds."""
+_TITLE = "Searches for individual discrimination"
 
 
 # --- one case -------------------------------------------------------------------------------
@@ -102,14 +108,14 @@ _NOTE = (
 def main() -> None:
     """Measure what was asked for; the whole is kept."""
     parser = argparse.ArgumentParser(prog="benchmarks.searches")
-    parser.add_argument("--only", default="", help=f"some of bars, {', '.join(CASES)}")
+    parser.add_argument("--only", default="", help=f"some of bars, {', '.join([*CASES, *OWN_PARTS])}")
     parser.add_argument("--techniques", default="", help=f"some of {', '.join(TECHNIQUES)}")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="small budgets only")
     options = parser.parse_args()
-    parts = [part for part in options.only.split(",") if part] or ["bars", *CASES]
+    parts = [part for part in options.only.split(",") if part] or ["bars", *CASES, *OWN_PARTS]
     names = [name for name in options.techniques.split(",") if name] or list(TECHNIQUES)
-    unknown = sorted((set(parts) - {"bars", *CASES}) | (set(names) - set(TECHNIQUES)))
+    unknown = sorted((set(parts) - {"bars", *CASES, *OWN_PARTS}) | (set(names) - set(TECHNIQUES)))
     if unknown:
         raise SystemExit(f"There is no '{unknown[0]}' here.")
     warm_up_kernels()
@@ -117,14 +123,20 @@ def main() -> None:
     benches: dict[str, Bench] = {}
     texts = [_part(part, names, options.seeds, benches, is_quick=options.quick) for part in parts]
     note = _NOTE.format(n=options.seeds, plausible=N_PLAUSIBLE, seconds=MAX_SECONDS)
+    is_usual = not (options.techniques or options.quick or options.seeds != 5)
+    if is_usual and set(parts) <= set(OWN_PARTS):
+        keep_sections("searches", _TITLE, texts)
+        return
     texts = [note, *texts, f"Measured in {(time.perf_counter() - started) / 60:.0f} minutes."]
-    if options.only or options.techniques or options.quick or options.seeds != 5:
-        print("\n\n".join(texts))
+    if is_usual and not options.only:
+        keep("searches", _TITLE, texts)
     else:
-        keep("searches", "Searches for individual discrimination", texts)
+        print("\n\n".join(texts))
 
 
 def _part(name: str, techniques: Sequence[str], n_seeds: int, benches: dict[str, Bench], *, is_quick: bool) -> str:
+    if name in OWN_PARTS:
+        return OWN_PARTS[name](n_seeds)
     needed = BARRED if name == "bars" else (name,)
     for case in needed:
         if case not in benches:

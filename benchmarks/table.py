@@ -68,7 +68,7 @@ def keep(name: str, title: str, parts: Sequence[str]) -> None:
 
 
 def keep_sections(name: str, title: str, sections: Sequence[str]) -> None:
-    """Write sections, each with machine and date, into ``benchmarks/<name>.md``; sections of other headings stay as they are.
+    """Write sections, each with machine and date, into ``benchmarks/<name>.md``; what else it holds stays as it is.
 
     Args:
         name, title: of the file.
@@ -80,5 +80,6 @@ def keep_sections(name: str, title: str, sections: Sequence[str]) -> None:
     for section in sections:
         heading, _, rest = section.removeprefix("## ").partition("\n")
         kept[heading] = f"{heading}\n\n{made}\n\n{rest.strip()}"
-    text = "\n\n".join([f"# {title}", *(f"## {section}" for section in kept.values())]) + "\n"
+    opening = before.partition("\n## ")[0].partition("\n")[2].strip()
+    text = "\n\n".join(filter(None, [f"# {title}", opening, *(f"## {section}" for section in kept.values())])) + "\n"
     path.write_text(text, encoding="utf-8")

@@ -128,7 +128,7 @@ def _without_replacement(people: FloatArray, n_samples: int, rng: np.random.Gene
 def perturb(domain: Ranges, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Each row with one random non-protected attribute moved by one unit, clipped to the domain; new rows.
 
-    Reference: paper 001 (TestSGD), section 4, the sampling of Algorithm 2.
+    Reference: paper 001 (TestSGD), section 4.3, the sampling of Algorithm 2, which clips nothing and moves decimals by 0.01.
     """
     out = rows.copy()
     if not len(domain.movable):

@@ -13,7 +13,7 @@ from fairness_engine import gradient_check
 from fairness_engine.dataset import make_dataset, read_table
 from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import ModelError, ProcessError, SettingError
-from fairness_engine.gradient_agreement import SIZES, Agreement, GradientCheck
+from fairness_engine.gradient_agreement import SIZES, Agreement, GradientCheck, Guidance
 from fairness_engine.gradient_check import check_gradients
 from fairness_engine.models.activations import Activation
 from fairness_engine.models.dense import DenseNetwork, Layer
@@ -44,6 +44,7 @@ def test_of_a_linear_model_every_estimate_is_the_gradient() -> None:
         assert entry.exact.quartiles == pytest.approx((1, 1, 1), abs=1e-9 / min(1, entry.h))
         assert (entry.exact.alike_share, entry.exact.sign_share, entry.exact.zero_share) == (1, 1, 0)
         assert len(entry.n_found) == 3
+        assert entry.guidance.probabilities == pytest.approx((1, 1, 1), abs=1e-6 / min(1, entry.h))
 
 
 def test_without_a_sigmoid_half_the_cosine_is_that_of_two_slopes() -> None:
@@ -107,6 +108,8 @@ def test_people_without_a_slope_are_counted_and_compared_with_nobody() -> None:
     flat = check_gradients(network_model(None, linear_network(1, 0, 0, 0, 0)), small_domain(), ROWS)
     assert flat.n_flat == flat.n_people == 200
     assert flat.sizes[0].exact == Agreement(None, None, None, None)
+    assert flat.sizes[-1].guidance == Guidance(None, pytest.approx((1, 1, 1)))  # every attribute is as likely
+    assert flat.picture is None
     half = DenseNetwork(
         [
             Layer(np.array([[0.0], [0], [0], [1], [0]]), np.array([-4.5]), Activation.RELU),
@@ -116,6 +119,74 @@ def test_people_without_a_slope_are_counted_and_compared_with_nobody() -> None:
     check = check_gradients(network_model(None, half), small_domain(), ROWS)
     assert check.n_flat == (ROWS[:, 3] < 4.5).sum()
     assert check.sizes[0].exact.alike_share == 1
+
+
+@pytest.mark.parametrize("protected", [("sex",), ("sex", "job")])
+def test_what_a_search_makes_of_slopes_is_compared_pair_by_pair(protected: tuple[str, ...]) -> None:
+    """RQ3.2 and RQ3.3 written out: true slopes by central differences, estimates by one probe a call."""
+    domain = small_domain(protected)
+    model = network_model(domain, small_network(domain))
+    check = check_gradients(model, domain, ROWS)
+    people = ROWS[np.random.default_rng(0).permutation(len(ROWS))]
+    directions, probabilities, n_discriminatory = [], [], 0
+    for person in people:
+        variants = domain.variants(person[None])[0]
+        scores = model.scores(variants)[:, 0]
+        own = int(np.flatnonzero((variants == person).all(axis=1))[0])
+        other = max((k for k in range(len(variants)) if k != own), key=lambda k: (abs(scores[k] - scores[own]), -k))
+        pair = variants[[own, other]]
+        classes = model.decide(scores[[own, other], None])
+        signs = np.where(classes == 0, -1, 1)[:, None]
+        slopes = {}
+        for way, step in (("true", 1e-6), ("estimated", 1.0)):
+            slopes[way] = np.empty((2, len(domain.movable)))
+            for j, column in enumerate(domain.movable):
+                move = np.zeros(5)
+                move[column] = step * domain.unit[column]
+                is_up = pair[:, column] + move[column] <= domain.high[column]
+                there = np.where(is_up[:, None], pair + move, pair - move)
+                if way == "true":
+                    difference = (model.scores(pair + move) - model.scores(pair - move))[:, 0] / (2 * step)
+                else:
+                    difference = (model.scores(there) - model.scores(pair))[:, 0] / np.where(is_up, step, -step)
+                slopes[way][:, j] = difference
+            slopes[way] *= signs
+        chances = {way: 1 / (np.abs(s).sum(axis=0) + 1e-6) for way, s in slopes.items()}
+        probabilities.append(cosine(chances["true"], chances["estimated"]))
+        if classes[0] != classes[1]:
+            n_discriminatory += 1
+            continue
+        ways = {way: np.where(np.sign(s[0]) == np.sign(s[1]), np.sign(s[0]), 0) for way, s in slopes.items()}
+        if ways["true"].any():
+            directions.append(cosine(ways["true"], ways["estimated"]) if ways["estimated"].any() else 0.0)
+    assert (check.n_pairs, check.n_discriminatory) == (200, n_discriminatory)
+    guidance = next(entry.guidance for entry in check.sizes if entry.h == 1)
+    assert guidance.directions == pytest.approx(np.quantile(directions, [0.25, 0.5, 0.75]), abs=1e-3)
+    assert guidance.probabilities == pytest.approx(np.quantile(probabilities, [0.25, 0.5, 0.75]), abs=1e-2)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+
+
+def test_the_picture_has_directions_in_the_components_that_hold_most_of_the_spread() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=(400, 4)) * [5, 2, 0.3, 0.1]
+    true[7] = 0
+    estimated = 3 * true  # the same directions
+    estimated[9] = 0
+    picture = gradient_check._picture(true, estimated)
+    assert picture is not None
+    assert picture.true == picture.estimated
+    assert len(picture.true) == 150
+    kept = np.delete(true, [7, 9], axis=0)
+    unit = kept / np.linalg.norm(kept, axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh(np.cov(unit.T))
+    assert picture.shares == pytest.approx(values[::-1][:2] / values.sum())
+    projected = (unit - unit.mean(axis=0)) @ vectors[:, ::-1][:, :2]
+    assert np.abs(np.array(picture.true)) == pytest.approx(np.abs(projected[:150]), abs=1e-4)
+    assert gradient_check._picture(true[:, :1], true[:, :1]) is None
+    assert gradient_check._picture(true[:2], true[:2]) is None
 
 
 def test_slopes_of_a_saturated_sigmoid_are_compared_all_the_same() -> None:
@@ -177,6 +248,12 @@ def test_an_answer_survives_json_and_a_wrong_one_is_refused() -> None:
         {**content, "n_people": -1},
         {**content, "n_people": True},
         {**content, "n_flat": 201},
+        {**content, "n_pairs": 201},
+        {**content, "n_discriminatory": 201},
+        {**content, "picture": {**content["picture"], "shares": [0.1, 0.2]}},
+        {**content, "picture": {**content["picture"], "true": content["picture"]["true"][1:]}},
+        {**content, "picture": {**content["picture"], "estimated": [[0.0, 2.5]] * len(content["picture"]["true"])}},
+        with_size(guidance={"directions": [0.1, 0.2, 1.2], "probabilities": None}),
         with_size(h=2.5),
         with_size(n_found=[1] * 4),
         with_size(n_found=["1"]),
@@ -201,4 +278,7 @@ def test_on_a_published_network_the_paper_is_confirmed(shared: Path, monkeypatch
     by_size = {entry.h: entry for entry in check.sizes}
     assert by_size[1.0].fast.quartiles is not None
     assert by_size[1.0].fast.quartiles[1] > 0.85
+    assert by_size[1.0].guidance.directions is not None
+    assert by_size[1.0].guidance.probabilities is not None
+    assert min(by_size[1.0].guidance.directions[1], by_size[1.0].guidance.probabilities[1]) > 0.85
     assert np.median(by_size[1e-8].n_found) < 0.7 * np.median(by_size[1.0].n_found)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TEXTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/techniques.md")
+TEXTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/techniques.md", "docs/papers.md")
 UNPROVABLE = ("fair model", "debiased", "bias-free", "unbiased model")
 
 

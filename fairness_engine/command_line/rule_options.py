@@ -19,7 +19,12 @@ _NUMBERS = (
     ("error", "E", option_values.share, "the most a score may be off; 0 decides every neighbour of every row"),
     ("confidence", "C", option_values.share, "of the intervals, all together"),
     ("bins", "N", option_values.count, "ranges that a number is cut into"),
-    ("max_attributes", "N", option_values.count, "attributes in one rule set at most"),
+    (
+        "max_attributes",
+        "N",
+        option_values.count_from_zero,
+        "attributes in one rule set at most; 0: all where they are five or fewer, else three",
+    ),
     ("least_samples", "N", option_values.count, "samples inside and outside each, at least"),
 )
 """Setting, what stands for its value, how that is read, and what it means."""

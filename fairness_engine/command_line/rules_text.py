@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fairness_engine.rules.settings import Source
+from fairness_engine.rules.settings import USUAL_ATTRIBUTES, RuleSettings, Source
 from fairness_engine.rules.words import share_text
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.rules_check import RulesCheck
@@ -33,11 +33,12 @@ def _heading(result: Mapping[str, Any]) -> str:
         text += f" {_counted(result['n_folded'], 'is', 'are')} nearly the same {_people(result)} as another, and folded under it."
     if result["n_rests"]:
         text += f" {_counted(result['n_rests'], 'holds', 'hold')} nearly everybody, which says something of the few outside."
-    reached = (result["summary"] or {}).get("max_attributes", settings["max_attributes"])
-    if reached < min(settings["max_attributes"], len(result["attributes"])):
-        text += (
-            f" Those on more than {_counted(reached, 'attribute', 'attributes')} were left out: they would be too many."
-        )
+    most = RuleSettings.from_json(settings).most_attributes(len(result["attributes"]))
+    reached = (result["summary"] or {}).get("max_attributes", most)
+    if reached < most:
+        unasked = reached >= USUAL_ATTRIBUTES and not settings["max_attributes"]
+        why = "--max-attributes asks for them" if unasked else "they would be too many"
+        text += f" Those on more than {_counted(reached, 'attribute', 'attributes')} were left out: {why}."
     return f"{text} The highest scores:"
 
 

@@ -19,7 +19,7 @@ from fairness_engine.schema import Column, Kind
 BoolArray = NDArray[np.bool_]
 
 MAX_SUBSET_CATEGORIES = 8
-"""With more categories there are too many subsets to name: then each category alone, and all but one."""
+"""With more categories there are too many subsets to name: then each category alone, and all but one; the paper takes every subset."""
 TERM = "term"
 _ROUND_STEPS = (1.0, 2.0, 5.0, 10.0)
 

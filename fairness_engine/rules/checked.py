@@ -72,7 +72,7 @@ def _check_rules(result: RuleResult, settings: RuleSettings) -> None:
     n_rules = np.array([attribute.n_rules for attribute in result.attributes])
     _hold("rules", bool(((rules >= NO_RULE) & (rules < n_rules)).all()))
     size = (rules != NO_RULE).sum(axis=1)
-    _hold("sizes of rule sets", bool(((size >= 1) & (size <= settings.max_attributes)).all()))
+    _hold("sizes of rule sets", bool(((size >= 1) & (size <= settings.most_attributes(len(n_rules)))).all()))
     _hold("rule sets, which are there twice", len(np.unique(rules, axis=0)) == len(rules))
 
 

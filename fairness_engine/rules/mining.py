@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.errors import SettingError
 from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.rules.attributes import BoolArray
-from fairness_engine.rules.settings import MAX_RULE_SETS, RuleSettings
+from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.space import NO_RULE, RuleSpace, attribute_sets
 
 MAX_CELLS = 4_000_000
@@ -59,16 +59,16 @@ def rests(settings: RuleSettings, inside: IntArray, n_rows: int) -> BoolArray:
 
 
 def mine(space: RuleSpace, settings: RuleSettings) -> Mined:
-    """Every frequent rule set of at most ``max_attributes`` rules (paper 001, Algorithm 1).
+    """Every frequent rule set of at most ``settings.most_attributes`` rules (paper 001, Algorithm 1).
 
     Raises:
         SettingError: no rule set is frequent; the message says the largest support there is.
     """
     least = least_rows(settings, space.n_rows)
     levels: list[_Level] = []
-    for size in range(1, min(settings.max_attributes, len(space.attributes)) + 1):
+    for size in range(1, settings.most_attributes(len(space.attributes)) + 1):
         try:
-            levels.append(_mine_level(space, size, levels, least))
+            levels.append(_mine_level(space, size, levels, least, settings.most_rule_sets(size)))
         except _TooManyError:
             break
     rules = np.concatenate([level.rules for level in levels])
@@ -111,8 +111,8 @@ class _Level:
     frequent: dict[tuple[int, ...], IntArray]
 
 
-def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int) -> _Level:
-    """The rule sets of ``size`` attributes.
+def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int, most: int) -> _Level:
+    """The rule sets of ``size`` attributes; ``most`` is how many there may be with those ``before``.
 
     Raises:
         _TooManyError: with those of fewer attributes they are too many to count, or to read; never for one attribute.
@@ -125,7 +125,7 @@ def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int) -
     found, sizes = [np.empty((0, n_attributes), np.int64)], [np.empty(0, np.int64)]
     n_found, n_whole, largest = n_before, 0, 0
     for which in attribute_sets(n_attributes, size):
-        rules, n_rows = _candidates(space, which, before[-1].frequent if before else {}, least)
+        rules, n_rows = _candidates(space, which, before[-1].frequent if before else {}, least, most)
         is_proper, is_frequent = n_rows < space.n_rows, n_rows >= least
         n_whole += int((~is_proper).sum())
         largest = max(largest, int(n_rows[is_proper].max(initial=0)))
@@ -134,18 +134,18 @@ def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int) -
         found.append(_spread(rules[keep], which, n_attributes))
         sizes.append(n_rows[keep])
         n_found += int(keep.sum())
-        if n_found > MAX_RULE_SETS and size > 1:
+        if n_found > most and size > 1:
             raise _TooManyError
     return _Level(np.concatenate(found), np.concatenate(sizes), n_whole, largest, frequent)
 
 
 def _candidates(
-    space: RuleSpace, which: tuple[int, ...], known: dict[tuple[int, ...], IntArray], least: int
+    space: RuleSpace, which: tuple[int, ...], known: dict[tuple[int, ...], IntArray], least: int, most: int
 ) -> tuple[IntArray, IntArray]:
     """Rule sets on these attributes whose parts are frequent, and the rows in each; of two and more attributes only frequent ones.
 
     Raises:
-        _TooManyError: beyond ``MAX_RULE_SETS``.
+        _TooManyError: beyond ``most``.
     """
     last, table = space.attributes[which[-1]], _rows_by_value(space, which)
     if len(which) == 1:
@@ -161,7 +161,7 @@ def _candidates(
         blocks.append(np.column_stack([part[prefix], ends[end]]))
         sums.append(n_rows[prefix, end])
         n_found += len(prefix)
-        if n_found > 2 * MAX_RULE_SETS:  # twice: some may hold all rows, and do not count
+        if n_found > 2 * most:  # twice: some may hold all rows, and do not count
             raise _TooManyError
     return np.concatenate(blocks), np.concatenate(sums)
 

@@ -1,5 +1,8 @@
 """Samples of a data set's people: a row with one attribute that is not protected moved by one unit (paper 001, section 4.3).
 
+Departs from the paper: the move of a real column is 1/100 of its range, which is the paper's 0.01 on a column from 0 to 1, and moves are
+clipped to the range, so that at an end of a column half of its samples are the row itself.
+
 A move never touches a protected attribute, so a row's samples lie in the same groups as the row. Samples are therefore kept as two
 numbers a row: how many were drawn and how many were decided for the person. That serves every rule set at once.
 """

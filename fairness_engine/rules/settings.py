@@ -13,6 +13,11 @@ from fairness_engine.setting_checks import refuse_unknown, take_choice
 
 MAX_RULE_SETS = 200_000
 """More than anybody reads; beyond it the larger rule sets are left out, and the run says so."""
+FEW_ATTRIBUTES, USUAL_ATTRIBUTES = 5, 3
+"""Of at most the first all are combined where nothing else is asked, of more attributes at most the second."""
+MAX_UNASKED = 100_000
+"""Rule sets up to which those of more than three attributes are looked at unasked: less than a second's work, and ten times as
+many widen the intervals by a tenth."""
 MAX_RESCORED = 2_000
 """Nobody reads on so far, and these share half of the chance of error among them."""
 
@@ -42,7 +47,8 @@ class RuleSettings:
         least_samples: samples at least, inside and outside each.
         bins: into how many ranges a number is cut.
         edges: equal widths over the column's range (the paper), or round numbers.
-        max_attributes: attributes in one rule set at most.
+        max_attributes: attributes in one rule set at most; 0: of a table all of them where they are at most five, and else three; those
+            beyond three only while there are at most 100,000 rule sets. Of texts, three categories.
         one_sided: only ranges that begin or end where the column does ("60 or more"), not those between.
         n_rescored: how many of the top rule sets are scored again on samples of their own, 2,000 at most.
         source: the model's decisions on rows and their neighbours, or the label column on the rows alone.
@@ -62,7 +68,7 @@ class RuleSettings:
     least_samples: int = 1000
     bins: int = 10
     edges: Edges = Edges.EQUAL
-    max_attributes: int = 3
+    max_attributes: int = 0
     one_sided: bool = False
     n_rescored: int = 100
     source: Source = Source.MODEL
@@ -78,7 +84,7 @@ class RuleSettings:
         _check("confidence", self.confidence, 0.5 <= self.confidence < 1, "0.5 or more and below 1")
         _check("least_samples", self.least_samples, 1 <= self.least_samples <= 10_000_000, "1 to 10,000,000")
         _check("bins", self.bins, 2 <= self.bins <= 100, "2 to 100")
-        _check("max_attributes", self.max_attributes, 1 <= self.max_attributes <= 6, "1 to 6")
+        _check("max_attributes", self.max_attributes, 0 <= self.max_attributes <= 6, "0 (all, where they are few) to 6")
         _check("n_rescored", self.n_rescored, 0 <= self.n_rescored <= MAX_RESCORED, f"0 to {MAX_RESCORED:,}")
         if self.terms:
             object.__setattr__(self, "terms", check_terms(self.terms))
@@ -86,6 +92,16 @@ class RuleSettings:
             raise SettingError(
                 "A column of predictions is compared without a model. Leave the model out, or the column."
             )
+
+    def most_attributes(self, n_attributes: int) -> int:
+        """How many of so many attributes, or categories of terms, a rule set has at most."""
+        is_few = n_attributes <= FEW_ATTRIBUTES and not self.text_column
+        unasked = n_attributes if is_few else USUAL_ATTRIBUTES
+        return min(self.max_attributes or unasked, n_attributes)
+
+    def most_rule_sets(self, size: int) -> int:
+        """How many rule sets there may be with those of ``size`` attributes among them."""
+        return MAX_UNASKED if size > USUAL_ATTRIBUTES and not self.max_attributes else MAX_RULE_SETS
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, numbers and text; ``from_json`` reads it back to equal settings."""

@@ -124,7 +124,7 @@ def find_sets(space: TextSpace, settings: RuleSettings) -> CategorySets:
             f"({shown}) occurs in {space.n_texts:,} texts. Choose another column, or terms of your own."
         )
     least, found, n_rule_sets = least_rows(settings, space.n_texts), list[tuple[int, ...]](), 0
-    most = min(settings.max_attributes, len(space.attributes))
+    most = settings.most_attributes(len(space.attributes))
     for size in range(1, most + 1):
         level = [
             which

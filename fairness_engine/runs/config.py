@@ -146,6 +146,7 @@ class RunConfig:
             known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
             known["scope"] = Scope.from_json(content["scope"])
             known["budget"] = Budget(**content["budget"])
+            known |= {name: dict(content[name]) for name in ("settings", "versions") if name in content}
             return cls(**known)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RunError(

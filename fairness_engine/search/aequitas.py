@@ -40,8 +40,10 @@ class Aequitas:
     Departs from the paper: walkers step together and their updates are summed at the end of the step, which is the
     paper's sequential algorithm for ``n_walkers = 1``; a test shows it. Probabilities of attributes have a floor, so
     that none dies out on a long run. Rounds of global and local search follow one another until the budget is spent.
-    A pair needs a difference greater than gamma, where the paper's text says "at least". The authors' program
-    reinforces on failure; the printed algorithms, and this one, on success.
+    A pair needs a difference greater than gamma, where the paper's text says "at least". A continuous attribute moves by
+    1/100 of its range, where the paper moves everything by 1. The authors' program reinforces on failure, where the printed algorithms,
+    and this one, do on success; it also cuts every value to a whole number before the model is asked, lowers an attribute's share after
+    a miss, without a floor, and moves the protected attribute.
 
     Reference: Udeshi, Arora and Chattopadhyay, "Automated directed fairness testing" (2018), section 4.
     """

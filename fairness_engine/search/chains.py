@@ -13,7 +13,7 @@ from fairness_engine.search.slopes import Slopes, Terrain
 if TYPE_CHECKING:
     from fairness_engine.oracle import Oracle
 
-_EPSILON = 1e-6
+EPSILON = 1e-6
 """Keeps the probability of an attribute finite where the model is flat (the papers' value)."""
 
 
@@ -79,7 +79,7 @@ class Chains:
         """Line 11: the probabilities of attributes of some chains, from the slopes of both people of their pairs."""
         from fairness_engine.search import gradient_kernels  # numba is loaded when a search begins, not by the app
 
-        gradient_kernels.weigh(here, there, _EPSILON, self._cumulative, due)
+        gradient_kernels.weigh(here, there, EPSILON, self._cumulative, due)
         self._n_since[due] = 0
 
     def _test(self, columns: IntArray, values: FloatArray) -> BoolArray:

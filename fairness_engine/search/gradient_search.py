@@ -44,7 +44,7 @@ class GradientSearch(ABC):
     * A chain of the global search that can never move again ends: to stay would test the same row until ``max_iter``.
     * Individuals are told apart by their non-protected part, so one chain starts from each.
     * Rows whose protected values are not among the variants begin as the nearest variant.
-    * Slopes are per unit of a column (1, its step, or 1/100 of a continuous range).
+    * Moves and slopes are per unit of a column (1, its step, or 1/100 of a continuous range), where the paper's are per 1.
     * A start row that was taken before is passed over. Rows that were tested before cost nothing; rounds follow one another until the budget is spent.
     """
 

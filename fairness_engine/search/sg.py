@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.starts import Starts
+from fairness_engine.search.symbolic.ablation import (
+    Undirected,
+    directed_setting,
+    has_undirected,
+    start_source_setting,
+    undirected_setting,
+)
 from fairness_engine.search.symbolic.constraints import ConstraintSolver
 from fairness_engine.search.symbolic.explainer import Explainer, samples_within
 from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
@@ -43,6 +50,9 @@ class Sg:
     before, and then a wave at a time; when the queue is empty, uniform rows follow until the budget is spent. The
     neighbourhood is smaller where 5,000 samples would be more than a hundredth of the evaluation budget, or more than a tenth of what it
     costs to test the whole space. Columns without a constraint keep their value; the paper lets them take any.
+
+    ``start_source``, ``is_directed`` and ``undirected`` are the paper's ablation: uniform start rows (Tables 4 and 5), no directed search
+    (Table 6), undirected search first without directed (Table 7), and neither, which tests start rows alone (Table 4).
 
     Reference: Agarwal, Lohia, Nagar, Dey and Saha, "Automated test generation to detect individual discrimination in AI
     models" (2019), Algorithms 1-5.
@@ -103,6 +113,9 @@ class Sg:
         minimum=0,
         maximum=10_000_000,
     )
+    start_source: str = start_source_setting()
+    is_directed: bool = directed_setting()
+    undirected: str = undirected_setting()
 
     @staticmethod
     def warm_up() -> None:
@@ -125,7 +138,9 @@ class _Work:
     def __init__(self, settings: Sg, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
         self.split = Split()
         self._settings, self._oracle, self._rng = settings, oracle, rng
-        self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng)
+        self._start_source = Source(settings.start_source)
+        is_uniform = self._start_source is Source.UNIFORM
+        self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
         self._n_starts_left, self._n_barren = len(start_rows), 0
         self._movable = frozenset(oracle.domain.movable.tolist())
         self._queue, self._solver = InputQueue(), ConstraintSolver(oracle.domain)
@@ -146,12 +161,19 @@ class _Work:
 
     def take_step(self) -> Step:
         """Test inputs of the highest rank that is waiting, or explain people whose paths are needed now."""
+        is_first = self._settings.undirected == Undirected.FIRST
+        if is_first and (step := self._take_undirected()):
+            return step
         if self._queue.has(Rank.DIRECTED):
             return self._test(self._solved(Rank.DIRECTED), Source.DIRECTED)
         if self._n_starts_left:
             n = min(self._n_wanted, self._n_starts_left)
             self._n_starts_left -= n
-            return self._test(self._starts.take(n), Source.DATA)
+            return self._test(self._starts.take(n), self._start_source)
+        return self._take_undirected() or self._test(self._starts.take(self._n_wanted), Source.UNIFORM)
+
+    def _take_undirected(self) -> Step | None:
+        """Test undirected inputs, or explain people for want of some; ``None`` when nobody is left to explain."""
         if self._queue.has(Rank.UNDIRECTED):
             return self._test(self._solved(Rank.UNDIRECTED), Source.UNDIRECTED)
         if self._unexplained:
@@ -159,7 +181,7 @@ class _Work:
             people, numbers = zip(*(self._unexplained.popleft() for _ in range(n)), strict=True)
             self._explain(np.array(people), np.zeros(n, dtype=bool), numbers)
             return Step("explaining people")
-        return self._test(self._starts.take(self._n_wanted), Source.UNIFORM)
+        return None
 
     @property
     def _n_wanted(self) -> int:
@@ -178,7 +200,7 @@ class _Work:
         return np.array(rows).reshape(len(rows), self._oracle.domain.n_columns)
 
     def _test(self, rows: FloatArray, source: Source) -> Step:
-        """Algorithm 4 for a wave; people met for the first time are explained, or wait until they are needed."""
+        """Algorithm 4 for a wave; people met for the first time are explained, wait until they are needed, or never are."""
         n_tried = self._oracle.n_tried
         with self.split.counting(self._oracle, source):
             probe = self._oracle.probe(rows)
@@ -186,8 +208,11 @@ class _Work:
             self._n_barren = 0 if len(probe.fresh) else self._n_barren + 1
         people, is_found = rows[probe.fresh], probe.is_discriminatory[probe.fresh]
         numbers = np.arange(n_tried, n_tried + len(people))
-        now = is_found | (not self._settings.explains_late)
-        self._unexplained.extend(zip(people[~now], numbers[~now].tolist(), strict=True))
+        settings = self._settings
+        now = is_found & settings.is_directed
+        if has_undirected(settings):
+            now |= not settings.explains_late
+            self._unexplained.extend(zip(people[~now], numbers[~now].tolist(), strict=True))
         self._explain(people[now], is_found[now], numbers[now].tolist())
         return Step(PHASES[source])
 
@@ -195,9 +220,10 @@ class _Work:
         """Lines 7-36: constraint sets of people's paths that were not generated before, into the queue."""
         settings = self._settings
         for person, was_found, path in zip(people, is_found, self._explainer.explain(people, numbers), strict=True):
-            if was_found:
+            if was_found and settings.is_directed:
                 self._add(directed(person, path, self._movable, settings.directed_below))
-            self._add(undirected(person, path, self._movable, settings.undirected_above))
+            if has_undirected(settings):
+                self._add(undirected(person, path, self._movable, settings.undirected_above))
 
     def _add(self, generated: Iterator[Generated]) -> None:
         for one in generated:

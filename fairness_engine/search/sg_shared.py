@@ -10,6 +10,13 @@ import numpy as np
 
 from fairness_engine.events import Event, FloatArray, Step
 from fairness_engine.search.starts import Starts
+from fairness_engine.search.symbolic.ablation import (
+    Undirected,
+    directed_setting,
+    has_undirected,
+    start_source_setting,
+    undirected_setting,
+)
 from fairness_engine.search.symbolic.grove import Grove
 from fairness_engine.search.symbolic.split import PHASES, Source, Split, steps_and_split
 from fairness_engine.search.symbolic.waiting import Waiting
@@ -80,6 +87,9 @@ class SgShared:
     )
     n_clusters: int = setting(4, "K-means clusters that the start rows come from in turn.", minimum=1, maximum=1000)
     wave: int = setting(4096, "Inputs of one rank tested together.", minimum=1, maximum=100_000)
+    start_source: str = start_source_setting()
+    is_directed: bool = directed_setting()
+    undirected: str = undirected_setting()
 
     @staticmethod
     def warm_up() -> None:
@@ -101,7 +111,10 @@ class _Work:
     def __init__(self, settings: SgShared, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
         self.split = Split()
         self._settings, self._oracle, self._rng = settings, oracle, rng
-        self._starts, self._n_starts_left = Starts(oracle.domain, start_rows, settings.n_clusters, rng), len(start_rows)
+        self._start_source = Source(settings.start_source)
+        is_uniform = self._start_source is Source.UNIFORM
+        self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
+        self._n_starts_left = len(start_rows)
         self._grove = Grove(oracle, start_rows, settings, rng)
         n_columns, capacity = oracle.domain.n_columns, _WAVES_WAITING * settings.wave
         self._waiting = {source: Waiting(n_columns, capacity) for source in (Source.DIRECTED, Source.UNDIRECTED)}
@@ -115,22 +128,30 @@ class _Work:
 
     def take_step(self) -> Step:
         """Test a wave of the highest rank that is waiting, or learn a tree when one is due."""
-        wave, waiting = self._settings.wave, self._waiting
-        if self._oracle.n_tried and self._grove.is_due:
+        settings, wave, waiting = self._settings, self._settings.wave, self._waiting
+        is_symbolic = settings.is_directed or has_undirected(settings)
+        if is_symbolic and self._oracle.n_tried and self._grove.is_due:
             self._grove.learn()
             return Step("learning trees")
+        if settings.undirected == Undirected.FIRST and (step := self._take_undirected()):
+            return step
         if waiting[Source.DIRECTED]:
             return self._test(waiting[Source.DIRECTED].take(wave), Source.DIRECTED)
         if self._n_starts_left:
             n = min(wave, self._n_starts_left)
             self._n_starts_left -= n
-            return self._test(self._starts.take(n), Source.DATA)
+            return self._test(self._starts.take(n), self._start_source)
+        return self._take_undirected() or self._test(self._starts.take(wave), Source.UNIFORM)
+
+    def _take_undirected(self) -> Step | None:
+        """Test undirected inputs, or propose some; ``None`` when nobody is left to propose them for."""
+        wave, waiting = self._settings.wave, self._waiting
         if waiting[Source.UNDIRECTED]:
             return self._test(waiting[Source.UNDIRECTED].take(wave), Source.UNDIRECTED)
         if self._unexplained:
             self._propose(self._unexplained.take(wave), Source.UNDIRECTED)
             return Step("explaining people")
-        return self._test(self._starts.take(wave), Source.UNIFORM)
+        return None
 
     def _test(self, rows: FloatArray, source: Source) -> Step:
         """Test a wave; constraint sets of people met for the first time follow, or wait until they are needed."""
@@ -138,9 +159,11 @@ class _Work:
             probe = self._oracle.probe(rows)
         self._n_barren = 0 if len(probe.fresh) else self._n_barren + 1
         people, is_found = rows[probe.fresh], probe.is_discriminatory[probe.fresh]
-        self._unexplained.add(people, np.zeros(len(people)))
+        if has_undirected(self._settings):
+            self._unexplained.add(people, np.zeros(len(people)))
         self._grove.remember(people[is_found])
-        self._propose(people[is_found], Source.DIRECTED)
+        if self._settings.is_directed:
+            self._propose(people[is_found], Source.DIRECTED)
         return Step(PHASES[source])
 
     def _propose(self, people: FloatArray, source: Source) -> None:

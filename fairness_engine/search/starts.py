@@ -27,16 +27,25 @@ class Starts:
         data_rows: rows of the data in the domain ``(n_rows, n_columns)``; may be empty.
         n_clusters: of K-means, 1 or more.
         rng: the only source of chance.
+        is_uniform: deal out no rows of the data; uniform rows of the domain from the first.
     """
 
-    def __init__(self, domain: Domain, data_rows: FloatArray, n_clusters: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        data_rows: FloatArray,
+        n_clusters: int,
+        rng: np.random.Generator,
+        *,
+        is_uniform: bool = False,
+    ) -> None:
         from fairness_engine.known import KnownIndividuals  # numba is loaded when a search begins, not by the app
 
         self._domain = domain
         self._data_rows = data_rows
         self._n_clusters = n_clusters
         self._rng = rng
-        self._order: IntArray = rng.permutation(len(data_rows))
+        self._order: IntArray = rng.permutation(0 if is_uniform else len(data_rows))
         self._n_dealt = 0
         self._centres: FloatArray | None = None
         self._taken = KnownIndividuals(0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairness_engine.gradient_agreement import ALIKE, SIZES, Agreement, GradientCheck
+from fairness_engine.gradient_agreement import ALIKE, PICTURED, SIZES, GradientCheck, Picture, Quartiles
 from pages.components import theme, wording
 
 if TYPE_CHECKING:
@@ -51,17 +51,81 @@ def cosine_chart(check: GradientCheck) -> Figure:
 
 def cosine_table(check: GradientCheck) -> pd.DataFrame:
     """The quartiles of the cosine as a table, one line a size."""
-    lines = [[*_quartiles(entry.exact), *_quartiles(entry.fast)] for entry in check.sizes]
-    names = [
-        f"{way}: {part}" for way in ("Exact", "In a search") for part in ("lower quartile", "median", "upper quartile")
-    ]
-    table = pd.DataFrame(lines, columns=names).round(4)
+    lines = [(entry.exact.quartiles, entry.fast.quartiles) for entry in check.sizes]
+    return _quartile_table(check, ("Exact", "In a search"), lines)
+
+
+def _quartile_table(
+    check: GradientCheck, names: tuple[str, str], lines: list[tuple[Quartiles | None, Quartiles | None]]
+) -> pd.DataFrame:
+    nothing = (np.nan, np.nan, np.nan)
+    parts = ("lower quartile", "median", "upper quartile")
+    columns = [f"{name}: {part}" for name in names for part in parts]
+    table = pd.DataFrame([[*(a or nothing), *(b or nothing)] for a, b in lines], columns=columns).round(4)
     table.insert(0, "h", [size_text(entry.h) for entry in check.sizes])
     return table
 
 
-def _quartiles(agreement: Agreement) -> tuple[float, float, float]:
-    return agreement.quartiles or (np.nan, np.nan, np.nan)
+# --- use ----------------------------------------------------------------------------------------
+
+
+def use_chart(check: GradientCheck) -> Figure:
+    """Median cosine of what the two phases of a search make of the slopes, estimated against true."""
+    found = [("directions", "global phase: directions"), ("probabilities", "local phase: probabilities")]
+    lines = []
+    for position, (name, text) in enumerate(found):
+        medians = [(entry.h, getattr(entry.guidance, name)) for entry in check.sizes]
+        there = [(h, quartiles[1]) for h, quartiles in medians if quartiles]
+        if there:
+            lines.append(_line(text, *zip(*there, strict=True), position, "h = %{x}: cosine %{y:.3f}"))
+    layout = _layout("What a search makes of the slopes", "Cosine, median")
+    layout["yaxis"]["range"] = [-0.05, 1.05]
+    return _figure(lines, layout)
+
+
+def use_table(check: GradientCheck) -> pd.DataFrame:
+    """The quartiles of both cosines as a table, one line a size."""
+    lines = [(entry.guidance.directions, entry.guidance.probabilities) for entry in check.sizes]
+    return _quartile_table(check, ("Directions", "Probabilities"), lines)
+
+
+# --- picture ------------------------------------------------------------------------------------
+
+
+def picture_chart(picture: Picture) -> Figure:
+    """Directions of gradients in two principal components: a ring where the true one ends, a dot where the estimate does."""
+    true, estimated = theme.series()[:2]
+    joined = [_joined(picture, axis) for axis in (0, 1)]
+    line = {"mode": "lines", "x": joined[0], "y": joined[1], "line": {"color": theme.faint(), "width": 1}}
+    traces: list[dict[str, Any]] = [{"type": "scatter", "showlegend": False, "hoverinfo": "skip", **line}]
+    ring = {"symbol": "circle-open", "size": 8, "color": true, "line": {"width": 2}}
+    dot = {"symbol": "square", "size": 5, "color": estimated}
+    for name, points, marker in (("true", picture.true, ring), ("estimated", picture.estimated, dot)):
+        x, y = zip(*points, strict=True)
+        values = {"x": list(x), "y": list(y), "hovertemplate": f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>"}
+        traces.append({"type": "scatter", "mode": "markers", "name": name, "marker": marker, **values})
+    first, second = (f"{name} component, {wording.share(s)}" for name, s in zip(_NAMES, picture.shares, strict=True))
+    layout = theme.chart_layout(f"Directions at h = {size_text(PICTURED)}", first, second, height=420)
+    layout |= _legend_above(layout)
+    reach = 1.08 * max(abs(value) for point in (*picture.true, *picture.estimated) for value in point)
+    layout["xaxis"] |= {"range": [-reach, reach], "constrain": "domain"}
+    layout["yaxis"] |= {"range": [-reach, reach], "constrain": "domain", "scaleanchor": "x"}
+    return _figure(traces, layout)
+
+
+_NAMES = ("First", "Second")
+
+
+def _joined(picture: Picture, axis: int) -> list[float | None]:
+    """One coordinate of the lines from each true direction to its estimate, with gaps between them."""
+    return [value for a, b in zip(picture.true, picture.estimated, strict=True) for value in (a[axis], b[axis], None)]
+
+
+def picture_table(picture: Picture) -> pd.DataFrame:
+    """The points as a table, one line a person."""
+    table = pd.DataFrame(picture.true, columns=["True, first", "True, second"])
+    table[["Estimated, first", "Estimated, second"]] = pd.DataFrame(picture.estimated)
+    return table
 
 
 # --- shares -------------------------------------------------------------------------------------
@@ -160,10 +224,16 @@ def _layout(title: str, y_title: str) -> dict[str, Any]:
     layout = theme.chart_layout(title, _SIZE, y_title, height=360)
     ticks = {"tickmode": "array", "tickvals": list(SIZES), "ticktext": [size_text(h, least=1) for h in SIZES]}
     layout["xaxis"] |= {"type": "log", "tickangle": 0, "tickfont": {"size": 12}, **ticks}
-    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
-    layout["margin"] = {**layout["margin"], "t": 100}
-    return layout
+    return layout | _legend_above(layout)
+
+
+def _legend_above(layout: dict[str, Any]) -> dict[str, Any]:
+    """The title on top, and under it the legend, in a line."""
+    return {
+        "title": {**layout["title"], "y": 0.98, "yanchor": "top", "yref": "container"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "margin": {**layout["margin"], "t": 100},
+    }
 
 
 def _figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:

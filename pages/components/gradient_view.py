@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.errors import SettingError
-from fairness_engine.gradient_agreement import ALIKE, Agreement, AtSize, GradientCheck
+from fairness_engine.gradient_agreement import ALIKE, Agreement, AtSize, GradientCheck, Picture
 from pages.components import gradient_charts, layout, state, wording
 from pages.components.gradient_charts import size_text
 
@@ -74,6 +74,21 @@ def show(check: GradientCheck) -> None:
     with right:
         note = "In the arithmetic of a search; the table has the exact one too."
         layout.chart_with_table(gradient_charts.share_chart(check), gradient_charts.share_table(check), "shares", note)
+    with layout.wrapping("gradient_use", is_wide=True):
+        left, right = st.columns(2, gap="large")
+    with left:
+        note = (
+            "Cosine between what the estimated and what the true slopes of a pair lead to; the table has the quartiles."
+        )
+        layout.chart_with_table(gradient_charts.use_chart(check), gradient_charts.use_table(check), "use", note)
+    if check.picture is not None:
+        with right:
+            layout.chart_with_table(
+                gradient_charts.picture_chart(check.picture),
+                gradient_charts.picture_table(check.picture),
+                "picture",
+                _picture_note(check.picture),
+            )
     if not any(entry.n_found for entry in check.sizes):
         st.caption("There was no time to search with the sizes: the model is slow.")
         return
@@ -90,6 +105,7 @@ def sentences(check: GradientCheck) -> list[str]:
             "Use AEQUITAS or the data scan."
         ]
     said = [_pointing(entry) for entry in check.sizes if entry.h == _DEFAULT]
+    said += [text for entry in check.sizes if entry.h == _DEFAULT for text in _used(check, entry)]
     if check.n_flat:
         said.append(
             f"At {wording.share(check.n_flat / check.n_people)} of the {people} the model is flat, and they are left out of the shares."
@@ -107,6 +123,31 @@ def _pointing(entry: AtSize) -> str:
     return (
         f"**At h = {size_text(entry.h)} the estimated gradient points the same way as the true one for {alike} of people** "
         f"(a cosine above {ALIKE:g}{middle}), and {signs} of all slopes have the right sign."
+    )
+
+
+def _used(check: GradientCheck, entry: AtSize) -> list[str]:
+    """What the two phases of a search make of the slopes of pairs."""
+    parts = []
+    if entry.guidance.directions is not None:
+        parts.append(
+            f"the directions in which the global phase moves people have a median cosine of {entry.guidance.directions[1]:.2f} to those of true slopes"
+        )
+    if entry.guidance.probabilities is not None:
+        parts.append(
+            f"the probabilities with which the local phase chooses an attribute one of {entry.guidance.probabilities[1]:.2f}"
+        )
+    if not parts:
+        return []
+    return [f"Of {wording.counted(check.n_pairs, 'pair')}, {', and '.join(parts)}."]
+
+
+def _picture_note(picture: Picture) -> str:
+    """How the picture is read."""
+    both = wording.share(sum(picture.shares))
+    return (
+        f"Each line joins a person's true gradient to the estimate, both at length 1: the shorter, the better. The two principal components hold {both} "
+        f"of the spread of the true ones. {wording.counted(len(picture.true), 'person', 'people')} of your data."
     )
 
 

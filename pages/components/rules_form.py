@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.rules.settings import FEW_ATTRIBUTES, USUAL_ATTRIBUTES
 from pages.components import outcome_source, rules_plan, rules_runs, wording
 from pages.components.rules_plan import Wanted
 
@@ -22,8 +23,6 @@ _EDGE_NOTES = {
 _MAX_EXACT = 2**53 - 1
 """Largest whole number that the browser holds exactly."""
 _LEAST_PERCENT, _MOST_PERCENT = 0.01, 99.9
-_MANY_ATTRIBUTES = 5
-"""With so many attributes, two in a rule set are proposed: three make hundreds of thousands."""
 
 
 def draw_first(review: Review) -> None:
@@ -101,12 +100,17 @@ def _most_field(held: dict[str, Any], n_protected: int) -> int:
         "Attributes in a group, at most",
         1,
         6,
-        min(held.get("max_attributes", 2 if n_protected > _MANY_ATTRIBUTES else 3), 6),
+        held.get("max_attributes") or _proposed_most(n_protected),
         key="rules_most",
         help="“Women” is a group of one attribute, “women over 50” one of two.",
         persist_state="session",
     )
-    return int(most or 3)
+    return int(most or USUAL_ATTRIBUTES)
+
+
+def _proposed_most(n_protected: int) -> int:
+    """All attributes where they are few; of many two: three make hundreds of thousands of rule sets."""
+    return max(USUAL_ATTRIBUTES, n_protected) if n_protected <= FEW_ATTRIBUTES else 2
 
 
 def _error_field(review: Review, held: dict[str, Any]) -> float:

@@ -155,7 +155,10 @@ RULE_SETTINGS = {
     "least_samples": ("Least samples", "Samples at least, inside and outside each."),
     "bins": ("Bins", "Into how many ranges a number is cut."),
     "edges": ("Edges", "Ranges of equal widths, or between round numbers."),
-    "max_attributes": ("Attributes", "In one rule set at most."),
+    "max_attributes": (
+        "Attributes",
+        "In one rule set at most; 0 combines all where they are five or fewer, and else three.",
+    ),
     "one_sided": ("One-sided", "Only ranges that begin or end where the column does."),
     "n_rescored": ("Scored again", "So many of the highest are scored again on samples of their own."),
     "source": ("Source", "Whose decisions: a model's, or those in a column of the data."),

@@ -8,6 +8,7 @@ import streamlit as st
 
 from fairness_engine.budget import Budget
 from fairness_engine.errors import SettingError
+from fairness_engine.rules.settings import USUAL_ATTRIBUTES
 from pages.components import rules_plan, rules_runs, text_data, text_review, text_terms, wording
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
         "Categories in a group, at most",
         1,
         6,
-        min(held.get("max_attributes", 3), 6),
+        held.get("max_attributes") or USUAL_ATTRIBUTES,
         key="text_most",
         help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
         persist_state="session",
@@ -123,7 +124,7 @@ def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, 
     return {
         "support": float(least or 5.0) / 100,
         "error": _ask_error(held),
-        "max_attributes": int(n_categories or 3),
+        "max_attributes": int(n_categories or USUAL_ATTRIBUTES),
     }
 
 

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 from test_commands import INPUTS, ROOT, Commands
 
+from fairness_engine.command_line import rules_text
 from fairness_engine.command_line.outcome import COMMON_KEYS
 from fairness_engine.command_line.rules_json import RULES_KEYS
+from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.rules.stored import read_rules, write_rules
 from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.store import RunStore
@@ -395,3 +397,22 @@ def test_runs_list_and_show_know_runs_without_a_model(command: Commands) -> None
     assert command.json("runs", "verify", waiting)["rules"] is None
     assert command("runs", "verify", waiting) == 0
     assert "has not begun" in command.out
+
+
+@pytest.mark.parametrize(
+    ("asked", "reached", "n", "said"),
+    [
+        (0, 3, 4, "more than 3 attributes were left out: --max-attributes asks for them."),
+        (0, 2, 8, "more than 2 attributes were left out: they would be too many."),
+        (4, 3, 4, "more than 3 attributes were left out: they would be too many."),
+        (0, 3, 8, ""),
+        (0, 4, 4, ""),
+    ],
+)
+def test_what_is_left_out_is_said_with_how_to_have_it(asked: int, reached: int, n: int, said: str) -> None:
+    settings = RuleSettings(max_attributes=asked).to_json()
+    result = {"settings": settings, "summary": {"max_attributes": reached}, "attributes": [None] * n}
+    counts = {"n_rule_sets": 10, "rows": 100, "n_folded": 0, "n_rests": 0, "source": "model"}
+    heading = rules_text._heading({**result, **counts})
+    assert ("left out" in heading) == bool(said)
+    assert said in heading

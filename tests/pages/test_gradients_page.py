@@ -10,22 +10,26 @@ from said import OpenApp
 
 import run_cases
 from fairness_engine.errors import ProcessError
-from fairness_engine.gradient_agreement import SIZES, Agreement, AtSize, GradientCheck
+from fairness_engine.gradient_agreement import SIZES, Agreement, AtSize, GradientCheck, Guidance, Picture
 from fairness_engine.runs.store import RunStore
 from pages.components import gradient_charts, gradient_view, wording
 
 GRADIENTS = "pages/explore/gradients.py"
 EXACT = Agreement((0.8, 0.9, 0.99), 0.97, 0.95, 0.0)
 BLIND = Agreement(None, 0.0, 0.01, 1.0)
+USED = Guidance((0.7, 0.8, 0.95), (0.8, 0.92, 0.97))
+PICTURE = Picture((0.6, 0.2), ((0.5, 0.1), (-0.5, 0.2), (0.0, -0.3)), ((0.4, 0.1), (-0.5, 0.3), (0.1, -0.3)))
 
 
 def answer(**changes: object) -> GradientCheck:
     """Two sizes are too small for a search; the larger ones find more and more."""
     sizes = tuple(
-        AtSize(h, EXACT, BLIND if h < 1e-6 else EXACT, (10 * i, 10 * i + 2, 10 * i + 6)) for i, h in enumerate(SIZES)
+        AtSize(h, EXACT, BLIND if h < 1e-6 else EXACT, USED, (10 * i, 10 * i + 2, 10 * i + 6))
+        for i, h in enumerate(SIZES)
     )
     values = {"n_people": 1000, "n_flat": 0, "n_attributes": 8, "search_evaluations": 50_000, "is_complete": True}
-    return GradientCheck(**{**values, "sizes": sizes, **changes})  # type: ignore[arg-type]
+    pairs = {"n_pairs": 900, "n_discriminatory": 30, "picture": PICTURE}
+    return GradientCheck(**{**values, **pairs, "sizes": sizes, **changes})  # type: ignore[arg-type]
 
 
 def sentences(check: GradientCheck) -> list[str]:
@@ -88,8 +92,11 @@ def test_the_question_is_asked_once_and_its_answer_remembered(
     assert "At h = 10⁻⁷ and below, a search hardly sees a slope" in text
     assert "MAFT found the most with h = 10: 92 individuals" in text
     assert "with its default, h = 1, 82" in text
-    assert len(app.get("plotly_chart")) == 3
-    assert len(app.dataframe) == 3, "each chart has a table"
+    assert "Of 900 pairs, the directions in which the global phase moves people have a median cosine of 0.80" in text
+    assert "the probabilities with which the local phase chooses an attribute one of 0.92" in text
+    assert "The two principal components hold 80 % of the spread" in text
+    assert len(app.get("plotly_chart")) == 5
+    assert len(app.dataframe) == 5, "each chart has a table"
     app.run()
     assert len(asked) == 1
 
@@ -113,7 +120,7 @@ def test_a_network_is_compared_in_its_own_process(open_app: OpenApp, store: RunS
     app.button(key="compare_gradients").click().run(timeout=120)
     assert said.errors_of(app) == []
     assert "the estimated gradient points the same way as the true one for" in said.text_of(app)
-    assert len(app.get("plotly_chart")) == 3
+    assert len(app.get("plotly_chart")) == 5
     table = app.dataframe[0].value
     assert table["h"].tolist()[-1] == "10"
     assert table["Exact: median"].iloc[3] == pytest.approx(1, abs=1e-3)
@@ -132,13 +139,13 @@ def test_a_forest_whose_card_is_old_is_refused_by_its_own_process(open_app: Open
 
 def test_a_flat_model_is_said_and_nothing_is_drawn() -> None:
     nobody = Agreement(None, None, None, None)
-    check = answer(n_flat=1000, sizes=(AtSize(1.0, nobody, nobody, (0, 0, 0)),))
+    check = answer(n_flat=1000, sizes=(AtSize(1.0, nobody, nobody, Guidance(None, None), (0, 0, 0)),))
     (sentence,) = sentences(check)
     assert "At all 1 000 rows of your data the model is flat" in sentence
 
 
 def test_people_without_a_slope_and_time_that_ran_out_are_said() -> None:
-    check = answer(n_flat=120, is_complete=False, sizes=(AtSize(1.0, EXACT, EXACT),))
+    check = answer(n_flat=120, is_complete=False, sizes=(AtSize(1.0, EXACT, EXACT, USED),))
     text = "\n".join(sentences(check))
     assert "At 12 % of the 1 000 rows the model is flat" in text
     assert "Time ran out" in text
@@ -147,14 +154,14 @@ def test_people_without_a_slope_and_time_that_ran_out_are_said() -> None:
 
 def test_a_size_that_is_too_large_is_not_called_too_small() -> None:
     astray = Agreement((-0.2, 0.1, 0.3), 0.0, 0.5, 0.0)
-    check = answer(sizes=tuple(AtSize(h, EXACT, astray if h == 10 else EXACT) for h in SIZES))
+    check = answer(sizes=tuple(AtSize(h, EXACT, astray if h == 10 else EXACT, USED) for h in SIZES))
     assert not any("hardly sees" in sentence for sentence in sentences(check))
-    check = answer(sizes=tuple(AtSize(h, astray, BLIND if h < 1e-5 else EXACT) for h in SIZES))
+    check = answer(sizes=tuple(AtSize(h, astray, BLIND if h < 1e-5 else EXACT, USED) for h in SIZES))
     assert any("At h = 10⁻⁶ and below" in sentence for sentence in sentences(check))
 
 
 def test_searches_that_found_nobody_are_said() -> None:
-    check = answer(sizes=tuple(AtSize(h, EXACT, EXACT, (0, 0, 0)) for h in SIZES))
+    check = answer(sizes=tuple(AtSize(h, EXACT, EXACT, USED, (0, 0, 0)) for h in SIZES))
     assert "MAFT found nobody within 50 000 rows evaluated" in sentences(check)[-1]
     assert not any("hardly sees" in sentence for sentence in sentences(check))
 
@@ -169,6 +176,16 @@ def test_the_charts_hold_what_the_tables_hold() -> None:
     assert list(fast.x) == [h for h in SIZES if h >= 1e-6], "nobody has an angle where every estimate is zero"
     assert max(band.y) == 0.99
     assert gradient_charts.cosine_table(check)["In a search: median"].isna().sum() == 2
+    directions, probabilities = gradient_charts.use_chart(check).data
+    assert (set(directions.y), set(probabilities.y)) == ({0.8}, {0.92})
+    assert gradient_charts.use_table(check).iloc[0].tolist()[1:] == [0.7, 0.8, 0.95, 0.8, 0.92, 0.97]
+    joined, true, estimated = gradient_charts.picture_chart(PICTURE).data
+    assert list(zip(true.x, true.y, strict=True)) == list(PICTURE.true)
+    assert list(zip(estimated.x, estimated.y, strict=True)) == list(PICTURE.estimated)
+    assert list(joined.x)[:3] == [0.5, 0.4, None]
+    assert gradient_charts.picture_table(PICTURE).to_numpy().tolist() == [
+        [*a, *b] for a, b in zip(PICTURE.true, PICTURE.estimated, strict=True)
+    ]
     shares = gradient_charts.share_table(check)
     assert shares.iloc[0].tolist()[1:4] == [0, 1, 100]
 

@@ -15,6 +15,7 @@ from fairness_engine.rules.settings import RuleSettings
 from fairness_engine.runs.records import Review
 from fairness_engine.runs.store import RunStore
 from handmade import function_model, small_schema
+from pages.components import rules_form
 from pages.components.rules_plan import Wanted, expected_rows
 
 SCOPE = Scope(("sex", "age"))
@@ -52,3 +53,7 @@ def test_what_is_expected_is_about_what_a_run_evaluates(
     assert isinstance(stopped, Stopped)
     assert takes_all is is_all
     assert 0.4 * expected <= stopped.evaluations <= 1.1 * expected
+
+
+def test_few_attributes_are_proposed_all_together_and_of_many_two() -> None:
+    assert [rules_form._proposed_most(n) for n in (1, 2, 3, 4, 5, 6, 10)] == [3, 3, 3, 4, 5, 2, 2]

@@ -14,6 +14,7 @@ from rule_cases import categories, numbers, plain_inside, sample_case, space_of
 
 from fairness_engine.errors import SettingError
 from fairness_engine.rules import mining
+from fairness_engine.rules import settings as rule_settings
 from fairness_engine.rules.attributes import RuleAttribute, make_attribute, value_codes
 from fairness_engine.rules.mining import least_rows, mine
 from fairness_engine.rules.settings import RuleSettings
@@ -141,15 +142,43 @@ def test_one_value_in_all_rows_is_refused() -> None:
 def test_too_many_rule_sets_leave_out_the_larger_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     space = space_of(*(numbers(f"a{i}", 6) for i in range(4)), codes=rng.integers(0, 6, (300, 4)))
-    asked = RuleSettings(support=0.05)
+    asked = RuleSettings(support=0.05, max_attributes=3)
     everything = mine(space, asked)
     of_two = int(((everything.rules != NO_RULE).sum(axis=1) <= 2).sum())
-    for name, limit in (("MAX_RULE_SETS", len(everything.rules) - 1), ("MAX_CELLS", 6**3 - 1)):
+    for module, name, limit in (
+        (rule_settings, "MAX_RULE_SETS", len(everything.rules) - 1),
+        (mining, "MAX_CELLS", 6**3 - 1),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(mining, name, limit)
+            patch.setattr(module, name, limit)
             mined = mine(space, asked)
         assert mined.max_attributes == 2
         assert len(mined.rules) == of_two
+
+
+def test_few_attributes_are_all_combined_unasked_as_long_as_the_rule_sets_are_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def of(n: int) -> RuleSpace:
+        return space_of(*(categories(f"a{i}", 2) for i in range(n)), codes=rng.integers(0, 2, (500, n)))
+
+    unasked = RuleSettings(support=0.01)
+    assert [mine(of(n), unasked).max_attributes for n in (1, 2, 3, 4, 5, 6, 8)] == [1, 2, 3, 4, 5, 3, 3]
+    assert mine(of(6), RuleSettings(support=0.01, max_attributes=5)).max_attributes == 5
+    space = of(5)
+    mined = mine(space, unasked)
+    counts = every_rule_set(space, 5)
+    assert len(mined.rules) == sum(5 <= n < 500 for n in counts.values())
+    of_three = int(((mined.rules != NO_RULE).sum(axis=1) <= 3).sum())
+    of_four = int(((mined.rules != NO_RULE).sum(axis=1) <= 4).sum())
+    for limit, most, n in ((len(mined.rules) - 1, 4, of_four), (of_four - 1, 3, of_three), (0, 3, of_three)):
+        monkeypatch.setattr(rule_settings, "MAX_UNASKED", limit)
+        cut = mine(space, unasked)
+        assert (cut.max_attributes, len(cut.rules)) == (most, n)
+    assert len(mine(space, RuleSettings(support=0.01, max_attributes=5)).rules) == len(mined.rules), "asked for"
+    assert RuleSettings(text_column="said").most_attributes(4) == 3, "of texts, whose every combination is evaluated"
 
 
 def test_counts_on_a_sample() -> None:

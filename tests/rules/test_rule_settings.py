@@ -34,7 +34,7 @@ def test_settings_come_back_as_they_were(content: dict[str, Any]) -> None:
         ("confidence", (0.49, 1, float("nan"))),
         ("least_samples", (0, 10**7 + 1)),
         ("bins", (1, 101)),
-        ("max_attributes", (0, 7)),
+        ("max_attributes", (-1, 7)),
         ("n_rescored", (-1, MAX_RESCORED + 1)),
     ],
 )

@@ -94,9 +94,11 @@ def test_a_retraining_ends_with_a_model_and_says_what_it_did(shop: RunStore, don
 
 def test_the_new_model_decides_as_was_measured(shop: RunStore, done: RunRecord, evaluator: Evaluator) -> None:
     check = check_model(shop, done, evaluator)
-    assert [figure.name for figure in check.figures] == ["accuracy", "data", "uniform"]
+    looks = [(figure.model, figure.name) for figure in check.figures]
+    assert looks == [(model, name) for model in ("before", "after") for name in ("accuracy", "data", "uniform")]
+    assert check.groups_hold
     assert check.n_contradictions == 0
-    accuracy, data, _ = check.figures
+    accuracy, data, _ = check.figures[3:]
     assert (accuracy.again, data.again) == pytest.approx((accuracy.stored, data.stored))
 
 

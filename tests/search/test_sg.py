@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -30,7 +30,7 @@ from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
 from fairness_engine.table import read_table
 from handmade import biased_score, function_model, small_domain, true_keys
 
-_DIRECTED, _START, _UNDIRECTED = 3, 2, 1
+_UNDIRECTED_FIRST, _DIRECTED, _START, _UNDIRECTED = 4, 3, 2, 1
 
 
 class RecordingOracle(Oracle):
@@ -57,18 +57,21 @@ class Literal:
     tested: list[int] = field(default_factory=list)
 
     def run(self, start_rows: np.ndarray, limit: int, rng: np.random.Generator) -> list[int]:
-        starts = Starts(self.domain, start_rows, self.settings.n_clusters, rng)
+        is_uniform = self.settings.start_source == "uniform"
+        starts = Starts(self.domain, start_rows, self.settings.n_clusters, rng, is_uniform=is_uniform)
         self.solver = ConstraintSolver(self.domain)
         self.neighbourhood = Neighbourhood(start_rows, self.domain, rng)
         self.seed = int(rng.integers(2**63))
         self.queue: list[tuple[tuple[int, float], Any, Any]] = []
         self.visited: set[tuple[str, Any]] = set()
-        for row in starts.take(len(start_rows)):
-            self.queue.append(((_START, 0.0), row, None))
+        for _ in start_rows:
+            self.queue.append(((_START, 0.0), None, None))  # drawn when its turn comes
         while len(self.tested) < limit and self.queue:
             first = max(range(len(self.queue)), key=lambda i: self.queue[i][0])  # of equal ranks the one added first
             _, person, constraints = self.queue.pop(first)
-            if constraints is not None:
+            if constraints is None:
+                (person,) = starts.take(1)
+            else:
                 person = self.solver.solve(constraints, person, rng)
             if person is not None:
                 self.test(person)
@@ -83,20 +86,23 @@ class Literal:
         decisions = self.model.decide(self.model.scores(self.domain.variants(person[None])[0]))
         path = self.path(person, number)
         protected = set(self.domain.protected.tolist())
-        if len(set(decisions)) > 1:
+        if len(set(decisions)) > 1 and self.settings.is_directed:
             for i, c in enumerate(path.predicates):
                 if c.column in protected:
                     continue
                 if path.confidences[i] < self.settings.directed_below:
                     kept = [p.negated() if k == i else p for k, p in enumerate(path.predicates)]
                     self.add("directed", (_DIRECTED, -path.confidences.mean()), person, kept)
+        if self.settings.undirected == "off":
+            return
+        place = _UNDIRECTED_FIRST if self.settings.undirected == "first" else _UNDIRECTED
         prefix: list[Any] = []
         for i, c in enumerate(path.predicates):
             if c.column in protected:
                 continue
             if path.confidences[i] < self.settings.undirected_above:
                 break
-            self.add("undirected", (_UNDIRECTED, path.confidences[: i + 1].mean()), person, [*prefix, c.negated()])
+            self.add("undirected", (place, path.confidences[: i + 1].mean()), person, [*prefix, c.negated()])
             prefix.append(c)
 
     def add(self, search: str, rank: tuple[int, float], person: np.ndarray, constraints: list[Any]) -> None:
@@ -143,6 +149,64 @@ def test_one_input_a_wave_is_algorithm_5(
     assert oracle.tested[: len(expected)] == expected
     assert len(expected) > 45
     assert oracle.n_tried == limit  # when its queue is empty, uniform rows follow
+
+
+ABLATIONS = {
+    "Table 4, the data's rows": {"is_directed": False, "undirected": "off"},
+    "Table 4, uniform rows": {"start_source": "uniform", "is_directed": False, "undirected": "off"},
+    "Table 5": {"start_source": "uniform"},
+    "Table 6": {"is_directed": False},
+    "Table 7": {"is_directed": False, "undirected": "first"},
+    "directed search alone": {"undirected": "off"},
+    "undirected search first": {"undirected": "first"},
+}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_is_algorithm_5_without_the_part(name: str) -> None:
+    """Tables 4 to 7, test by test against the algorithm written out."""
+    values: dict[str, Any] = ABLATIONS[name]
+    domain = small_domain()
+    start_rows = domain.sample(40, np.random.default_rng(2))
+    settings = Sg(wave=1, explains_late=False, n_samples=200, n_inputs=100, **values)
+    oracle = RecordingOracle(function_model(sloping_score), domain, Budget())
+    n_samples = samples_within(oracle, 200)
+    list(settings.search(oracle, start_rows, np.random.default_rng(3)))
+    expected = Literal(function_model(sloping_score), domain, settings, n_samples).run(
+        start_rows, 100, np.random.default_rng(3)
+    )
+    assert oracle.tested[: len(expected)] == expected
+    is_symbolic = settings.is_directed or settings.undirected != "off"
+    assert len(expected) > 45 if is_symbolic else len(expected) >= 35
+
+
+@pytest.mark.parametrize("technique", [Sg(wave=8), SgShared(wave=8)])
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_tries_nobody_from_what_is_off(technique: Any, name: str) -> None:
+    values: dict[str, Any] = ABLATIONS[name]
+    domain = small_domain()
+    start_rows = domain.sample(60, np.random.default_rng(2))
+    oracle = Oracle(function_model(sloping_score), domain, Budget(None, 60.0))
+    order: list[str] = []
+    split: dict[str, dict[str, int]] = {}
+    for event in replace(technique, **values).search(oracle, start_rows, np.random.default_rng(3)):
+        if isinstance(event, ResultReady):
+            split = event.content
+        else:
+            order.append(event.phase)
+        if oracle.n_tried >= 1000:  # of 1,500
+            break
+    tried = {phase for phase in order if phase.startswith(("testing", "directed", "undirected"))}
+    starts = "testing uniform rows" if values.get("start_source") == "uniform" else "testing start rows"
+    assert order[0] == starts
+    assert ("testing start rows" in tried) == (starts == "testing start rows")
+    assert ("directed search" in tried) == values.get("is_directed", True)
+    assert ("undirected search" in tried) == (values.get("undirected") != "off")
+    is_symbolic = values.get("is_directed", True) or values.get("undirected") != "off"
+    assert (oracle.evaluations > 2 * oracle.n_tried) == is_symbolic, "without a symbolic search nobody is explained"
+    assert not split or sum(counts["n_tried"] for counts in split.values()) == oracle.n_tried
+    if values.get("undirected") == "first":
+        assert order[1] != starts, "further start rows wait"
 
 
 def test_explaining_late_changes_neither_directed_inputs_nor_start_rows() -> None:

@@ -1,4 +1,4 @@
-"""Commands as anybody runs them, for tests that import nothing of the engine."""
+"""Commands as anybody gives them, for tests that import nothing of the engine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,6 @@ class Told:
     errors: str
 
 
-def run(*arguments: str) -> Told:
-    """Run a command to its end."""
-    command = [sys.executable, "-m", "fairness_engine", *arguments, "--json", "-", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.stdout, done.stderr
-    return Told(done.returncode, json.loads(done.stdout), done.stderr)
-
-
 _LOOP = """
 import json, os, sys
 answers = os.fdopen(os.dup(1), "w")
@@ -46,7 +38,7 @@ for line in sys.stdin:
 """
 
 
-class ManyCommands:
+class Commands:
     """One process that does one command after another: libraries are loaded once. Close it after use.
 
     Args:

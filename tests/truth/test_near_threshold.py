@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
-from commands import run
+from commands import Commands
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -163,14 +163,14 @@ def question(case: Case, folder: Path) -> tuple[float, list[str]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_whoever_lies_at_the_threshold_is_counted(case: Case, tmp_path: Path) -> None:
+def test_whoever_lies_at_the_threshold_is_counted(case: Case, command: Commands, tmp_path: Path) -> None:
     truth, same = question(case, tmp_path)
     assert 0.01 < truth < 0.99
     n = 5000
-    estimate = run("estimate", *same, "--samples", str(n)).result
+    estimate = command.run("estimate", *same, "--samples", str(n)).result
     error = math.sqrt(truth * (1 - truth) / n)
     assert abs(estimate["share"] - truth) < 5 * error
-    search = run("search", *same, "--technique", "random", "--max-evaluations", str(4 * n)).result
+    search = command.run("search", *same, "--technique", "random", "--max-evaluations", str(4 * n)).result
     rate = search["n_found"] / search["n_tried"]
     assert abs(rate - truth) < 5 * error
 
@@ -182,22 +182,24 @@ CERTIFIED = [
 
 
 @pytest.mark.parametrize("case", CERTIFIED, ids=lambda case: case.name)
-def test_what_is_certified_is_the_truth_and_what_is_falsified_has_examples(case: Case, tmp_path: Path) -> None:
+def test_what_is_certified_is_the_truth_and_what_is_falsified_has_examples(
+    case: Case, command: Commands, tmp_path: Path
+) -> None:
     truth, same = question(case, tmp_path)
-    certified = run("certify", *same, "--max-seconds", "20").result
+    certified = command.run("certify", *same, "--max-seconds", "20").result
     assert certified["falsified"] - 1e-9 <= truth <= certified["falsified"] + certified["undecided"] + 1e-9
     assert certified["undecided"] == 0
     assert certified["falsified"] > 0
     assert certified["n_found"] > 0
 
 
-def test_sums_that_are_0_but_for_the_last_digit_are_certified_and_said(tmp_path: Path) -> None:
+def test_sums_that_are_0_but_for_the_last_digit_are_certified_and_said(command: Commands, tmp_path: Path) -> None:
     truth, same = question(Case("tenths", SMALL, tenths), tmp_path)
-    told = run("certify", *same, "--max-seconds", "20")
+    told = command.run("certify", *same, "--max-seconds", "20")
     assert told.result["undecided"] == 0
     assert told.result["n_found"] > 0
     assert abs(told.result["falsified"] - truth) < 0.1, "ties may fall on either side, and nobody else"
-    counted = run("count", *same).result
+    counted = command.run("count", *same).result
     assert counted["share"] == pytest.approx(told.result["falsified"], abs=1e-12)
-    warnings = run("inspect", *same).result["fit"]["warnings"]
+    warnings = command.run("inspect", *same).result["fit"]["warnings"]
     assert any("0 but for the last digit" in warning for warning in warnings), warnings

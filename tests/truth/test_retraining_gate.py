@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import skops.io
-from commands import run
+from commands import Commands
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -45,9 +45,11 @@ def raising(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return (*write(tmp_path_factory.mktemp("raising"), rows, outcomes), "--strategy", "rules")
 
 
-def test_a_model_that_discriminates_more_is_not_written(raising: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_model_that_discriminates_more_is_not_written(
+    raising: tuple[str, ...], command: Commands, tmp_path: Path
+) -> None:
     target = tmp_path / "better.skops"
-    told = run("retrain", *raising, "--out-model", str(target))
+    told = command.run("retrain", *raising, "--out-model", str(target))
     before, after = (told.result[side]["estimate"] for side in ("before", "after"))
     assert after["low"] > before["high"], "the case of this test: a group is treated better, and single people worse"
     assert (told.status, told.result["raised"], told.result["out_model"]) == (1, True, None)
@@ -55,17 +57,17 @@ def test_a_model_that_discriminates_more_is_not_written(raising: tuple[str, ...]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whoever_wants_it_anyway_gets_it(raising: tuple[str, ...], tmp_path: Path) -> None:
+def test_whoever_wants_it_anyway_gets_it(raising: tuple[str, ...], command: Commands, tmp_path: Path) -> None:
     target = tmp_path / "better.skops"
-    told = run("retrain", *raising, "--out-model", str(target), "--keep-anyway")
+    told = command.run("retrain", *raising, "--out-model", str(target), "--keep-anyway")
     assert (told.status, told.result["raised"], told.result["out_model"]) == (0, True, str(target))
     assert target.is_file()
 
 
-def test_a_model_of_chance_is_called_so_before_anything_else(tmp_path: Path) -> None:
+def test_a_model_of_chance_is_called_so_before_anything_else(command: Commands, tmp_path: Path) -> None:
     """On shuffled labels a retraining was "improved", without a word that there was nothing to improve."""
     outcomes = np.random.default_rng(2).random(N) < 0.5
-    told = run(
+    told = command.run(
         "retrain",
         *write(tmp_path, people(3), outcomes),
         "--strategy",

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import skops.io
-from commands import ManyCommands, Told
+from commands import Commands, Told
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-KINDS = ("search", "estimate", "count", "certify", "rules", "retrain")
+KINDS = ("search", "estimate", "count", "certify", "rules", "labels", "retrain")
+"""Runs by their command; ``labels`` are rule sets of the data's own outcomes, whose runs have no model."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,7 @@ class Workspace:
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManyCommands]:
-    commands = ManyCommands(tmp_path_factory.mktemp("command"))
-    yield commands
-    commands.close()
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, command: ManyCommands) -> Workspace:
+def made(tmp_path_factory: pytest.TempPathFactory, command: Commands) -> Workspace:
     """A run of every kind, of a network that looks at sex a little."""
     folder = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(0)
@@ -119,22 +113,28 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: ManyCommands) -> Wor
         "count": [],
         "certify": ["--max-seconds", "60"],
         "rules": [],
+        "labels": [],
         "retrain": ["--strategy", "variants", "--rounds", "1", "--measure-seconds", "0", "--tolerance", "0.5"],
     }
-    told = {kind: command.run(kind, *same, *own[kind], "--seed", "3") for kind in KINDS}
+    commands = {kind: "rules" if kind == "labels" else kind for kind in KINDS}
+    without = [*same[:2], *same[4:]]
+    told = {
+        kind: command.run(name, *(without if kind == "labels" else same), *own[kind], "--seed", "3")
+        for kind, name in commands.items()
+    }
     assert [each.status for each in told.values()] == [0] * len(KINDS), [each.errors for each in told.values()]
     assert told["search"].result["n_found"] == 15
     assert told["retrain"].result["improved"]
     return Workspace(folder / "workspace", {kind: each.result["run_id"] for kind, each in told.items()})
 
 
-def verified(command: ManyCommands, workspace: Workspace, kind: str) -> Told:
+def verified(command: Commands, workspace: Workspace, kind: str) -> Told:
     """What the command says of the run of a kind."""
     return command.run("runs", "verify", workspace.runs[kind], "--workspace", str(workspace.folder))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_untouched_run_is_confirmed_whole(kind: str, made: Workspace, command: ManyCommands) -> None:
+def test_an_untouched_run_is_confirmed_whole(kind: str, made: Workspace, command: Commands) -> None:
     told = verified(command, made, kind)
     assert told.status == 0, told
     assert told.result["confirmed"] == told.result["checked"] >= 4 - (kind in ("search", "retrain"))
@@ -160,9 +160,9 @@ class Tampering:
     by: tuple[str, ...] = ("seal",)
 
 
-def totals(column: str, value: Any) -> Callable[[Workspace], Any]:
-    """Another total of the search."""
-    return lambda w: w.rows(f"update runs set {column} = ? where id = ?", value, w.runs["search"])
+def totals(kind: str, column: str, value: Any) -> Callable[[Workspace], Any]:
+    """Another total of a run."""
+    return lambda w: w.rows(f"update runs set {column} = ? where id = ?", value, w.runs[kind])
 
 
 def result(kind: str, name: str, *keys: Any, add: float = 0.01) -> Callable[[Workspace], None]:
@@ -272,20 +272,20 @@ TAMPERINGS = [
         ("seal", "totals"),
     ),
     # totals, questions, order
-    Tampering("how many were found", "search", totals("n_found", 99), ("seal", "totals")),
-    Tampering("how many were tried", "search", totals("n_tried", 10**9)),
-    Tampering("how many evaluations", "search", totals("evaluations", 10**9)),
-    Tampering("how long it took", "search", totals("seconds", 0.001)),
-    Tampering("why it ended", "search", totals("stop_reason", "cancelled")),
-    Tampering("whether it ended", "search", totals("state", "crashed")),
+    Tampering("how many were found", "search", totals("search", "n_found", 99), ("seal", "totals")),
+    Tampering("how many were tried", "labels", totals("labels", "n_tried", 10**9)),
+    Tampering("how many evaluations", "labels", totals("labels", "evaluations", 10**9)),
+    Tampering("how long it took", "labels", totals("labels", "seconds", 0.001)),
+    Tampering("why it ended", "labels", totals("labels", "stop_reason", "cancelled")),
+    Tampering("whether it ended", "labels", totals("labels", "state", "crashed")),
     Tampering("the order of reports", "search", swapped_reports, ("seal", "totals")),
     Tampering(
         "a report is gone", "search", lambda w: w.rows("delete from progress where run_id = ?", w.runs["search"])
     ),
-    Tampering("the seed of a search", "search", config("search", "seed", to=4)),
-    Tampering("the technique", "search", config("search", "technique", to="maft")),
-    Tampering("the versions", "search", config("search", "versions", "numpy", to="1.0")),
-    Tampering("the versions are gone", "search", config("search", "versions", to="none")),
+    Tampering("the seed of rule sets", "labels", config("labels", "seed", to=4)),
+    Tampering("the technique", "labels", config("labels", "technique", to="maft")),
+    Tampering("the versions", "labels", config("labels", "versions", "numpy", to="1.0")),
+    Tampering("the versions are gone", "labels", config("labels", "versions", to="none")),
     Tampering("a label of the schema", "search", config("search", "schema", "columns", 0, "categories", to=["m", "f"])),
     Tampering(
         "a range of the schema", "search", config("search", "schema", "columns", 2, "max", to=14), ("seal", "pairs")
@@ -391,7 +391,7 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize("case", TAMPERINGS, ids=lambda case: case.what)
-def test_what_was_changed_is_noticed(case: Tampering, made: Workspace, command: ManyCommands, tmp_path: Path) -> None:
+def test_what_was_changed_is_noticed(case: Tampering, made: Workspace, command: Commands, tmp_path: Path) -> None:
     shutil.copytree(made.folder, tmp_path / "copy")
     copy = Workspace(tmp_path / "copy", made.runs)
     case.do(copy)

@@ -25,6 +25,7 @@ from fairness_engine.rules.text_scores import paired_intervals
 from fairness_engine.rules.text_seeds import Templates
 
 _TEXTS_AT_ONCE = 1 << 14
+_MOST_CATEGORIES = 3
 _MODELS_KEPT = 4
 """Whose decisions are remembered: before and after, and those of the worst rule set afterwards."""
 
@@ -68,7 +69,9 @@ class TextGroups(Groups):
         data = self._data
         texts = [data.space.texts[i] for i in self._parts.seen.tolist()]
         terms = tuple((attribute.name, attribute.labels) for attribute in data.space.attributes)
-        settings = RuleSettings(support=self._settings.support, text_column=data.column, terms=terms)
+        settings = RuleSettings(
+            support=self._settings.support, text_column=data.column, terms=terms, max_attributes=_MOST_CATEGORIES
+        )
         assessed = Assessed(texts, on_texts(model))
         yield from run_text_rules(assessed, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
 

@@ -96,7 +96,7 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     if any(is_text_column(config.schema, name) for name in config.scope.protected):
         from fairness_engine.runs.text_model_check import check_text_models
 
-        return check_text_models(store, run, version.model_id, evaluator, seed)
+        return check_text_models(store, run, version.model_id, evaluator)
     held = _test_rows(store, run)
     figures: list[FigureCheck] = []
     favourable: list[BoolArray] = []
@@ -149,7 +149,7 @@ def _figures_again(
         "data": held.rows[domain.contains(held.rows)],
         "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
     }
-    return figures + [share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
+    return figures + [_share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
 
 
 def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
@@ -160,8 +160,7 @@ def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
     return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
 
 
-def share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
-    """A stored share beside the hits of today."""
+def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
     n, n_hits = len(is_hit), int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
     low, high = (again, again) if name == "data" else share_interval(n_hits, n)

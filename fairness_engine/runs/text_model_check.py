@@ -6,7 +6,7 @@ Which texts test, and how a term takes the place of another, is shared with what
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ from fairness_engine.mitigation.texts.book import on_rows
 from fairness_engine.mitigation.texts.groups import TextGroupMeter
 from fairness_engine.mitigation.texts.subject import TextData, text_data
 from fairness_engine.mitigation.texts.workshop import by_term, text_meter, text_parts
+from fairness_engine.mitigation.workshop import MEASURE_STREAM
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.rules.space import NO_RULE
 from fairness_engine.rules.terms import default_terms
 from fairness_engine.runs.evaluator import Evaluator
-from fairness_engine.runs.model_check import N_DRAWS, ROUNDING, FigureCheck, ModelCheck, share_again
+from fairness_engine.runs.model_check import ROUNDING, FigureCheck, ModelCheck
 from fairness_engine.runs.questions import MAX_TEXT_CHARACTERS
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
@@ -37,8 +38,8 @@ _PART_CHARACTERS = MAX_TEXT_CHARACTERS // 5
 """In one question: a slow model must answer within a minute."""
 
 
-def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator: Evaluator, seed: int) -> ModelCheck:
-    """Open both models of a retraining on texts, and measure them again: the same test texts with every term, new random swaps.
+def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator: Evaluator) -> ModelCheck:
+    """Open both models of a retraining on texts, and measure them again: the same test texts with every term, the same random swaps.
 
     The score of the worst rule set, and who got better and worse by term, are among the figures by group: both must come out the same.
 
@@ -46,7 +47,6 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
         run: a retraining that made a model and measured it.
         model_id: of the new model.
         evaluator: opens the files.
-        seed: of the swaps.
 
     Raises:
         InputError: data or model cannot be used any more.
@@ -60,19 +60,27 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
     models, favourable = [], []
     for side, identity in (("before", config.model_id), ("after", model_id)):
         model = _opened(evaluator, (config.data_id, identity, config.schema, config.scope), data)
-        examined = text_meter(data, test, N_DRAWS, np.random.default_rng(seed), lambda: False).examine(model)
-        stored, again = results[side]["quality"]["accuracy"], examined.measured.quality.accuracy.value
-        is_same = abs(again - stored["value"]) <= ROUNDING
-        ends = stored["low"], stored["high"]
-        figures.append(FigureCheck("accuracy", side, stored["value"], *ends, again, len(test), is_same))
-        figures.append(share_again("data", side, results[side]["data"], examined.data))
-        figures.append(share_again("uniform", side, results[side]["uniform"], examined.uniform))
+        told = results[side]
+        draws = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(MEASURE_STREAM,)))
+        examined = text_meter(data, test, told["uniform"]["n"], draws, lambda: False).examine(model)
+        found = examined.measured
+        figures += [
+            _again("accuracy", side, told["quality"]["accuracy"], "value", found.quality.accuracy.value, len(test)),
+            _again("data", side, told["data"], "share", found.data.share, found.data.n),
+            _again("uniform", side, told["uniform"], "share", found.uniform.share, found.uniform.n),
+        ]
         models.append(model)
         favourable.append(examined.decided == model.favourable)
     groups = [one.to_json() for one in by_term(data, test, *favourable)]
     holds = results.get("changes", {}).get("groups") == json.loads(json.dumps(groups))
     worst = results.get("worst_rule_set") or {}
     return ModelCheck(tuple(figures), holds and _is_worst_the_same(data, test, worst, models))
+
+
+def _again(name: str, side: str, stored: Mapping[str, float], key: str, again: float, n: int) -> FigureCheck:
+    """A stored figure beside that of today: of the same texts and the same swaps, so it must be the same."""
+    holds = abs(again - stored[key]) <= ROUNDING and stored["low"] - ROUNDING <= again <= stored["high"] + ROUNDING
+    return FigureCheck(name, side, stored[key], stored["low"], stored["high"], again, n, holds)
 
 
 def _data(store: RunStore, run: RunRecord, settings: RetrainSettings) -> TextData:

@@ -100,6 +100,7 @@ class TextWorkshop(Workshop):
         self.subject, self.settings, self.seed, self._desk = subject, settings, seed, desk
         self._texts = data = subject.data
         self.parts = text_parts(data, settings)
+        subject.model.scores(data.dataset.rows[:1])  # the first call of a network builds its graph
         self.n_draws = affordable_draws(subject.model, 2, data.dataset.rows, settings.n_draws)
         self.cases = NoCases()
         self.groups = self._groups = TextGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.is_over)

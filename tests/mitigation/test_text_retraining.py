@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -264,6 +265,19 @@ def test_a_text_of_unknown_outcome_is_left_out(linear: Made) -> None:
     labels = linear.labels.copy()
     labels[:100] = -1
     assert len(made(linear.path, labels=labels).subject.dataset.rows) == len(labels) - 100
+
+
+def test_a_category_that_only_training_texts_hold_needs_no_other(linear: Made) -> None:
+    """Where nobody else holds a term of it there is nothing to end a training by, and nothing is measured: no improvement."""
+    subject = linear.subject
+    parts = text_parts(subject.data, SETTINGS)
+    holds = subject.data.space.holds.copy()
+    holds[np.concatenate([parts.validation, parts.test])] = False
+    space = copy(subject.data.space)
+    space.holds = holds
+    run = retrained(replace(subject, data=replace(subject.data, space=space)))
+    assert run.result("before")["data"]["n"] == 0
+    assert run.result("retrained")["verdict"] == "no improvement"
 
 
 def test_settings_hold_terms() -> None:

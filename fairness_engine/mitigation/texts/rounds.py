@@ -110,6 +110,9 @@ def sentences(
     texts = [text for each in templates.templates for text in data.space.fill(each, which, combinations)]
     rows = data.book.rows(texts)
     shape = len(templates), len(combinations)
+    if not len(templates):  # an estimator may refuse to decide nothing
+        none = np.empty(0, dtype=np.int64)
+        return Sentences(none.reshape(shape), none.reshape(shape), none, np.empty(0), none)
     decided = decide(model, rows, context.must_end).reshape(shape)
     margins = model.margins(rows)
     by_class = np.concatenate([-margins, margins], axis=1) if model.is_binary else margins

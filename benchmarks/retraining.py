@@ -21,6 +21,7 @@ PARTS = {
     "table5": "retraining_table5",
     "networks": "retraining_networks",
     "table7": "retraining_table7",
+    "texts": "retraining_texts",
 }
 """Modules of benchmarks; the function ``section`` of each makes its part."""
 _HEADINGS = {

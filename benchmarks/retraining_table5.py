@@ -41,7 +41,7 @@ from fairness_engine.mitigation.measure import Meter
 from fairness_engine.mitigation.parts import Parts, split_rows
 from fairness_engine.mitigation.run import run_retraining
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer, bind_fitted
+from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer
 from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.trainer import Binding, Examples, Job
 from fairness_engine.models.encoding import CodesEncoder
@@ -135,7 +135,7 @@ def subject_of(name: str) -> tuple[Subject, Parts, RetrainSettings]:
     binding = Binding(schema, classes, 1, None)
     trainer = EstimatorTrainer(estimator, CodesEncoder(schema), estimator.classes_, binding)
     domain = Domain(schema, Scope(("sex",)))
-    return Subject(bind_fitted(estimator, binding), domain, dataset, trainer), parts, settings
+    return Subject(binding.of_fitted(estimator), domain, dataset, trainer), parts, settings
 
 
 def by_strategy(name: str, strategy: Strategy, seed: int) -> Outcome:

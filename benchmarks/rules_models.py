@@ -157,15 +157,23 @@ def _train_cnn_lstm(name: str, path: Path) -> dict[str, float]:
     """Words, a convolution over them, an LSTM over that; texts go in as they are."""
     source = TEXTS[name]
     texts, labels, is_trained = _texts(source)
-    keras = _keras()
-    words = keras.layers.TextVectorization(max_tokens=source.n_words, output_sequence_length=source.n_tokens)
     trained = np.array(texts, dtype=object)[is_trained]
-    words.adapt(trained)
+    sizes = source.n_words, source.n_tokens, source.n_epochs
+    model = cnn_lstm(trained.tolist(), labels[is_trained], path, *sizes)
+    scores = np.asarray(model.predict(_tensor(texts), batch_size=2048, verbose=0))[:, 0]
+    return _figures((scores > 0.5) == labels, is_trained, labels)
+
+
+def cnn_lstm(texts: list[str], labels: np.ndarray, path: Path, n_words: int, n_tokens: int, n_epochs: int) -> Any:
+    """Train the network on these texts and write it; returns it."""
+    keras = _keras()
+    words = keras.layers.TextVectorization(max_tokens=n_words, output_sequence_length=n_tokens)
+    words.adapt(np.array(texts, dtype=object))
     model = keras.Sequential(
         [
             keras.Input((1,), dtype="string"),
             words,
-            keras.layers.Embedding(source.n_words, 32),
+            keras.layers.Embedding(n_words, 32),
             keras.layers.Conv1D(32, 3, padding="same", activation="relu"),
             keras.layers.MaxPooling1D(2),
             keras.layers.LSTM(32),
@@ -173,11 +181,9 @@ def _train_cnn_lstm(name: str, path: Path) -> dict[str, float]:
         ]
     )
     model.compile(keras.optimizers.Adam(0.003), "binary_crossentropy")
-    tensor = _tensor(trained.tolist())
-    model.fit(tensor, labels[is_trained].astype(np.float32), epochs=source.n_epochs, batch_size=64, verbose=0)
-    scores = np.asarray(model.predict(_tensor(texts), batch_size=2048, verbose=0))[:, 0]
+    model.fit(_tensor(texts), labels.astype(np.float32), epochs=n_epochs, batch_size=64, verbose=0)
     model.save(path)
-    return _figures((scores > 0.5) == labels, is_trained, labels)
+    return model
 
 
 def _tensor(texts: list[str]) -> Any:

@@ -24,7 +24,7 @@ ITEMS = {
     "FairQuant": {"algorithm": "1 2 3 4", "table": "I II", "figure": "1 2 3 4 5", "rq": "1 2 3"},
 }
 """Numbered items of each paper."""
-IN_WORK = {"(in work: text)", "(in work: papers)"}
+IN_WORK = {"(in work: papers)"}
 
 
 @pytest.fixture(scope="module")

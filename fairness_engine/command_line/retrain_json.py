@@ -11,6 +11,7 @@ from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
+from fairness_engine.texts import is_text_column
 
 SIDE_KEYS = (
     *("accuracy", "estimate", "certified", "worst_rule_set"),
@@ -59,11 +60,12 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     verdict = told.get("verdict")
     training = results.get("training") or {}
     measured = results.get("measured")
+    is_of_texts = any(is_text_column(run.config.schema, name) for name in run.config.scope.protected)
     return {
         **run_fields(run, store),
         "chance": told.get("chance") or None,
-        "before": _side(store, results, "before"),
-        "after": _side(store, results, "after"),
+        "before": _side(store, results, "before", is_of_texts=is_of_texts),
+        "after": _side(store, results, "after", is_of_texts=is_of_texts),
         "iterations": told.get("n_rounds", len(training.get("rounds", ()))),
         "improved": None if verdict in (None, _NOT_MEASURED) else verdict == _IMPROVED,
         "raised": told.get("is_raised"),
@@ -86,7 +88,7 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _side(store: RunStore, results: Mapping[str, Any], side: str) -> dict[str, Any]:
+def _side(store: RunStore, results: Mapping[str, Any], side: str, *, is_of_texts: bool) -> dict[str, Any]:
     """One of both models."""
     found: dict[str, Any] = dict.fromkeys(SIDE_KEYS)
     figures = results.get(side)
@@ -95,7 +97,7 @@ def _side(store: RunStore, results: Mapping[str, Any], side: str) -> dict[str, A
         found |= {name: quality[name] for name in ("accuracy", "f1", "auc")}
         found |= {f"accuracy_{end}": quality["accuracy"][end] for end in ("low", "high")}
         found["accuracy"] = quality["accuracy"]["value"]
-        found["estimate"] = {**figures["uniform"], "distribution": "uniform"}
+        found["estimate"] = {**figures["uniform"], "distribution": "swaps" if is_of_texts else "uniform"}
         found["estimate_of_rows"] = {**figures["data"], "distribution": "data"}
     worst = results.get("worst_rule_set") or {}
     if worst.get(side) is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.command_line import option_values
+from fairness_engine.command_line.rule_options import add_text_options, named_terms
 from fairness_engine.errors import SettingError
 from fairness_engine.mitigation.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
 
@@ -15,14 +16,20 @@ _DEFAULT = RetrainSettings()
 _OWN = ("strategy", "tolerance", "labels", "technique", "reference", "surrogate", "measure_seconds")
 """Settings that have an option of their name."""
 _OTHERWISE = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"} | {
-    name: f"--{name.replace('_', '-')}" for name in _OWN
+    name: f"--{name.replace('_', '-')}" for name in (*_OWN, "terms")
 }
+_OF_TEXTS = Strategy.RULES
+"""The strategy for texts when none is named."""
 
 
 def add_retrain_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's own options; their defaults are those of ``RetrainSettings``."""
     group = parser.add_argument_group("the retraining")
-    _add_choice(group, "strategy", Strategy, "how the data, or the decision, is changed")
+    group.add_argument(
+        "--strategy",
+        choices=[str(one) for one in Strategy],
+        help=f"how the data, or the decision, is changed (default {_DEFAULT.strategy}; {_OF_TEXTS} for texts)",
+    )
     group.add_argument(
         "--tolerance",
         type=option_values.share,
@@ -61,6 +68,7 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-seconds", type=option_values.positive, metavar="S", help="begin no round after so many seconds"
     )
+    add_text_options(group)
     _add_results(parser.add_argument_group("what comes out"))
 
 
@@ -104,6 +112,8 @@ def read_settings(
         SettingError: a setting that there is none of, that has an option of its own, or out of its range.
     """
     values: dict[str, Any] = {name: getattr(options, name) for name in _OWN}
+    values["strategy"] = options.strategy or (_OF_TEXTS if options.text_column else _DEFAULT.strategy)
+    values["terms"] = named_terms(options)
     values["cases"] = [[run_id, []] for run_id in run_ids]
     values["rule_set"] = None if rule_set is None else list(rule_set)
     if options.rounds is not None:

@@ -33,8 +33,12 @@ def retrain_text(result: Mapping[str, Any]) -> str:
 
 def _table(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Figures that at least one of both models has."""
+    is_of_texts = (before.get("estimate") or {}).get("distribution") == "swaps"
     rows = [
-        (title, *(_NOTHING if (value := _value(side, *path)) is None else read(value) for side in (before, after)))
+        (
+            _OF_TEXTS.get(title, title) if is_of_texts else title,
+            *(_NOTHING if (value := _value(side, *path)) is None else read(value) for side in (before, after)),
+        )
         for title, path, read in _ROWS
     ]
     rows = [row for row in rows if row[1:] != (_NOTHING, _NOTHING)]
@@ -64,6 +68,13 @@ _ROWS = (
     ("individuals found by a search", ("n_found",), lambda n: f"{n:,}"),
 )
 """What a line says, where the result has it, and how it is written."""
+
+
+_OF_TEXTS = {
+    "discriminatory individuals": "random swaps that change the decision",
+    "discriminatory test rows": "test texts decided by their term",
+}
+"""What the two shares are called where texts are retrained."""
 
 
 def _value(side: Mapping[str, Any], *path: str) -> Any:

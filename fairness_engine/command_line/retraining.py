@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fairness_engine.budget import Budget
@@ -14,6 +15,7 @@ from fairness_engine.command_line.request import assess, guessed_favourable
 from fairness_engine.command_line.retrain_json import retrain_fields
 from fairness_engine.command_line.retrain_options import read_settings
 from fairness_engine.command_line.retrain_text import retrain_text
+from fairness_engine.command_line.rule_options import text_scope
 from fairness_engine.command_line.searches import follow, make_config, run_one
 from fairness_engine.command_line.stored_runs import find_run
 from fairness_engine.errors import EvenhandError, ModelError
@@ -46,8 +48,11 @@ def retrain(options: argparse.Namespace) -> Outcome:
         check_out_model(options.out_model, assessed.model, settings)
     for note in guessed_favourable(assessed.schema, options):
         say(f"Note: {note}")
-    budget = Budget(_UNLIMITED, options.max_seconds)
-    config = make_config(assessed, options, RunKind.RETRAIN, budget=budget, settings=settings.to_json())
+    own: dict[str, Any] = {"budget": Budget(_UNLIMITED, options.max_seconds), "settings": settings.to_json()}
+    if options.text_column:
+        schema, own["scope"] = text_scope(options, assessed.schema)
+        assessed = replace(assessed, schema=schema)
+    config = make_config(assessed, options, RunKind.RETRAIN, **own)
     store = assessed.store
     run = run_one(assessed, config, options, _shown)
     is_refused = bool((store.results(run.id).get("retrained") or {}).get("is_raised")) and not options.keep_anyway

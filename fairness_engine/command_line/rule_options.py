@@ -6,7 +6,12 @@ import argparse
 from pathlib import Path
 
 from fairness_engine.command_line import option_values
+from fairness_engine.command_line.request import with_text
+from fairness_engine.domain import Scope
+from fairness_engine.errors import DataError, SettingError
 from fairness_engine.rules.settings import Edges, RuleSettings
+from fairness_engine.rules.terms import read_terms
+from fairness_engine.schema import Schema
 
 _DEFAULT = RuleSettings()
 _NUMBERS = (
@@ -53,18 +58,54 @@ def _add_source(group: argparse._ArgumentGroup) -> None:
         metavar="COLUMN",
         help="compare this column's outcomes instead of the label's; without --model",
     )
-    group.add_argument(
-        "--text-column", default="", metavar="COLUMN", help="compare identity terms in the texts of this column"
-    )
-    group.add_argument(
-        "--terms", type=Path, metavar="FILE", help="the terms by category, JSON or CSV; default: the 48 of the paper"
-    )
+    add_text_options(group)
     group.add_argument(
         "--max-seconds",
         type=option_values.positive,
         metavar="S",
         help="stop after so many seconds; what is scored is kept",
     )
+
+
+def add_text_options(group: argparse._ArgumentGroup) -> None:
+    """Add what names the texts, and the terms in them."""
+    group.add_argument(
+        "--text-column", default="", metavar="COLUMN", help="compare identity terms in the texts of this column"
+    )
+    group.add_argument(
+        "--terms", type=Path, metavar="FILE", help="the terms by category, JSON or CSV; default: the 48 of the paper"
+    )
+
+
+def named_terms(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
+    """The terms that ``--terms`` names, by category; empty for the project's own list.
+
+    Raises:
+        SettingError: there are no texts that they would be looked for in, or the file holds no terms.
+        DataError: there is no such file.
+    """
+    if not options.terms:
+        return {}
+    if not options.text_column:
+        raise SettingError("--terms names what is looked for in texts: name their column with --text-column.")
+    try:
+        content = options.terms.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"--terms must name a file of identity terms, got '{options.terms}': {error.strerror}."
+        ) from None
+    return dict(read_terms(content, options.terms.name))
+
+
+def text_scope(options: argparse.Namespace, schema: Schema) -> tuple[Schema, Scope]:
+    """The schema and the scope of a run on the texts of ``--text-column``.
+
+    Raises:
+        SettingError: protected attributes beside it, or it is the label.
+    """
+    if options.protected:
+        raise SettingError("--protected names attributes of a table, and --text-column compares terms: leave one out.")
+    return with_text(schema, options.text_column), Scope(protected=(options.text_column,), threshold=options.threshold)
 
 
 def _add_list(group: argparse._ArgumentGroup) -> None:

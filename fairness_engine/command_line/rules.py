@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fairness_engine.budget import Budget
 from fairness_engine.command_line.display import progress_text, say
 from fairness_engine.command_line.outcome import Outcome, end_status, run_fields
-from fairness_engine.command_line.request import Assessed, assess, guessed_favourable, read_scope, with_text
+from fairness_engine.command_line.request import Assessed, assess, guessed_favourable, read_scope
+from fairness_engine.command_line.rule_options import named_terms, text_scope
 from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.command_line.rules_text import rules_text
 from fairness_engine.command_line.searches import run_one
-from fairness_engine.domain import Scope
-from fairness_engine.errors import DataError, ModelError, SettingError
+from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.rules.settings import RuleSettings, Source
-from fairness_engine.rules.terms import read_terms
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.records import RunRecord
 
@@ -58,21 +56,10 @@ def _settings(options: argparse.Namespace) -> RuleSettings:
         raise SettingError(
             "--predictions compares a column of the table without a model. Leave --model out, or --predictions."
         )
-    if options.terms and not options.text_column:
-        raise SettingError("--terms names what is looked for in texts: name their column with --text-column.")
     given = {name: getattr(options, name) for name in _SETTINGS}
     source = Source.MODEL if options.model or options.text_column else Source.LABELS
-    texts = {"text_column": options.text_column}
-    if options.terms:
-        texts["terms"] = dict(read_terms(_read(options.terms), options.terms.name))
+    texts = {"text_column": options.text_column, "terms": named_terms(options)}
     return RuleSettings.from_json({**given, **texts, "source": source.value, "predictions": options.predictions})
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"--terms must name a file of identity terms, got '{path}': {error.strerror}.") from None
 
 
 def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSettings) -> RunConfig:
@@ -81,16 +68,13 @@ def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSetti
     Raises:
         InputError: a scope that cannot be; texts without a model.
     """
-    schema, column = assessed.schema, settings.text_column
-    if not column:
+    schema = assessed.schema
+    if not settings.text_column:
         scope = read_scope(options, schema, needs_variants=False)
     elif assessed.model is None:
         raise ModelError("Terms are swapped in texts, which only a model can decide anew: name it with --model.")
-    elif options.protected:
-        raise SettingError("--protected names attributes of a table, and --text-column compares terms: leave one out.")
     else:
-        schema = with_text(schema, column)
-        scope = Scope(protected=(column,), threshold=options.threshold)
+        schema, scope = text_scope(options, schema)
     model_id = assessed.model.id if assessed.model is not None else ""
     own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
     return RunConfig(RunKind.RULES, assessed.data.id, model_id, schema, scope, **own)

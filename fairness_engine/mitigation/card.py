@@ -11,15 +11,13 @@ from fairness_engine.mitigation.measure import Measured, Share
 from fairness_engine.mitigation.quality import Interval
 from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
-from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import in_points, percent
+from fairness_engine.mitigation.subject import Retrainable
+from fairness_engine.mitigation.verdict import Words, in_points, percent
 
 _PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
 _LIMITS = (
     "The figures hold for these test rows, this scope and these draws. They say nothing of other attributes, other data or other uses.",
     "No discrimination found within the draws is not proof that there is none; a certification proves, where the model allows one.",
-    "Individual discrimination is what is measured: two people who differ in protected attributes only are decided differently. Other "
-    "columns may stand for a protected attribute, and groups may differ without any such pair.",
     "The outcomes in the data are taken as they are. Where they are themselves discriminatory, accuracy rewards a model for repeating that.",
 )
 _OF_STRATEGY = {
@@ -36,12 +34,13 @@ _OF_STRATEGY = {
 
 
 def model_card(
-    subject: Subject,
+    subject: Retrainable,
     settings: RetrainSettings,
     retrained: dict[str, Any],
     before: Measured | None,
     control: Measured | None,
     after: Measured | None,
+    words: Words | None = None,
 ) -> str:
     """The card of a retraining.
 
@@ -49,7 +48,9 @@ def model_card(
         subject, settings: what was retrained, and how.
         retrained: the result of this name.
         before, control, after: figures on the test rows; ``None`` for what was not measured.
+        words: of what the shares of discrimination are; ``None`` for a table.
     """
+    words = words or Words()
     info = STRATEGIES[settings.strategy]
     blocks = [
         f"# Model card: {_code(subject.source.model_name) if subject.source.model_name else 'a model'}, retrained",
@@ -59,16 +60,16 @@ def model_card(
         "## What was done",
         "\n".join(f"* {line}" for line in _done(subject, settings, retrained, info.title, info.reference)),
         "## Before and after",
-        f"On the {retrained['n_test']:,} test rows, which trained none of the new models, and on {retrained['n_draws']:,} individuals drawn for this alone; "
+        f"On the {retrained['n_test']:,} test rows, which trained none of the new models, and on {retrained['n_draws']:,} {words.drawn} for this alone; "
         "with 95 % intervals.",
-        "\n".join(_table(before, control, after)),
+        "\n".join(_table(before, control, after, words)),
         "## Limits",
-        "\n".join(f"* {line}" for line in (*_LIMITS, _OF_STRATEGY[settings.strategy])),
+        "\n".join(f"* {line}" for line in (*_LIMITS, words.meaning, _OF_STRATEGY[settings.strategy])),
         "## Settings",
         "\n".join(
             f"* {name}: `{value}`"
             for name, value in settings.to_json().items()
-            if name != "cases" and value not in ("", None)
+            if name != "cases" and value not in ("", None, {})
         ),
         f"Made with {_versions()}.",
     ]
@@ -76,23 +77,23 @@ def model_card(
 
 
 def _done(
-    subject: Subject, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
+    subject: Retrainable, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
 ) -> Iterator[str]:
     source, data = subject.source, subject.dataset
     yield f"Original: {_named(source.model_name, source.model_hash)}; it is kept unchanged."
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
     yield f"Made: {retrained['kind']}; {_kept(retrained)}"
-    protected = ", ".join(map(_code, subject.domain.scope.protected))
-    yield f"Protected: {protected} ({subject.domain.n_variants:,} variants a person)."
+    protected = ", ".join(map(_code, subject.protected_names))
+    yield f"Protected: {protected} ({subject.variants_text})."
     yield (
         f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
         "the same split for every run on this data."
     )
     if retrained.get("n_cases"):
         technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""
-        by = f", {technique}" if subject.picked is None else ", picked by a person"
-        if subject.picked is not None and technique:
+        by = f", {technique}" if not subject.is_picked else ", picked by a person"
+        if subject.is_picked and technique:
             by += f" (and more against the new models, {technique})"
         yield f"Cases: {retrained['n_cases']:,} discriminatory pairs{by}; {retrained['n_of_test_people']:,} of people among the test rows were left out."
         yield f"Labels of added people: majority of {'a committee of other classifiers' if settings.labels == 'committee' else 'their own variants'}."
@@ -107,15 +108,17 @@ def _kept(retrained: dict[str, Any]) -> str:
     return f"{retrained['n_rounds']} tried, number {retrained['round']} kept, with {retrained['n_added']:,} added rows."
 
 
-def _table(before: Measured | None, control: Measured | None, after: Measured | None) -> Iterator[str]:
+def _table(before: Measured | None, control: Measured | None, after: Measured | None, words: Words) -> Iterator[str]:
     columns = [(name, one) for name, one in (("before", before), ("control", control), ("after", after)) if one]
     if not columns:
         yield "Nothing was measured."
         return
     yield "| figure | " + " | ".join(name for name, _ in columns) + " |"
     yield "| --- |" + " --- |" * len(columns)
-    for title, figure in _FIGURES.items():
-        yield f"| {title} | " + " | ".join(figure(one) for _, one in columns) + " |"
+    uniform, data = words.figures
+    shares: dict[str, _Figure] = {uniform: lambda one: one.uniform, data: lambda one: one.data}
+    for title, figure in (_QUALITY | shares).items():
+        yield f"| {title} | " + " | ".join(_bounded(figure(one)) for _, one in columns) + " |"
 
 
 def _bounded(figure: Interval | Share | None) -> str:
@@ -125,12 +128,11 @@ def _bounded(figure: Interval | Share | None) -> str:
     return f"{percent(value)} ({percent(figure.low)} to {percent(figure.high)})"
 
 
-_FIGURES: dict[str, Callable[[Measured], str]] = {
-    "accuracy": lambda one: _bounded(one.quality.accuracy),
-    "F1": lambda one: _bounded(one.quality.f1),
-    "AUC": lambda one: _bounded(one.quality.auc),
-    "discriminatory, of the domain": lambda one: _bounded(one.uniform),
-    "discriminatory, of the test rows": lambda one: _bounded(one.data),
+_Figure = Callable[[Measured], Interval | Share | None]
+_QUALITY: dict[str, _Figure] = {
+    "accuracy": lambda one: one.quality.accuracy,
+    "F1": lambda one: one.quality.f1,
+    "AUC": lambda one: one.quality.auc,
 }
 
 

@@ -22,6 +22,14 @@ _FALLBACK = "directed"
 """For models without a gradient, where a technique needs one."""
 
 
+class NoCases:
+    """Of a retraining that learns from no cases."""
+
+    def __init__(self) -> None:
+        self.used = Pairs.empty(0)
+        self.facts: dict[str, Any] = {"n_cases": 0, "n_of_test_people": 0, "technique": ""}
+
+
 class Cases:
     """Finds cases, and remembers which were used.
 

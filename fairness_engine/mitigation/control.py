@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fairness_engine.mitigation.measure import Examined
 from fairness_engine.mitigation.paired import PairedChange, paired_change
 from fairness_engine.mitigation.parts import Parts
-from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import in_points, percent, points
+from fairness_engine.mitigation.subject import Retrainable
+from fairness_engine.mitigation.verdict import Words, in_points, percent, points
 
 MAX_SECONDS = 15.0
 """A control that nobody asked for is trained where the quickest round took no longer."""
@@ -45,7 +45,7 @@ class Comparison:
         )
 
 
-def compare_with_control(subject: Subject, parts: Parts, before: Examined, control: Examined) -> Comparison:
+def compare_with_control(subject: Retrainable, parts: Parts, before: Examined, control: Examined) -> Comparison:
     """How the model as it was and the control decide the test rows.
 
     Args:
@@ -59,18 +59,19 @@ def compare_with_control(subject: Subject, parts: Parts, before: Examined, contr
     return Comparison(gap, gap.is_rise and gap.value >= _LEAST_GAP)
 
 
-def gain_text(control: Examined, after: Examined) -> str:
+def gain_text(control: Examined, after: Examined, words: Words) -> str:
     """That the control is no worse than the new model, so that the fall is not the strategy's; empty where the new model is lower.
 
     Args:
         control, after: examined on the same rows and draws.
+        words: of what the shares are.
     """
     pairs = ((control.uniform, after.uniform), (control.data, after.data))
     if any(paired_change(was, now).is_fall for was, now in pairs):
         return ""
     uniform, data = (percent(share.share) for share in (control.measured.uniform, control.measured.data))
     return (
-        f"The control, trained without cases, came to {uniform} of the domain and {data} of the test rows, which is no more than the new model: "
+        f"The control, trained without cases, came to {uniform} {words.uniform} and {data} {words.data}, which is no more than the new model: "
         "what fell, fell by training again on these rows, not by the strategy."
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fairness_engine.domain import Domain
 from fairness_engine.events import FloatArray
 from fairness_engine.models.model import Model, measure_rows_per_second
 
@@ -13,15 +12,15 @@ _STEPS = (1.0, 0.25, 0.05, 0.0)
 _SPEED_ROWS = 512
 
 
-def affordable_draws(model: Model, domain: Domain, rows: FloatArray, n_asked: int) -> int:
+def affordable_draws(model: Model, n_variants: int, rows: FloatArray, n_asked: int) -> int:
     """Individuals for one estimate.
 
     Args:
         model: decides every variant of each.
-        domain: the variants.
+        n_variants: of each.
         rows: of the data, to time the model on.
         n_asked: at most.
     """
     speed = measure_rows_per_second(model, rows[:_SPEED_ROWS], 0.0)
-    most = speed * _SECONDS / domain.n_variants
+    most = speed * _SECONDS / n_variants
     return next(n for step in _STEPS if (n := max(LEAST_DRAWS, round(step * n_asked))) <= most or step == 0.0)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import zipfile
 from typing import Any
 
-import numpy as np
-
 from fairness_engine.errors import ModelError
 from fairness_engine.mitigation.keras_archive import reopened
 from fairness_engine.mitigation.trainer import Binding
-from fairness_engine.models.domain_values import sample_rows
 from fairness_engine.models.formats import MAX_MODEL_BYTES
 from fairness_engine.models.model import Model
 
@@ -76,7 +73,7 @@ def content_of(estimator: Any, model: Model, binding: Binding) -> bytes:
 def _compare(content: bytes, model: Model, binding: Binding) -> None:
     """What leaves must be what was measured."""
     again = reopened(content, ".skops", binding)
-    rows = sample_rows(binding.schema, _N_COMPARED, np.random.default_rng(5))
+    rows = binding.rows(_N_COMPARED)
     if (again.decide(again.scores(rows)) != model.decide(model.scores(rows))).any():
         raise ModelError(
             "The retrained model must decide alike once it is written and opened again, but does not. Choose a surrogate."

@@ -12,7 +12,6 @@ from typing import Any
 
 from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.models.model import Model
-from fairness_engine.models.open import open_model
 
 _SAVED = (1980, 1, 1, 0, 0, 0)
 """The date in the archive: a file's bytes are to depend on what it holds alone."""
@@ -51,12 +50,6 @@ def reopened(content: bytes, suffix: str, binding: Binding) -> Model:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        return open_model(
-            Path(path),
-            binding.schema,
-            classes=binding.classes,
-            favourable=binding.favourable,
-            threshold=binding.threshold,
-        )
+        return binding.open(Path(path))
     finally:
         Path(path).unlink(missing_ok=True)

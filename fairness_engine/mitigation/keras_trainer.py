@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,6 +110,7 @@ class KerasTrainer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fresh = keras.models.clone_model(self._network)
+        _keep_words(self._network, fresh)
         if self._afresh:
             _keep_what_is_not_trained(self._network, fresh)
         else:
@@ -210,6 +212,18 @@ def _keep_what_is_not_trained(before: Any, after: Any) -> None:
     for old, new in zip(_flat(before), _flat(after), strict=True):
         if old.weights and not old.trainable_variables:
             new.set_weights(old.get_weights())
+
+
+def _keep_words(before: Any, after: Any) -> None:
+    """Layers that look words up keep those that they know: a clone of them knows none."""
+    for old, new in zip(_flat(before), _flat(after), strict=True):
+        if hasattr(old, "save_assets") and hasattr(new, "load_assets"):
+            with tempfile.TemporaryDirectory() as folder:
+                old.save_assets(folder)
+                new.load_assets(folder)
+            weights: dict[str, Any] = {}
+            old.save_own_variables(weights)
+            new.load_own_variables(weights)
 
 
 def _flat(network: Any) -> Sequence[Any]:

@@ -88,9 +88,10 @@ class Meter:
     def __init__(
         self, domain: Domain, people: FloatArray, rows: FloatArray, labels: IntArray, is_cancelled: Callable[[], bool]
     ) -> None:
-        self._domain, self._people, self._is_cancelled = domain, people, is_cancelled
+        self._domain, self._is_cancelled = domain, is_cancelled
         self._rows, self._labels = rows, labels
-        self._inside = rows[domain.contains(rows)]
+        self._people: Any = people  # of a table rows; what a kind of data calls people is for ``verdicts`` to know
+        self._inside: Any = rows[domain.contains(rows)]
         self.evaluations = 0
 
     def examine(self, model: Model) -> Examined:

@@ -12,8 +12,17 @@ from fairness_engine.mitigation.registry import STRATEGIES
 from fairness_engine.mitigation.rounds_log import RoundsLog
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
 from fairness_engine.mitigation.strategy import Standing
-from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, in_points, percent, points
+from fairness_engine.mitigation.subject import Retrainable, Subject
+from fairness_engine.mitigation.verdict import (
+    Opinion,
+    Verdict,
+    Words,
+    compare,
+    compare_rule_set,
+    in_points,
+    percent,
+    points,
+)
 from fairness_engine.models.model import Model
 
 _AS_IT_IS = "the model as it is, with a threshold for each group"
@@ -56,7 +65,12 @@ class Story:
 
 
 def opinion_of(
-    settings: RetrainSettings, before: Measured, after: Measured, changed: Changes, worst: dict[str, Any] | None
+    settings: RetrainSettings,
+    before: Measured,
+    after: Measured,
+    changed: Changes,
+    worst: dict[str, Any] | None,
+    words: Words,
 ) -> Opinion:
     """The verdict on a new model.
 
@@ -64,13 +78,14 @@ def opinion_of(
         settings: the strategy ``rules`` is judged by the score of its rule set first.
         before, after, changed: figures on the test rows.
         worst: the result ``worst_rule_set``.
+        words: of what the shares are.
     """
-    shares = compare(before, after, changed.accuracy, changed.uniform, changed.data)
+    shares = compare(before, after, changed.accuracy, changed.uniform, changed.data, words)
     was, now = (None, None) if worst is None else (worst.get("before"), worst.get("after"))
     if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
         return shares
     scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
-    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares)
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, worst.get("change"))
 
 
 def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
@@ -116,7 +131,7 @@ def _models(n: int) -> str:
 
 
 def summary(
-    subject: Subject, settings: RetrainSettings, parts: Parts, story: Story, opinion: Opinion, facts: dict[str, Any]
+    subject: Retrainable, settings: RetrainSettings, parts: Parts, story: Story, opinion: Opinion, facts: dict[str, Any]
 ) -> dict[str, Any]:
     """The result ``retrained``.
 
@@ -176,11 +191,11 @@ def aim_note(settings: RetrainSettings, changed: Changes) -> str:
     return f"Group figures, which this baseline aims at: the selection rates of groups differ {', '.join(moved)} at most on the test rows."
 
 
-def none_found(standing: Standing, n_draws: int) -> str:
+def none_found(standing: Standing, n_draws: int, words: Words) -> str:
     """Why there is nothing that a mitigation could lower; empty where there is."""
     if standing.uniform or standing.data:
         return ""
-    return f"None of {n_draws:,} individuals drawn, and none of the rows, is discriminatory: none found that a retraining could mend."
+    return f"None of {n_draws:,} {words.drawn}, and none of the rows, is discriminatory: none found that a retraining could mend."
 
 
 def unseen_note(model: Model, subject: Subject) -> str:

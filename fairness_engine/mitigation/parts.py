@@ -36,7 +36,7 @@ class Parts:
         return np.sort(np.concatenate([self.train, self.validation]))
 
 
-def split_rows(dataset: Dataset, test_share: float, validation_share: float) -> Parts:
+def split_rows(dataset: Dataset, test_share: float, validation_share: float, together: IntArray | None = None) -> Parts:
     """Hold rows out: the same ones for every run on this data with these shares.
 
     Rows that are equal in every column stay together, so that nobody of the test rows is trained on.
@@ -44,12 +44,14 @@ def split_rows(dataset: Dataset, test_share: float, validation_share: float) -> 
     Args:
         dataset: with labels.
         test_share, validation_share: of all rows.
+        together: a number for each row, the same one for rows that stay together ``(n_rows,)``; ``None`` for those that are equal.
 
     Raises:
         DataError: no labels, one outcome only, or too few rows of one.
     """
     labels = checked_labels(dataset)
-    _, first, person = np.unique(dataset.rows, axis=0, return_index=True, return_inverse=True)
+    those = dataset.rows if together is None else together[:, None]
+    _, first, person = np.unique(those, axis=0, return_index=True, return_inverse=True)
     place = np.random.default_rng(_SPLIT_SEED).permutation(len(first))[person.ravel()]
     order = np.lexsort((place, labels))  # by outcome, then people in a random order
     bounds = np.searchsorted(labels[order], np.arange(len(dataset.classes) + 1))

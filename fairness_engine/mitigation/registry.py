@@ -12,7 +12,7 @@ from fairness_engine.mitigation.settings import Strategy
 
 if TYPE_CHECKING:
     from fairness_engine.mitigation.strategy import Context, Rounds
-    from fairness_engine.mitigation.worst_group import WorstGroups
+    from fairness_engine.mitigation.worst_group import Groups
     from fairness_engine.models.model import Model
 
 
@@ -95,7 +95,7 @@ def rounds_of(context: Context) -> Rounds:
     return start(context)
 
 
-def objective_of(strategy: Strategy, groups: WorstGroups) -> Callable[[Model], float] | None:
+def objective_of(strategy: Strategy, groups: Groups) -> Callable[[Model], float] | None:
     """What a strategy makes small, where that is not the share of discriminatory individuals: its module's ``objective``."""
     make = getattr(_module(strategy), "objective", None)
     return None if make is None else make(groups)

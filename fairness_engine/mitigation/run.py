@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.events import Event, ResultReady, Stopped, StopReason
 from fairness_engine.mitigation.card import model_card
-from fairness_engine.mitigation.changes import changes
 from fairness_engine.mitigation.control import MAX_SECONDS as CONTROL_SECONDS
 from fairness_engine.mitigation.control import TITLE, compare_with_control, control_text, gain_text
 from fairness_engine.mitigation.desk import Desk
@@ -24,17 +23,13 @@ from fairness_engine.mitigation.model_parts import model_parts
 from fairness_engine.mitigation.outcome import (
     Kept,
     Story,
-    aim_note,
     none_found,
-    nothing_to_mitigate,
     opinion_of,
     summary,
-    unseen_note,
     unwritten_notes,
     vetoed_note,
     without_model,
 )
-from fairness_engine.mitigation.registry import rounds_of
 from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
 from fairness_engine.mitigation.strategy import Proposal, Standing
 from fairness_engine.mitigation.subject import Source, Subject
@@ -73,7 +68,13 @@ def run_retraining(
         DataError: no labels, one outcome, too few rows.
         ModelError: the model cannot be trained.
     """
-    yield from _Retraining(subject, settings, seed, Desk(max_seconds, is_cancelled, report)).events()
+    desk = Desk(max_seconds, is_cancelled, report)
+    yield from retraining_events(Workshop(subject, settings, seed, desk), desk)
+
+
+def retraining_events(shop: Workshop, desk: Desk) -> Iterator[Event]:
+    """The events of a retraining, whatever is retrained; see ``run_retraining``."""
+    yield from _Retraining(shop, desk).events()
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,8 @@ class _Best:
 class _Retraining:
     """One run: see ``run_retraining``."""
 
-    def __init__(self, subject: Subject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
-        self._subject, self._settings, self._seed, self._desk = subject, settings, seed, desk
-        self._shop = shop = Workshop(subject, settings, seed, desk)
+    def __init__(self, shop: Workshop, desk: Desk) -> None:
+        self._shop, self._desk, self._subject, self._settings = shop, desk, shop.subject, shop.settings
         self._parts, self._cases, self._groups = shop.parts, shop.cases, shop.groups
         self._test = shop.test_meter()
         self._story = Story(desk.log)
@@ -126,12 +126,12 @@ class _Retraining:
         desk, story, settings = self._desk, self._story, self._settings
         yield ResultReady("worst_rule_set", self._groups.result())
         is_of_individuals = not settings.is_baseline and settings.strategy is not Strategy.RULES
-        story.nothing = nothing_to_mitigate(self._subject) if is_of_individuals else ""
+        story.nothing = self._shop.nothing() if is_of_individuals else ""
         if story.nothing:
             return
         judge = self._shop.judge()
         standing = judge.judge(self._subject.model)
-        story.nothing = none_found(standing, self._shop.n_draws) if is_of_individuals else ""
+        story.nothing = none_found(standing, self._shop.n_draws, self._shop.words) if is_of_individuals else ""
         if story.nothing:
             return
         self._least_accuracy = before.measured.quality.accuracy.value - settings.tolerance
@@ -153,7 +153,7 @@ class _Retraining:
         self._story.notes.append(control_text(self._control, self._settings.tolerance))
 
     def _rounds(self, judge: Judge) -> Iterator[Event]:
-        rounds = rounds_of(self._shop.context())
+        rounds = self._shop.rounds()
         standing: Standing | None = None
         while self._desk.seconds_left > 0:
             try:
@@ -209,31 +209,31 @@ class _Retraining:
                 opinion = Opinion(Verdict.NOT_MEASURED, "It was stopped before the new model was measured.")
                 after = self._test.examine(best.model)
                 yield ResultReady("after", after.measured.to_json())
-                examined, models = (before, after), (self._subject.model, best.model)
-                changed = changes(self._subject, models, examined, self._parts, self._test, self._cases.used)
+                models = (self._subject.model, best.model)
+                changed = self._shop.changes(models, (before, after), self._test)
                 yield ResultReady("changes", changed.to_json())
                 self._is_raised = changed.uniform.is_rise or changed.data.is_rise
-                opinion = opinion_of(self._settings, before.measured, after.measured, changed, None)
-                notes = (aim_note(self._settings, changed), unseen_note(best.model, self._subject))
-                self._story.notes += [text for text in notes if text]
+                compared = (self._settings, before.measured, after.measured, changed)
+                opinion = opinion_of(*compared, None, self._shop.words)
+                self._story.notes += self._shop.notes_on(best.model, changed)
                 desk.say("scoring the worst rule set")
                 worst = self._groups.result(best.model)
                 yield ResultReady("worst_rule_set", worst)
-                opinion = opinion_of(self._settings, before.measured, after.measured, changed, worst)
+                opinion = opinion_of(*compared, worst, self._shop.words)
         except SearchStopped:
             pass  # cancelled: what was measured by then is told
         yield from self._told(before, after, opinion)
 
     def _told(self, before: Examined, after: Examined | None, opinion: Opinion) -> Iterator[Event]:
         """The results in words: ``retrained`` and ``card``."""
-        story, facts = self._story, {**self._cases.facts, "n_draws": self._shop.n_draws, "seed": self._seed}
+        story, facts = self._story, {**self._cases.facts, "n_draws": self._shop.n_draws, "seed": self._shop.seed}
         facts |= {"has_control": self._control is not None, "is_inflated": False, "has_after": after is not None}
         if self._control is not None:
             comparison = compare_with_control(self._subject, self._parts, before, self._control)
             facts["is_inflated"] = comparison.is_inflated
             story.notes += [comparison.text] if comparison.text else []
             if after is not None and opinion.verdict is Verdict.IMPROVED:
-                text = gain_text(self._control, after)
+                text = gain_text(self._control, after, self._shop.words)
                 story.notes += [text] if text else []
         facts["is_raised"] = self._is_raised or opinion.verdict is Verdict.WORSE
         facts["chance"] = self._test.chance_text(before.measured.quality)
@@ -243,8 +243,10 @@ class _Retraining:
             story.notes += [text for text in (vetoed, *unwritten_notes(story.log), kept.no_file) if text]
         content = summary(self._subject, self._settings, self._parts, story, opinion, facts)
         yield ResultReady("retrained", content)
-        figures = [None if one is None else one.measured for one in (before, self._control, after)]
-        yield ResultReady("card", {"text": model_card(self._subject, self._settings, content, *figures)})
+        was, control, now = (None if one is None else one.measured for one in (before, self._control, after))
+        yield ResultReady(
+            "card", {"text": model_card(self._subject, self._settings, content, was, control, now, self._shop.words)}
+        )
 
 
 def _file_of(trained: Trained) -> tuple[bytes, str]:

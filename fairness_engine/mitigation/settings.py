@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from fairness_engine.errors import SettingError
+from fairness_engine.rules.terms import Terms, check_terms
 from fairness_engine.setting_checks import check_number, check_whole, refuse_unknown, take_choice
 
 
@@ -25,6 +26,8 @@ class Strategy(StrEnum):
 
 
 BASELINES = (Strategy.REWEIGH, Strategy.THRESHOLD, Strategy.REDUCTION, Strategy.WITHOUT)
+TEXT_STRATEGIES = (Strategy.VARIANTS, Strategy.RULES)
+"""Those that there are for texts."""
 
 
 class Labels(StrEnum):
@@ -120,6 +123,7 @@ class RetrainSettings:
         rule_set: a rule set to look at instead of the worst: what strategy ``rules`` works on, and what is scored before and after.
         measure_seconds: of each certification that follows a retraining, one a model; searches and rule sets that follow have limits of
             their own (``runs.remeasure``). 0 starts none of them.
+        terms: of texts: identity terms by category; empty takes those of the rule set that was picked, else the project's own list.
 
     Raises:
         SettingError: a value out of its range.
@@ -145,6 +149,7 @@ class RetrainSettings:
     support: float = 0.05
     rule_set: RuleSetOfRun | None = None
     measure_seconds: float = 20.0
+    terms: Terms = ()
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
@@ -161,6 +166,8 @@ class RetrainSettings:
             )
         if not isinstance(self.technique, str):
             raise SettingError(f"The setting 'technique' must be a name, got {self.technique!r}.")
+        if self.terms:
+            object.__setattr__(self, "terms", check_terms(self.terms))
 
     @property
     def is_baseline(self) -> bool:
@@ -172,6 +179,7 @@ class RetrainSettings:
         content = {name: str(value) if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
         content["cases"] = [[one.run_id, list(one.indices)] for one in self.cases]
         content["rule_set"] = None if self.rule_set is None else [self.rule_set.run_id, self.rule_set.position]
+        content["terms"] = {category: list(words) for category, words in self.terms}
         return content
 
     @classmethod
@@ -189,6 +197,8 @@ class RetrainSettings:
             )
         except (TypeError, ValueError):
             raise SettingError("The setting 'cases' must list runs and positions of their pairs.") from None
+        if isinstance(terms := values.get("terms"), Mapping):
+            values["terms"] = tuple((str(category), tuple(words)) for category, words in terms.items())
         return cls(**{**values, "cases": cases, "rule_set": _rule_set(values.get("rule_set"))})
 
 

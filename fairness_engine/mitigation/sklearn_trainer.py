@@ -13,10 +13,7 @@ from fairness_engine.mitigation.estimator_file import content_of, without_leftov
 from fairness_engine.mitigation.estimator_fit import fit, repetitions, weights_name
 from fairness_engine.mitigation.trainer import Binding, Epoch, Examples, Job
 from fairness_engine.models.classes import match_classes
-from fairness_engine.models.estimator_binding import bind_estimator
-from fairness_engine.models.formats import FileFormat
-from fairness_engine.models.model import Encoder, Model
-from fairness_engine.models.open import bind
+from fairness_engine.models.model import Encoder
 from fairness_engine.models.sklearn_model import prepare_estimator
 
 
@@ -114,7 +111,7 @@ class TrainedEstimator:
                 "Give more rows of the rare ones."
             )
         self.estimator = estimator
-        self.model = bind_fitted(estimator, binding)
+        self.model = binding.of_fitted(estimator)
         self._binding = binding
 
     def content(self) -> bytes:
@@ -124,19 +121,3 @@ class TrainedEstimator:
             ModelError: it holds what a model file may not, or decides otherwise.
         """
         return content_of(self.estimator, self.model, self._binding)
-
-
-def bind_fitted(estimator: Any, binding: Binding) -> Model:
-    """A fitted estimator as a model of the data, as ``open_model`` binds it."""
-    predictor, encoder, notes = bind_estimator(estimator, binding.schema)
-    return bind(
-        predictor,
-        encoder,
-        binding.schema,
-        classes=binding.classes,
-        own_classes=tuple(str(name) for name in estimator.classes_),
-        favourable=binding.favourable,
-        threshold=binding.threshold,
-        file_format=FileFormat.SKOPS,
-        notes=notes,
-    )

@@ -16,7 +16,7 @@ from fairness_engine.mitigation.labels import Labeller
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.mitigation.trainer import Examples, Trained, Trainer
-from fairness_engine.mitigation.worst_group import WorstGroups
+from fairness_engine.mitigation.worst_group import Groups
 from fairness_engine.models.model import Model
 
 
@@ -69,7 +69,7 @@ class Context:
     say: Callable[[str], None]
     trainer: Trainer
     train: Train
-    groups: WorstGroups
+    groups: Groups
     must_end: Callable[[], bool] = lambda: False
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from fairness_engine.certification.subject import is_certified_by_construction
 from fairness_engine.dataset import Dataset
@@ -29,6 +30,45 @@ class Source:
     data_name: str = ""
 
 
+class Retrainable(Protocol):
+    """What any retraining is of: rows of a table (``Subject``), or texts (``texts.subject.TextSubject``)."""
+
+    @property
+    def model(self) -> Model:
+        """As given, bound to the data."""
+        ...
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data."""
+        ...
+
+    @property
+    def trainer(self) -> Trainer:
+        """Makes models of the same kind (or of a surrogate's)."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """Where the model came from."""
+        ...
+
+    @property
+    def protected_names(self) -> tuple[str, ...]:
+        """Protected attributes, or categories of terms."""
+        ...
+
+    @property
+    def variants_text(self) -> str:
+        """What is exchanged of whom, in a few words: ``8 variants a person``."""
+        ...
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether a person picked the cases."""
+        ...
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is retrained.
@@ -49,6 +89,21 @@ class Subject:
     picked: Pairs | None = None
     group: RuleGroup | None = None
     source: Source = field(default_factory=Source)
+
+    @property
+    def protected_names(self) -> tuple[str, ...]:
+        """See ``Retrainable``."""
+        return self.domain.scope.protected
+
+    @property
+    def variants_text(self) -> str:
+        """See ``Retrainable``."""
+        return f"{self.domain.n_variants:,} variants a person"
+
+    @property
+    def is_picked(self) -> bool:
+        """See ``Retrainable``."""
+        return self.picked is not None
 
     @property
     def ignores_protected(self) -> bool:

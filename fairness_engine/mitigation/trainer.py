@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +29,37 @@ class Binding:
     classes: tuple[str, ...]
     favourable: int
     threshold: float | None
+
+    def open(self, path: Path) -> Model:
+        """The model of a file, as the review opens it."""
+        from fairness_engine.models.open import open_model
+
+        return open_model(path, self.schema, classes=self.classes, favourable=self.favourable, threshold=self.threshold)
+
+    def of_fitted(self, estimator: Any) -> Model:
+        """A fitted estimator as a model of the data, as ``open`` binds it."""
+        from fairness_engine.models.estimator_binding import bind_estimator
+        from fairness_engine.models.formats import FileFormat
+        from fairness_engine.models.open import bind
+
+        predictor, encoder, notes = bind_estimator(estimator, self.schema)
+        return bind(
+            predictor,
+            encoder,
+            self.schema,
+            classes=self.classes,
+            own_classes=tuple(str(name) for name in estimator.classes_),
+            favourable=self.favourable,
+            threshold=self.threshold,
+            file_format=FileFormat.SKOPS,
+            notes=notes,
+        )
+
+    def rows(self, n: int) -> FloatArray:
+        """Rows that two models of it are compared on: at most ``n``, always the same ones ``(n_rows, n_columns)``."""
+        from fairness_engine.models.domain_values import sample_rows
+
+        return sample_rows(self.schema, n, np.random.default_rng(5))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,6 +26,31 @@ class Direction(StrEnum):
     FELL = "fell"
     ROSE = "rose"
     UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the two shares of discrimination are shares of, in words.
+
+    Args:
+        share: the share that is told of, as a subject: "The share of discriminatory individuals".
+        uniform, data: of whom, as in "from 12 % to 0.9 % of the test rows".
+        many: who there may be more of than before.
+        drawn: who was drawn.
+        figures: the two shares in a table.
+        meaning: what is measured and what is not, for a model card.
+    """
+
+    share: str = "The share of discriminatory individuals"
+    uniform: str = "of the individuals of the domain"
+    data: str = "of the test rows"
+    many: str = "individuals are discriminatory"
+    drawn: str = "individuals drawn"
+    figures: tuple[str, str] = ("discriminatory, of the domain", "discriminatory, of the test rows")
+    meaning: str = (
+        "Individual discrimination is what is measured: two people who differ in protected attributes only are decided differently. Other "
+        "columns may stand for a protected attribute, and groups may differ without any such pair."
+    )
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,12 @@ class Figure:
 
 
 def compare(
-    before: Measured, after: Measured, accuracy: PairedChange, uniform: PairedChange, data: PairedChange
+    before: Measured,
+    after: Measured,
+    accuracy: PairedChange,
+    uniform: PairedChange,
+    data: PairedChange,
+    words: Words | None = None,
 ) -> Opinion:
     """The opinion on individual discrimination: both shares are looked at, and neither may have risen.
 
@@ -73,16 +104,23 @@ def compare(
     Args:
         before, after: on the held-out rows and the same draws.
         accuracy, uniform, data: the paired changes.
+        words: of what these are shares; ``None`` for a table.
     """
+    words = words or Words()
     figures = (
-        Figure.paired("of the individuals of the domain", before.uniform, after.uniform, uniform),
-        Figure.paired("of the test rows", before.data, after.data, data),
+        Figure.paired(words.uniform, before.uniform, after.uniform, uniform),
+        Figure.paired(words.data, before.data, after.data, data),
     )
-    return Opinion(_verdict(figures), f"{_shares_text(figures)} {accuracy_text(before, after, accuracy)}")
+    return Opinion(_verdict(figures), f"{_shares_text(figures, words.share)} {accuracy_text(before, after, accuracy)}")
 
 
 def compare_rule_set(
-    text: str, before: tuple[float, float, float], after: tuple[float, float, float], shares: Opinion
+    text: str,
+    before: tuple[float, float, float],
+    after: tuple[float, float, float],
+    shares: Opinion,
+    words: Words | None = None,
+    change: Mapping[str, float] | None = None,
 ) -> Opinion:
     """The opinion on a retraining whose aim was the worst rule set: its score decides, and the shares may not be worse.
 
@@ -90,15 +128,20 @@ def compare_rule_set(
         text: the rule set in words.
         before, after: score with the ends of its 95 % interval.
         shares: what ``compare`` says.
+        words: as there.
+        change: the paired change of what the score is made of, where there is one: it tells more than two intervals apart.
     """
-    direction = (
-        Direction.FELL if after[2] < before[1] else Direction.ROSE if after[1] > before[2] else Direction.UNCLEAR
-    )
+    is_fall, is_rise = after[2] < before[1], after[1] > before[2]
+    if change is not None:
+        is_fall = after[0] < before[0] and change["high"] < 0
+        is_rise = after[0] > before[0] and change["low"] > 0
+    direction = Direction.FELL if is_fall else Direction.ROSE if is_rise else Direction.UNCLEAR
+    why_unclear = "the intervals overlap" if change is None else "too few decisions changed"
     moved = f"from {percent(before[0])} to {percent(after[0])}"
     said = {
         Direction.FELL: f"The score of the worst rule set ({text}) fell {moved}.",
         Direction.ROSE: f"The score of the worst rule set ({text}) rose {moved}.",
-        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; the intervals overlap, so that may be chance.",
+        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; {why_unclear}, so that may be chance.",
     }[direction]
     verdict = {
         Direction.FELL: Verdict.IMPROVED,
@@ -106,7 +149,7 @@ def compare_rule_set(
         Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
     }[direction]
     if verdict is Verdict.IMPROVED and shares.verdict is Verdict.WORSE:
-        verdict, said = Verdict.NO_IMPROVEMENT, said + " But more individuals are discriminatory than before."
+        verdict, said = Verdict.NO_IMPROVEMENT, f"{said} But more {(words or Words()).many} than before."
     return Opinion(verdict, f"{said} {shares.why}")
 
 
@@ -117,10 +160,9 @@ def _verdict(figures: tuple[Figure, ...]) -> Verdict:
     return Verdict.IMPROVED if Direction.FELL in went else Verdict.NO_IMPROVEMENT
 
 
-def _shares_text(figures: tuple[Figure, ...]) -> str:
+def _shares_text(figures: tuple[Figure, ...], subject: str) -> str:
     first, second = sorted(figures, key=lambda figure: list(Direction).index(figure.direction))
     one, other = first.direction, second.direction
-    subject = "The share of discriminatory individuals"
     if one is other is Direction.UNCLEAR:
         return f"{subject} did not change by more than chance explains: {first.text}, and {second.text}."
     if one is other:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from fairness_engine.dataset import Dataset
 from fairness_engine.domain import Ranges
 from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.events import IntArray, RulesScored, Stopped, StopReason
+from fairness_engine.events import Event, IntArray, RulesScored, Stopped, StopReason
+from fairness_engine.mitigation.paired import PairedChange
 from fairness_engine.mitigation.parts import Parts
 from fairness_engine.mitigation.rule_group import GroupMeter, GroupScore, RuleGroup
 from fairness_engine.mitigation.settings import RetrainSettings
@@ -22,12 +24,12 @@ from fairness_engine.rules.settings import RuleSettings
 
 _EXACT_EVALUATIONS = 1_000_000
 """Up to so many neighbours all are evaluated, so that no chance is in the choice."""
-_SEARCH_SECONDS = 30.0
+SEARCH_SECONDS = 30.0
 _SCORE_SECONDS = 4.0
 _LEAST_EVALUATIONS, _MOST_EVALUATIONS = 20_000, 2_000_000
 _MANY_ATTRIBUTES = 4
 """With more of them rule sets of three have too many combinations to look at in seconds."""
-_SCORE_SEED = 1
+SCORE_SEED = 1
 """Draws rows where they are too many; the rows of a score are the same ones for every model and run."""
 
 
@@ -37,11 +39,6 @@ class HasGroup(Protocol):
     @property
     def model(self) -> Model:
         """As given."""
-        ...
-
-    @property
-    def domain(self) -> Ranges:
-        """The scope."""
         ...
 
     @property
@@ -55,13 +52,22 @@ class HasGroup(Protocol):
         ...
 
 
-class WorstGroups:
+class HasRanges(HasGroup, Protocol):
+    """The same of a table."""
+
+    @property
+    def domain(self) -> Ranges:
+        """The scope."""
+        ...
+
+
+class Groups(ABC):
     """The rule set that a retraining looks at, and how models treat it.
 
     It is chosen on the rows that are not test rows (or picked by a person), and is the same one before and after.
 
     Args:
-        subject: the model, the data, the scope, and the rule set that a person picked.
+        subject: the model, the data, and the rule set that a person picked.
         parts: of the data.
         settings: of the retraining; ``support`` is used here.
         seed: of searches that have too many neighbours to evaluate them all.
@@ -79,7 +85,8 @@ class WorstGroups:
         seed: int,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._subject, self._parts, self._settings = subject, parts, settings
+        self._subject: HasGroup = subject
+        self._parts, self._settings = parts, settings
         self._seed, self._is_cancelled = seed, is_cancelled
         self._searched = 0
         self._max_evaluations = _MOST_EVALUATIONS
@@ -129,6 +136,11 @@ class WorstGroups:
         """Of neighbours of the test rows, that no search saw and no model was trained on."""
         return self._meter("test").score(model, group)
 
+    def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange | None:
+        """The paired change of what the score is made of, on the test rows, where it can be paired; ``None`` for people of a table."""
+        del before, after, group
+        return None
+
     def result(self, after: Model | None = None) -> dict[str, Any]:
         """The result ``worst_rule_set``: see ``worst_rule_sets``."""
         try:
@@ -140,6 +152,8 @@ class WorstGroups:
         if after is None:
             return found
         found["after"] = self.score(after, group).to_json()
+        change = self.change(self._subject.model, after, group)
+        found["change"] = None if change is None else change.to_json()
         try:
             worst = self.worst(after)
         except SettingError:  # no group differs any more in a way that can be scored
@@ -150,11 +164,8 @@ class WorstGroups:
     # --- its parts -----------------------------------------------------------------------------
 
     def _search(self, model: Model) -> RuleResult:
-        rows, domain = self._subject.dataset.rows[self._parts.seen], self._subject.domain
         scored: RulesScored | None = None
-        settings = self._rule_settings(len(rows))
-        assessed = Assessed(rows, None, model)
-        for event in run_rules(assessed, domain, settings, self._seed, _SEARCH_SECONDS, self._is_cancelled):
+        for event in self._events(model):
             if isinstance(event, RulesScored):
                 scored = event
             elif isinstance(event, Stopped):
@@ -176,21 +187,50 @@ class WorstGroups:
         if self._target is None:
             self._max_evaluations = int(np.clip(speed * _SCORE_SECONDS, _LEAST_EVALUATIONS, _MOST_EVALUATIONS))
 
+    def _meter(self, which: str) -> GroupMeter:
+        if which not in self._meters:
+            self._meters[which] = self._make_meter(self._parts.test if which == "test" else self._parts.seen)
+        return self._meters[which]
+
+    @abstractmethod
+    def _events(self, model: Model) -> Iterator[Event]:
+        """Of a run of rule sets on the rows that a retraining may look at."""
+
+    @abstractmethod
+    def _make_meter(self, positions: IntArray) -> GroupMeter:
+        """What scores groups on some of the data's rows."""
+
+
+class WorstGroups(Groups):
+    """Of a table: see ``Groups``."""
+
+    def __init__(
+        self,
+        subject: HasRanges,
+        parts: Parts,
+        settings: RetrainSettings,
+        seed: int,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(subject, parts, settings, seed, is_cancelled)
+        self._ranges = subject.domain
+
+    def _events(self, model: Model) -> Iterator[Event]:
+        rows = self._subject.dataset.rows[self._parts.seen]
+        settings = self._rule_settings(len(rows))
+        assessed = Assessed(rows, None, model)
+        yield from run_rules(assessed, self._ranges, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
+
     def _rule_settings(self, n_rows: int) -> RuleSettings:
-        ranges = self._subject.domain
+        ranges = self._ranges
         n_population = n_rows * max(1, 2 * len(ranges.movable))
         error = 0.0 if n_population <= _EXACT_EVALUATIONS else RuleSettings.error
         max_attributes = 3 if len(ranges.protected) <= _MANY_ATTRIBUTES else 2
         return RuleSettings(support=self._settings.support, error=error, max_attributes=max_attributes)
 
-    def _meter(self, which: str) -> GroupMeter:
-        if which not in self._meters:
-            positions: IntArray = self._parts.test if which == "test" else self._parts.seen
-            rows = self._subject.dataset.rows[positions]
-            self._meters[which] = GroupMeter(
-                self._subject.domain, rows, self._max_evaluations, _SCORE_SEED, self._is_cancelled
-            )
-        return self._meters[which]
+    def _make_meter(self, positions: IntArray) -> GroupMeter:
+        rows = self._subject.dataset.rows[positions]
+        return GroupMeter(self._ranges, rows, self._max_evaluations, SCORE_SEED, self._is_cancelled)
 
 
 _NOTHING: dict[str, Any] = {
@@ -201,6 +241,7 @@ _NOTHING: dict[str, Any] = {
     "is_picked": False,
     "before": None,
     "after": None,
+    "change": None,
     "worst_after": None,
 }
 
@@ -210,7 +251,7 @@ def _said(group: RuleGroup, score: GroupScore) -> dict[str, Any]:
 
 
 def worst_rule_sets(
-    subject: HasGroup,
+    subject: HasRanges,
     after: Model | None,
     parts: Parts,
     settings: RetrainSettings,

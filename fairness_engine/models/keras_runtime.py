@@ -131,8 +131,14 @@ def network_inputs(network: Any, inputs: Any) -> Any:
 
     Args:
         network: as loaded.
-        inputs: ``(n_rows, n_inputs)``; a DataFrame of all their values for a network of several inputs, or of words.
+        inputs: ``(n_rows, n_inputs)``; a DataFrame of all their values for a network of several inputs, or of words; a list of texts for
+            one that takes a string a row.
     """
+    if isinstance(inputs, list):
+        import tensorflow as tf
+
+        values = tf.constant(inputs, shape=(len(inputs),), dtype=tf.string)
+        return values if len(network.inputs[0].shape) == 1 else values[:, None]
     if len(network.inputs) > 1 or str(network.inputs[0].dtype) == "string":
         starts = np.cumsum([0, *(int(np.prod([n or 1 for n in value.shape[1:]])) for value in network.inputs)])
         spans = itertools.pairwise(starts)

@@ -16,7 +16,7 @@ from fairness_engine.errors import FitError
 from fairness_engine.events import FloatArray
 from fairness_engine.models.keras_config import UnreadArchitectureError
 from fairness_engine.models.keras_file import read_keras
-from fairness_engine.models.keras_runtime import load_keras
+from fairness_engine.models.keras_runtime import load_keras, network_inputs
 from fairness_engine.models.keras_scores import KerasScores
 
 _TEXTS_AT_ONCE = 4096
@@ -50,10 +50,7 @@ class KerasText(KerasScores):
         self.kind = f"Keras model of texts ({self._layers})"
 
     def _block(self, texts: Any) -> FloatArray:
-        import tensorflow as tf
-
-        values = tf.constant(list(texts), dtype=tf.string)
-        result = self._evaluate(values if self._is_flat else values[:, None])
+        result = self._evaluate(network_inputs(self._model, list(texts)))
         return np.asarray(result, dtype=np.float64).reshape(len(texts), -1)
 
     @cached_property

@@ -94,7 +94,31 @@ def open_text_model(
         SettingError: the favourable class is none of the model's.
     """
     file_format = detect_format(path, name or path.name)
-    predictor, own, notes = _read(path, file_format, unsafe_formats)
+    read = _read(path, file_format, unsafe_formats)
+    return _bound(*read, schema, classes, favourable, threshold, file_format.value)
+
+
+def fitted_text_model(
+    estimator: Any, schema: Schema, classes: tuple[str, ...], favourable: int, threshold: float | None
+) -> TextModel:
+    """A fitted pipeline of scikit-learn, bound as ``open_text_model`` binds the one in a file.
+
+    Raises:
+        FitError, ModelError: as ``open_text_model``.
+    """
+    return _bound(*_of_estimator(estimator, ()), schema, classes, favourable, threshold, FileFormat.SKOPS.value)
+
+
+def _bound(
+    predictor: Predictor,
+    own: tuple[str, ...] | None,
+    notes: tuple[str, ...],
+    schema: Schema,
+    classes: tuple[str, ...] | None,
+    favourable: int,
+    threshold: float | None,
+    file_format: str,
+) -> TextModel:
     match = match_classes(predictor.n_scores if predictor.n_scores > 1 else 2, own, classes, schema)
     if match.order is not None:
         predictor = Rearranged(predictor, match.order)
@@ -102,7 +126,7 @@ def open_text_model(
         raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
     default = 0.0 if predictor.output is Output.LOGIT else 0.5
     chosen = default if threshold is None else threshold
-    model = TextModel(predictor, chosen, match.classes, favourable, file_format.value, (*notes, *match.notes))
+    model = TextModel(predictor, chosen, match.classes, favourable, file_format, (*notes, *match.notes))
     score_texts(model, _TRIAL)
     return model
 

@@ -124,10 +124,9 @@ class Child:
     def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
         from fairness_engine.runs.config import RunConfig, RunKind
-        from fairness_engine.runs.opened import Opened
 
         config = RunConfig.from_json(request["config"])
-        if config.kind is RunKind.RETRAIN and isinstance(opened, Opened):
+        if config.kind is RunKind.RETRAIN:
             opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
         self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
         for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):

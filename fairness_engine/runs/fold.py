@@ -73,8 +73,8 @@ class Fold:
         self._models = ModelWriter(store, run.id, run.config) if run.config.kind is RunKind.RETRAIN else None
         schema = run.config.schema
         self._n_columns = len(schema.inputs)
-        # a run of rule sets has no pairs, and its protected attribute may be a text, which is no input
-        protected = [schema.index(name) for name in run.config.scope.protected] if self._rules is None else []
+        # a text may be what is protected, which is no input; runs on texts have no pairs
+        protected = [schema.index(name) for name in run.config.scope.protected if name in schema.names]
         self._kept = np.setdiff1d(np.arange(self._n_columns), protected)
         self._progress: Progress | None = None
         self._share: ShareEstimated | None = None

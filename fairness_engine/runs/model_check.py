@@ -22,9 +22,10 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
+from fairness_engine.texts import is_text_column
 
 N_DRAWS = 5_000
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,10 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     if version is None or "after" not in results:
         raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
     config = run.config
+    if any(is_text_column(config.schema, name) for name in config.scope.protected):
+        from fairness_engine.runs.text_model_check import check_text_models
+
+        return check_text_models(store, run, version.model_id, evaluator)
     held = _test_rows(store, run)
     figures: list[FigureCheck] = []
     favourable: list[BoolArray] = []
@@ -134,7 +139,7 @@ def _figures_again(
 ) -> list[FigureCheck]:
     quality = stored["quality"]["accuracy"]
     accuracy = float((decided == held.labels).mean())
-    is_same = abs(accuracy - quality["value"]) <= _ROUNDING
+    is_same = abs(accuracy - quality["value"]) <= ROUNDING
     ends = (quality["low"], quality["high"])
     figures = [FigureCheck("accuracy", model, quality["value"], *ends, accuracy, len(held.rows), is_same)]
     if scope.score_gap:
@@ -159,5 +164,5 @@ def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolA
     n, n_hits = len(is_hit), int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
     low, high = (again, again) if name == "data" else share_interval(n_hits, n)
-    holds = low <= stored["high"] + _ROUNDING and high >= stored["low"] - _ROUNDING
+    holds = low <= stored["high"] + ROUNDING and high >= stored["low"] - ROUNDING
     return FigureCheck(name, model, stored["share"], stored["low"], stored["high"], again, n, bool(holds))

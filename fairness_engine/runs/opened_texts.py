@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.schema import Schema
 from fairness_engine.table import read_table
 from fairness_engine.texts import Texts, is_text_column, make_texts
+
+if TYPE_CHECKING:
+    from fairness_engine.mitigation.rule_group import RuleGroup
 
 
 def text_column(schema: Schema, scope: Scope | None) -> str | None:
@@ -43,31 +46,57 @@ class OpenedTexts:
     Args:
         texts_of_data: of the column.
         model: takes them.
+        schema, scope: of the review.
+        data_path: where the data are.
+        model_file: where the model's file is and what it was called, to train it again.
+        group: the rule set that a person picked for a retraining.
     """
 
     texts_of_data: Texts
     model: TextModel
+    schema: Schema
+    scope: Scope
+    data_path: Path
+    model_file: tuple[Path, str]
+    group: RuleGroup | None = None
 
     def run(
-        self, config: RunConfig, is_cancelled: Callable[[], bool], _report: Callable[[Event], None] = lambda _: None
+        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
     ) -> Iterator[Event]:
-        """The events of a run of rule sets; they come often enough for nothing to be reported between them.
+        """The events of a run of rule sets, or of a retraining.
 
         Raises:
             FitError: another kind of run, which needs a table.
-            SettingError: no term occurs, or too few texts hold one.
+            InputError: no term occurs, too few texts hold one, or the model cannot be trained.
         """
         from fairness_engine.rules.settings import RuleSettings
         from fairness_engine.rules.text_run import TextSubject, run_text_rules
 
+        if config.kind is RunKind.RETRAIN:
+            from fairness_engine.runs.retraining_texts import text_retraining_events
+
+            yield from text_retraining_events(self, config, is_cancelled, report)
+            return
         if config.kind is not RunKind.RULES:
             raise FitError(
                 f"A run of the kind '{config.kind}' compares rows of a table, but '{self.texts_of_data.column}' holds texts. Compare "
-                "identity terms instead (rule sets)."
+                "identity terms instead (rule sets), or retrain the model."
             )
         settings = RuleSettings.from_json({**config.settings, "text_column": self.texts_of_data.column})
         subject = TextSubject(self.texts_of_data.texts, self.model)
         yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
+
+    def with_picked(self, _: Any, rule_set: Any = None) -> OpenedTexts:
+        """The same with the rule set that a person picked, as it came in a request; ``None`` for none. Pairs are of tables."""
+        from fairness_engine.mitigation.rule_group import RuleGroup
+
+        return replace(self, group=None if rule_set is None else RuleGroup.from_json(rule_set))
+
+    def trainable(self) -> dict[str, Any]:
+        """Can the model be retrained on the texts, as JSON."""
+        from fairness_engine.runs.retraining_texts import text_trainable
+
+        return {"trainable": text_trainable(self).to_json()}
 
     def fit(self, answers: Any = None) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run.
@@ -122,7 +151,10 @@ def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column:
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],
     )
-    return OpenedTexts(texts, model if texts.favourable_class is not None else _with_favourable(model, schema))
+    model = model if texts.favourable_class is not None else _with_favourable(model, schema)
+    return OpenedTexts(
+        texts, model, schema, scope, Path(data["path"]), (Path(model_file["path"]), str(model_file["name"]))
+    )
 
 
 def _with_favourable(model: TextModel, schema: Schema) -> TextModel:

@@ -14,6 +14,7 @@ from fairness_engine.rules.membership import unknown_attributes
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.protocol import pack_pairs
 from fairness_engine.runs.store import RunStore
+from fairness_engine.texts import is_text_column
 
 MAX_PICKED = 50_000
 _MAX_CELLS = 5_000_000
@@ -70,6 +71,10 @@ def _picked(store: RunStore, config: RunConfig, one: CasesOfRun) -> Pairs:
     return pairs[np.array(one.indices, dtype=np.int64)] if one.indices else pairs
 
 
+def _is_of_texts(config: RunConfig) -> bool:
+    return any(is_text_column(config.schema, name) for name in config.scope.protected)
+
+
 def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None:
     """The rule set that a retraining's settings name, as ``mitigation.rule_group.RuleGroup.to_json`` has it; ``None`` where they name none.
 
@@ -87,8 +92,15 @@ def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None
             f"The run has {len(result.scored):,} rule sets, but number {wanted.position + 1:,} was picked. Pick again."
         )
     attributes, rules = result.attributes, result.scored.rules[wanted.position].tolist()
+    is_of_texts = any(attribute.kind == TERM for attribute in attributes)
+    if _is_of_texts(config):
+        if not is_of_texts:
+            raise RunError(
+                "A rule set must be one of terms, since the model takes texts, got one of a table. Pick another."
+            )
+        return {"attributes": [attribute.to_json() for attribute in attributes], "rules": rules}
     unknown = unknown_attributes(attributes, rules, config.schema)
-    if unknown or any(attribute.kind == TERM for attribute in attributes):
+    if unknown or is_of_texts:
         name = unknown[0] if unknown else "terms of texts"
         raise RunError(
             f"A rule set must be on columns that the model's data has, got one on {name}. Pick one of a run on this data."

@@ -22,6 +22,7 @@ from fairness_engine.runs.config import RunConfig, RunKind, installed_versions
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
+from fairness_engine.texts import is_text_column
 
 EVALUATIONS_A_SECOND = 10_000
 """Of a search, for each second that a certification gets: fewer people are asked about where less is asked for altogether."""
@@ -33,6 +34,10 @@ _SEED_STREAM = 6
 _TECHNIQUES = ("directed", "aequitas", "random")
 """In order of preference; all of them work without a gradient, so that a surrogate of another kind is searched alike."""
 _LOST = (RunState.CANCELLED, RunState.CRASHED, RunState.FAILED)
+
+NOT_OF_TEXTS = (
+    "Searches and proofs are about rows of a table, and the model takes texts: its terms are compared instead."
+)
 
 WhyNot = Callable[[str, str, Schema, Scope], str | None]
 """As ``Evaluator.why_not_certifiable``: data, model, schema and scope to a sentence, or ``None`` when proofs can be made."""
@@ -57,15 +62,19 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
     settings = RetrainSettings.from_json(run.config.settings)
     if version is None or settings.measure_seconds <= 0:
         return None
-    technique = other_technique(_used(store, run))
+    is_of_texts = any(is_text_column(run.config.schema, name) for name in run.config.scope.protected)
+    technique = "" if is_of_texts else other_technique(_used(store, run))
     measured: dict[str, Any] = {"before": {}, "after": {}, "reasons": {}, "technique": technique}
     measured["seed"] = fresh_seed(run.config.seed)
-    for name, config in _configs(run, settings, technique, measured["seed"]).items():
+    for name, config in _configs(run, settings, technique, measured["seed"], _terms(store, settings)).items():
         sides = {"before": config, "after": replace(config, model_id=version.model_id)}
         reasons = {side: _why_not(one, why_not_certifiable) for side, one in sides.items()}
         for side, one in sides.items():
             measured[side][name] = _run_of(store, run, one) if reasons[side] is None else None
         measured["reasons"][name] = _said(reasons)
+    for name in ("search", "certify") if is_of_texts else ():
+        measured["reasons"][name] = NOT_OF_TEXTS
+        measured["before"][name] = measured["after"][name] = None
     store.set_result(run_id, "measured", measured)
     return measured
 
@@ -90,12 +99,28 @@ def _used(store: RunStore, run: RunRecord) -> set[str]:
     return {str(said or ""), settings.technique, STRATEGIES[settings.strategy].technique, *picked}
 
 
-def _configs(run: RunRecord, settings: RetrainSettings, technique: str, seed: int) -> dict[str, RunConfig]:
+def _terms(store: RunStore, settings: RetrainSettings) -> Mapping[str, Any]:
+    """The terms that a retraining swaps: its own, else those of the run of the rule set that was picked; empty for the project's own list."""
+    terms: Mapping[str, Any] = settings.to_json()["terms"]
+    if terms or settings.rule_set is None:
+        return terms
+    picked: Mapping[str, Any] = store.run(settings.rule_set.run_id).config.settings.get("terms") or {}
+    return picked
+
+
+def _configs(
+    run: RunRecord, settings: RetrainSettings, technique: str, seed: int, terms: Mapping[str, Any]
+) -> dict[str, RunConfig]:
     """What is asked of the original; of the new model the same."""
     seconds = settings.measure_seconds
     same = (run.config.data_id, run.config.model_id, run.config.schema, run.config.scope)
     own: dict[str, Any] = {"seed": seed, "comparison": run.id, "versions": installed_versions()}
     longer = _TIMES * seconds
+    budget = Budget(_UNLIMITED, longer)
+    column = next((name for name in run.config.scope.protected if is_text_column(run.config.schema, name)), "")
+    if column:
+        asked = {"support": settings.support, "text_column": column, "terms": terms}
+        return {"rules": RunConfig(RunKind.RULES, *same, settings=asked, budget=budget, **own)}
     return {
         "search": RunConfig(
             RunKind.SEARCH,
@@ -105,7 +130,7 @@ def _configs(run: RunRecord, settings: RetrainSettings, technique: str, seed: in
             **own,
         ),
         "certify": RunConfig(RunKind.CERTIFY, *same, budget=Budget(None, seconds), **own),
-        "rules": RunConfig(RunKind.RULES, *same, budget=Budget(_UNLIMITED, longer), **own),
+        "rules": RunConfig(RunKind.RULES, *same, budget=budget, **own),
     }
 
 

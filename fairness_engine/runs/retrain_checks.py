@@ -56,8 +56,8 @@ def is_worst_rule_set(content: Content) -> bool:
     scores = [content.get(name) for name in ("before", "after", "worst_after")]
     if not _is_rules(content) or not all(score is None or _is_score(score) for score in scores):
         return False
-    worst = content.get("worst_after")
-    return worst is None or _is_rules(worst)
+    worst, change = content.get("worst_after"), content.get("change")
+    return (worst is None or _is_rules(worst)) and (change is None or _is_paired(change))
 
 
 def is_retrained(content: Content) -> bool:

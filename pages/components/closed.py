@@ -51,7 +51,7 @@ def why_closed(place: steps.Place, review: Review | None, kinds: Kinds) -> Reaso
     """
     if place not in (*_ASK_A_MODEL, *_SHOW_RUNS) or review is None:
         return None
-    reason = _reason(review, _WORK.get(place, "Searches and proofs"))
+    reason = _reason(review, place)
     if reason is None and place is steps.RETRAIN:
         reason = _no_label(review)
     if reason is None or (place in _SHOW_RUNS and has_results(place, kinds())):
@@ -75,8 +75,9 @@ def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> steps.
     return following if why_closed(following, review, kinds) is None else steps.GROUPS
 
 
-def _reason(review: Review, what: str) -> Reason | None:
-    """Why what asks a model, ``what`` in words, cannot be done."""
+def _reason(review: Review, place: steps.Place) -> Reason | None:
+    """Why what a page asks a model cannot be done."""
+    what = _WORK.get(place, "Searches and proofs")
     asks, needs = ("asks", "needs") if what in _WORK.values() else ("ask", "need")
     if is_without_model(review):
         return Reason(
@@ -87,6 +88,8 @@ def _reason(review: Review, what: str) -> Reason | None:
     if review.schema is None or review.scope is None:
         return None
     if text_review.is_text(review):
+        if place is steps.RETRAIN:
+            return None
         return Reason(f"{what} {needs} a table, and this review's model takes texts.")
     problem = kept("no_values", (review.schema, review.scope), lambda: why_no_variants(review))
     if problem is None:

@@ -18,6 +18,7 @@ from pages.components import (
     retrain_charts,
     retrain_measured,
     retrain_runs,
+    retrain_texts,
     retrain_words,
     run_models,
     run_words,
@@ -193,7 +194,13 @@ def lead_text(entries: Sequence[Entry]) -> str:
         return f"None of the {n} improved the model within its tolerance. The original stays as it is."
     best = min(better, key=_share_of)
     share = best.figure("after", "data")
-    text = "" if share is None else f": {share.text} of the held-out people are discriminated against with it"
+    is_of_texts = retrain_texts.is_of_texts(best.run.config)
+    whom = (
+        "held-out texts with a term are decided by it"
+        if is_of_texts
+        else "held-out people are discriminated against with it"
+    )
+    text = "" if share is None else f": {share.text} of the {whom}"
     return f"{len(better)} of {n} improved the model within the tolerance. {best.name} has the lowest discriminatory share{text}."
 
 
@@ -226,7 +233,7 @@ def table_html(entries: Sequence[Entry]) -> str:
     """One line a strategy, the original on top; everything escaped."""
     heads = "".join(
         f'<th scope="col"><abbr title="{wording.escaped(meaning)}">{name}</abbr><small>{unit}</small></th>'
-        for name, unit, meaning in _HEADS
+        for name, unit, meaning in _heads(entries)
     )
     original = original_of(entries)
     lines = "".join(_line_html(entry, original) for entry in entries)
@@ -234,6 +241,16 @@ def table_html(entries: Sequence[Entry]) -> str:
         '<div class="evenhand-scroll"><table class="evenhand-compared eh-strategies"><thead><tr><th scope="col">Strategy</th>'
         f"{heads}</tr></thead><tbody>{_original_html(entries)}{lines}</tbody></table></div>"
     )
+
+
+def _heads(entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
+    """The headings, with the names that the two shares have of texts."""
+    if not any(retrain_texts.is_of_texts(entry.run.config) for entry in entries):
+        return [*_HEADS]
+    shares = [
+        (name, "decided by it", f"{name}: the share whose decision changes.") for name in retrain_texts.SHARES.values()
+    ]
+    return [_HEADS[0], *shares, *_HEADS[3:]]
 
 
 def _original_html(entries: Sequence[Entry]) -> str:
@@ -346,19 +363,20 @@ def _csv_line(entry: Entry, which: str, name: str) -> dict[str, Any]:
 
 
 def _draw_chart(entries: Sequence[Entry]) -> None:
+    names = retrain_texts.shares_of(entries[0].run.config)
     of = st.segmented_control(
         "Discriminatory share of",
-        list(SHARES),
+        list(names),
         default="data",
         required=True,
-        format_func=SHARES.__getitem__,
+        format_func=names.__getitem__,
         key=f"retrain_pareto_of_{entries[0].run.id}",
     )
     found = points_of(entries, str(of))
     if len(found) < 2:
         st.caption("No strategy ended with a new model that was measured, so there is nothing to draw.")
         return
-    name = SHARES[str(of)]
+    name = names[str(of)]
     key = (tuple(entry.run.id for entry in entries), of, theme.is_dark())
     figure = kept("retrain_pareto", key, lambda: retrain_charts.pareto_chart(found, name))
     note = (

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from fairness_engine.mitigation.registry import STRATEGIES
-from fairness_engine.mitigation.settings import BASELINES, RuleSetOfRun, Strategy
-from pages.components import questions, retrain_advanced, retrain_cases, retrain_plan, state, steps, wording
+from fairness_engine.mitigation.settings import BASELINES, TEXT_STRATEGIES, RuleSetOfRun, Strategy
+from pages.components import (
+    questions,
+    retrain_advanced,
+    retrain_cases,
+    retrain_plan,
+    state,
+    steps,
+    text_form,
+    text_review,
+    text_terms,
+    wording,
+)
 from pages.components.retrain_plan import EFFORTS, Effort, Wanted
 
 if TYPE_CHECKING:
@@ -77,25 +88,28 @@ def _label(wanted: Wanted) -> str:
 
 def ask(review: Review, can: Trainable) -> Wanted:
     """The widgets of the form."""
+    is_of_texts = text_review.is_text(review)
     surrogate = _surrogate_field(can) if can.reason is not None else None
-    strategies = _strategies_field()
+    strategies = _strategies_field(is_of_texts=is_of_texts)
     group = _group_field(review) if Strategy.RULES in strategies else {}
     cases = retrain_cases.ask(review, strategies)
-    tolerance = _tolerance_field()
+    tolerance = _tolerance_field("texts" if is_of_texts else "people")
     settings: dict[str, Any] = {"tolerance": tolerance, **group}
+    if is_of_texts and "rule_set" not in group:
+        settings["terms"] = _terms_field(review)
     if surrogate is not None:
         settings["surrogate"] = surrogate
     left, right = st.columns(2)
     with left:
         settings["reference"] = _choice("The tolerance counts from", retrain_plan.REFERENCES, "retrain_reference")
     with right:
-        if any(strategy not in BASELINES for strategy in strategies):
+        if not is_of_texts and any(strategy not in BASELINES for strategy in strategies):
             settings["labels"] = _choice("Who labels people that are added", retrain_plan.LABELS, "retrain_labels")
         if can.has_weights:
             settings["begin"] = _choice("Training begins", retrain_plan.BEGINS, "retrain_begin")
     effort, max_seconds, seed = _budget_fields()
     settings |= retrain_advanced.ask(can, strategies, effort, surrogate)
-    return Wanted(strategies, settings, cases, max_seconds, seed)
+    return Wanted(strategies, settings, cases, max_seconds, seed, is_of_texts=is_of_texts)
 
 
 def _surrogate_field(can: Trainable) -> Any:
@@ -114,22 +128,42 @@ def _surrogate_field(can: Trainable) -> Any:
     )
 
 
-def _strategies_field() -> list[Strategy]:
-    """All strategies to tick, the baselines in a group of their own; in the order of the form."""
+def _terms_field(review: Review) -> Any:
+    """The terms that are swapped, which can be exchanged here as on Groups; proposes a least share that some category reaches."""
+    terms = text_terms.terms_of(review)
+    text_terms.draw_own(review, terms)
+    st.session_state.setdefault("retrain_support", 100 * text_form.first_support(text_form.shares_of(review, terms)))
+    return terms.terms
+
+
+def _strategies_field(*, is_of_texts: bool) -> list[Strategy]:
+    """All strategies to tick, the baselines in a group of their own; in the order of the form. For texts those that there are."""
     st.markdown("**Strategies** — several may be chosen: one run each, compared in one table.")
     chosen = []
-    for key, title, note, strategies in _GROUPS:
+    for key, title, note, strategies in _GROUPS[:1] if is_of_texts else _GROUPS:
         with st.container(border=True, key=f"retrain_{key}"):
             st.markdown(f"**{title}**" + (f" — {note}" if note else ""))
-            chosen += [strategy for strategy in strategies if _tick(strategy)]
+            if is_of_texts:
+                chosen += [
+                    one for one in TEXT_STRATEGIES if _tick(one, proposed=Strategy.RULES, summary=_OF_TEXTS[one])
+                ]
+            else:
+                chosen += [strategy for strategy in strategies if _tick(strategy)]
     return chosen
 
 
-def _tick(strategy: Strategy) -> bool:
+_OF_TEXTS = {
+    Strategy.RULES: "Adds the sentences of the worst term, with that term and with others, all with one outcome, until its score is low.",
+    Strategy.VARIANTS: "Shows the model every training text with other terms of the same category and the outcome of the text.",
+}
+"""What the strategies do with texts."""
+
+
+def _tick(strategy: Strategy, proposed: Strategy = Strategy.VARIANTS, summary: str = "") -> bool:
     info, key = STRATEGIES[strategy], retrain_cases.strategy_key(strategy)
-    st.session_state.setdefault(key, strategy is Strategy.VARIANTS)
+    st.session_state.setdefault(key, strategy is proposed)
     return st.checkbox(
-        f"**{wording.markdown(info.title)}** — {wording.markdown(info.summary)}",
+        f"**{wording.markdown(info.title)}** — {wording.markdown(summary or info.summary)}",
         key=key,
         help=f"Source: {wording.markdown(info.reference)}",
         persist_state="session",
@@ -156,7 +190,7 @@ def _group_field(review: Review) -> dict[str, Any]:
     return {"rule_set": RuleSetOfRun(run_id, position)} if chosen == retrain_cases.PICKED else {}
 
 
-def _tolerance_field() -> float:
+def _tolerance_field(whom: str) -> float:
     percent = st.slider(
         "Tolerance: how much accuracy may fall, in points",
         0.0,
@@ -169,7 +203,7 @@ def _tolerance_field() -> float:
         persist_state="session",
     )
     tolerance = round(float(percent) / 100, 6)
-    st.caption(retrain_plan.tolerance_text(tolerance))
+    st.caption(retrain_plan.tolerance_text(tolerance, whom))
     return tolerance
 
 

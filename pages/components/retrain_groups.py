@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.group_report import Bounded, FigureSettings, GroupReport, GroupTable, Rate
 from fairness_engine.group_report_json import report_from_json
-from pages.components import group_figures_words, layout, retrain_charts, retrain_numbers, theme, wording
+from pages.components import group_figures_words, layout, retrain_charts, retrain_numbers, retrain_texts, theme, wording
 from pages.components.kept import kept
 from pages.components.retrain_charts import BETTER, WORSE, Moved
 from pages.components.retrain_numbers import AFTER, BEFORE, Figure, Line
@@ -31,19 +31,26 @@ def draw(run: RunRecord, results: Mapping[str, Any]) -> None:
     if not groups:
         return
     st.subheader("Who got better, and who worse", anchor=False)
-    st.markdown(wording.markdown(moved_text(groups)))
-    moved = [_moved(group, run.config.schema) for group in groups]
+    is_of_texts = retrain_texts.is_of_texts(run.config)
+    if not is_of_texts:
+        st.markdown(wording.markdown(moved_text(groups)))
+    moved = [_moved(group, run.config.schema, is_of_texts=is_of_texts) for group in groups]
     shown = drawn(moved)
     figure = kept("retrain_moved", (run.id, theme.is_dark()), lambda: retrain_charts.moved_bars(shown))
-    note = "Held-out people whose decision changed. Both can happen in one group. Small intersections are left out."
+    note = (
+        "Held-out texts that hold a term, whose decision changed. A text may hold several."
+        if is_of_texts
+        else "Held-out people whose decision changed. Both can happen in one group. Small intersections are left out."
+    )
     if len(shown) < len(moved):
         note += f" The {len(shown)} of {len(moved)} groups with the largest changes are drawn; the table has all."
     layout.chart_with_table(figure, moved_table(moved, groups), "retrain_moved_chart", note)
     _draw_figures(run, changes.get("figures") or {})
 
 
-def _moved(group: Mapping[str, Any], schema: Schema) -> Moved:
-    return Moved(group_name(group, schema), int(group["n"]), int(group["n_better"]), int(group["n_worse"]))
+def _moved(group: Mapping[str, Any], schema: Schema, *, is_of_texts: bool) -> Moved:
+    name = f"“{group['labels'][0]}”" if is_of_texts else group_name(group, schema)
+    return Moved(name, int(group["n"]), int(group["n_better"]), int(group["n_worse"]))
 
 
 def group_name(group: Mapping[str, Any], schema: Schema) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from pages.components import layout, retrain_rounds, retrain_runs, run_words, state, theme, wording
+from pages.components import layout, retrain_rounds, retrain_runs, retrain_texts, run_words, state, theme, wording
 from pages.components.kept import kept
 from pages.components.reruns import rerun_fragment
-from pages.components.retrain_rounds import SHARES, Rounds
+from pages.components.retrain_rounds import Rounds
 from pages.components.run_figures import what_is_left
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def draw(run_ids: Sequence[str]) -> None:
 
 
 def _rounds_of(run: RunRecord, name: str) -> Rounds:
-    return Rounds.of(name, retrain_runs.results_of(run), run.config.settings)
+    return Rounds.of(name, retrain_runs.results_of(run), run.config.settings, retrain_texts.rounds_of(run.config))
 
 
 # --- where it stands ----------------------------------------------------------------------------
@@ -140,10 +140,10 @@ def draw_rounds(told: Sequence[Rounds], stand: tuple[object, ...], key: str = "r
 def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
     of = st.segmented_control(
         "Discriminatory share of",
-        list(SHARES),
+        list(told[0].shares),
         default="data",
         required=True,
-        format_func=SHARES.__getitem__,
+        format_func=told[0].shares.__getitem__,
         key=f"{key}_of",
         persist_state="session",
     )

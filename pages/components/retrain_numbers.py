@@ -99,11 +99,11 @@ def quality_lines(results: Mapping[str, Any]) -> list[Line]:
     return lines
 
 
-def share_lines(results: Mapping[str, Any]) -> list[Line]:
-    """The discriminatory shares."""
+def share_lines(results: Mapping[str, Any], names: Mapping[str, str] = SHARES) -> list[Line]:
+    """The discriminatory shares, of whom ``names`` says."""
     return [
         Line(name, *(Figure.of((results.get(which) or {}).get(key)) for which in _MODELS), change=_change(results, key))
-        for key, name in SHARES.items()
+        for key, name in names.items()
     ]
 
 
@@ -152,9 +152,10 @@ def named_shares(lines: Sequence[Line]) -> list[Line]:
     return [replace(line, name=f"Discriminatory, {line.name.lower()}") for line in lines]
 
 
-def column_helps() -> dict[str, Any]:
-    """What the columns of the figures mean, for a hover help."""
-    return {name: st.column_config.TextColumn(help=text) for name, text in _HELPS.items()}
+def column_helps(figures: str = "") -> dict[str, Any]:
+    """What the columns of the figures mean, for a hover help; ``figures`` takes the place of what they are for people."""
+    helps = _HELPS | ({"Figure": figures} if figures else {})
+    return {name: st.column_config.TextColumn(help=text) for name, text in helps.items()}
 
 
 _HELPS = {

@@ -90,6 +90,7 @@ class Wanted:
         cases: what those learn from that take cases.
         max_seconds: of each.
         seed: the same for all.
+        is_of_texts: texts are retrained, in which terms are swapped.
     """
 
     strategies: Sequence[Strategy]
@@ -97,6 +98,7 @@ class Wanted:
     cases: CaseChoice = field(default_factory=CaseChoice)
     max_seconds: float = 300.0
     seed: int = 0
+    is_of_texts: bool = False
 
     @property
     def tolerance(self) -> float:
@@ -177,12 +179,12 @@ def points(share: float) -> str:
     return f"{text} point" if text == "1" else f"{text} points"
 
 
-def tolerance_text(tolerance: float) -> str:
+def tolerance_text(tolerance: float, whom: str = "people") -> str:
     """What a tolerance means, in a sentence."""
     if tolerance <= 0:
         return "The new model must be right at least as often as the reference, or it is not kept."
     n = wording.number(round(1_000 * tolerance, 1))
-    return f"Of 1{wording.THIN_SPACE}000 people, at most {n} more may be decided against their recorded outcome. A model beyond that is not kept."
+    return f"Of 1{wording.THIN_SPACE}000 {whom}, at most {n} more may be decided against their recorded outcome. A model beyond that is not kept."
 
 
 def time_text(wanted: Wanted, n_at_once: int) -> str:
@@ -204,6 +206,8 @@ def summary(can: Trainable, wanted: Wanted, n_at_once: int) -> str:
     if wanted.cases.text:
         n_test = " People of the test rows are left out of them." if wanted.cases.cases else ""
         sentences.append(f"Cases: {wanted.cases.text}.{n_test}")
+    if wanted.is_of_texts:
+        sentences.append("Texts that differ in terms alone are all trained on, or none of them is.")
     sentences += [
         f"{wording.counted(can.n_validation, 'other row')} choose the best model, one that is within the tolerance of "
         f"{points(wanted.tolerance)} and discriminates less.",
@@ -220,6 +224,8 @@ def _after(wanted: Wanted) -> list[str]:
     seconds = float(wanted.settings.get("measure_seconds", RetrainSettings.measure_seconds))
     if not seconds:
         return []
+    if wanted.is_of_texts:
+        return ["Then the terms are compared in both models, with equal settings for both, while you read the result."]
     at_most = wording.duration(2 * (seconds * (1 + _RULES_TIMES) + _SECONDS_AROUND))
     return [
         "Then both models are searched by another technique, certified, and compared by groups, with equal settings for both: "

@@ -20,6 +20,7 @@ from pages.components import (
     retrain_numbers,
     retrain_pairs,
     retrain_rules,
+    retrain_texts,
     retrain_words,
     run_models,
     run_words,
@@ -85,8 +86,9 @@ def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *
         st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
     if has_model:
         retrain_measured.offer(run, results, measured)
-    retrain_pairs.draw(review, results, measured.of_kind["search"])
-    retrain_maps.draw(measured.of_kind["certify"])
+    if not retrain_texts.is_of_texts(run.config):
+        retrain_pairs.draw(review, results, measured.of_kind["search"])
+        retrain_maps.draw(measured.of_kind["certify"])
     retrain_rules.draw(run, results, measured.of_kind["rules"])
 
 
@@ -123,7 +125,9 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
     """Quality and discriminatory shares of both models on the same axes."""
     if not results.get("before"):
         return
-    quality, shares = retrain_numbers.quality_lines(results), retrain_numbers.share_lines(results)
+    names = retrain_texts.shares_of(run.config)
+    is_of_texts = retrain_texts.is_of_texts(run.config)
+    quality, shares = retrain_numbers.quality_lines(results), retrain_numbers.share_lines(results, names)
     st.subheader("Before and after" if results.get("after") else "The model as it is", anchor=False)
     key = (run.id, bool(results.get("after")), theme.is_dark())
     left_title, right_title = "How often it is right", "How often it discriminates"
@@ -147,9 +151,9 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
         retrain_numbers.table([*quality, *retrain_numbers.named_shares(shares)], "Figure"),
         hide_index=True,
         key="retrain_numbers_table",
-        column_config=retrain_numbers.column_helps(),
+        column_config=retrain_numbers.column_helps(retrain_texts.HELP if is_of_texts else ""),
     )
-    st.caption(wording.markdown(numbers_note(results)))
+    st.caption(wording.markdown(texts_note(results) if is_of_texts else numbers_note(results)))
 
 
 def numbers_note(results: Mapping[str, Any]) -> str:
@@ -170,12 +174,22 @@ def numbers_note(results: Mapping[str, Any]) -> str:
     return text
 
 
+def texts_note(results: Mapping[str, Any]) -> str:
+    """The same of texts: how many, and how many swaps."""
+    before = results["before"]
+    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
+    return (
+        f"{how} {wording.counted(before['quality']['n'], 'held-out text')}, {wording.count(before['data']['n'])} with a term looked at with every "
+        f"other term of its category; {wording.counted(before['uniform']['n'], 'swap')} of one term for another drawn at random in them."
+    )
+
+
 # --- rounds -------------------------------------------------------------------------------------
 
 
 def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
     """How the search for the model went, folded."""
-    told = Rounds.of(run_words.run_title(run.config), results, run.config.settings)
+    told = Rounds.of(run_words.run_title(run.config), results, run.config.settings, retrain_texts.rounds_of(run.config))
     if not told.rounds:
         return
     label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"

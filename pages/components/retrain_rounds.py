@@ -36,6 +36,7 @@ class Rounds:
         reference: what is counted from, with ``accuracy``, ``uniform`` and ``data``; empty until it is measured.
         tolerance: how much accuracy may fall, as a share.
         is_control: the accuracy of the reference is the control's, the shares are the model's.
+        shares: of whom the discriminatory share is one, by name in ``rounds``.
     """
 
     name: str
@@ -44,9 +45,12 @@ class Rounds:
     reference: Mapping[str, float] = field(default_factory=dict)
     tolerance: float = 0.0
     is_control: bool = False
+    shares: Mapping[str, str] = field(default_factory=lambda: SHARES)
 
     @classmethod
-    def of(cls, name: str, results: Mapping[str, Any], settings: Mapping[str, Any]) -> Rounds:
+    def of(
+        cls, name: str, results: Mapping[str, Any], settings: Mapping[str, Any], shares: Mapping[str, str] = SHARES
+    ) -> Rounds:
         """From the results and settings of a run."""
         training = results.get("training") or {}
         return cls(
@@ -56,6 +60,7 @@ class Rounds:
             dict(training.get("reference") or {}),
             float(settings.get("tolerance", 0.0)),
             settings.get("reference") == "control",
+            shares,
         )
 
     @property
@@ -103,22 +108,22 @@ def standing_text(rounds: Rounds, position: int) -> str:
 def rounds_table(rounds: Rounds) -> pd.DataFrame:
     """One line a round, and what is counted from on top."""
     lines = [
-        _line(rounds.number(i), standing_text(rounds, i), str(one.get("title", "")), one)
+        _line(rounds, rounds.number(i), standing_text(rounds, i), str(one.get("title", "")), one)
         for i, one in enumerate(rounds.rounds)
     ]
     if rounds.reference:
         what = "the control's accuracy, the model's shares" if rounds.is_control else "the model as it is"
-        lines = [_line(wording.DASH, _reference_name(rounds), what, rounds.reference), *lines]
+        lines = [_line(rounds, wording.DASH, _reference_name(rounds), what, rounds.reference), *lines]
     return pd.DataFrame(lines)
 
 
-def _line(number: str, standing: str, title: str, one: Mapping[str, Any]) -> dict[str, str]:
+def _line(rounds: Rounds, number: str, standing: str, title: str, one: Mapping[str, Any]) -> dict[str, str]:
     return {
         "Round": number,
         "Standing": standing,
         "Accuracy": _percent(one.get("accuracy")),
-        "Discriminatory, data's people": _percent(one.get("data")),
-        "All individuals": _percent(one.get("uniform")),
+        f"Discriminatory, {rounds.shares['data'].lower().removeprefix('the ')}": _percent(one.get("data")),
+        rounds.shares["uniform"]: _percent(one.get("uniform")),
         "Rows added": wording.count(one["n_added"]) if "n_added" in one else "",
         "What is different": wording.spaced(title),
     }
@@ -144,7 +149,7 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
     """
     layout = theme.chart_layout(
         "Rounds: accuracy against discrimination",
-        f"Discriminatory share, {SHARES[of].lower()}, %",
+        f"Discriminatory share, {(runs[0].shares if runs else SHARES)[of].lower()}, %",
         "Accuracy, %",
         420,
     )

@@ -14,6 +14,7 @@ from pages.components import (
     retrain_charts,
     retrain_measured,
     retrain_numbers,
+    retrain_texts,
     rules_cards,
     rules_runs,
     rules_words,
@@ -63,7 +64,9 @@ def _draw_worst(run: RunRecord, worst: Mapping[str, Any]) -> None:
         st.caption(wording.markdown(worst.get("reason") or "No rule set was scored on the held-out rows."))
         return
     lines = worst_lines(worst)
-    for text in worst_texts(worst):
+    is_of_texts = retrain_texts.is_of_texts(run.config)
+    others = "the same texts with other terms" if is_of_texts else "everyone else"
+    for text in worst_texts(worst, others):
         st.markdown(wording.markdown(text))
     title = "Score of the worst rule set, on held-out rows"
     key = (run.id, theme.is_dark(), len(lines))
@@ -74,6 +77,11 @@ def _draw_worst(run: RunRecord, worst: Mapping[str, Any]) -> None:
         "A score is the difference of the favourable shares of the group and of everyone else. The group was found on rows that are not "
         "held out, and is scored by all neighbours of the held-out rows, with a 95 % interval over people."
     )
+    if is_of_texts:
+        note = (
+            "A score is the difference of the favourable shares of texts with the term and of the same texts with the other terms of its category. The "
+            "term was found on texts that are not held out, and is scored on those that are, each sentence once, with a 95 % interval over sentences."
+        )
     layout.chart_with_table(figure, retrain_numbers.table(lines, "Group"), "retrain_worst_chart", note)
 
 
@@ -97,24 +105,29 @@ def _score(content: Mapping[str, Any] | None) -> Figure | None:
     return Figure(float(content["score"]), float(content["low"]), float(content["high"]), Unit.POINTS)
 
 
-def worst_texts(worst: Mapping[str, Any]) -> list[str]:
-    """The worst rule set before and after, and what the new search says, in sentences."""
-    found = [f"Worst rule set of the model before: {_group(worst, '')}: {_sides(worst['before'])}."]
+def worst_texts(worst: Mapping[str, Any], others: str = "everyone else") -> list[str]:
+    """The worst rule set before and after, and what the new search says, in sentences.
+
+    Args:
+        worst: the result of this name.
+        others: who is not in a group.
+    """
+    found = [f"Worst rule set of the model before: {_group(worst, '')}: {_sides(worst['before'], others)}."]
     after, other = worst.get("after"), worst.get("worst_after")
     if after:
-        found[0] += f" With the new model: {_sides(after)}."
+        found[0] += f" With the new model: {_sides(after, others)}."
     if other and other.get("rules") == worst.get("rules"):
         found.append("A new search names the same group as the worst of the new model.")
     elif other:
-        found.append(f"Worst of the new model, by a new search: {_group(other, '')}: {_sides(other)}.")
+        found.append(f"Worst of the new model, by a new search: {_group(other, '')}: {_sides(other, others)}.")
     return found
 
 
-def _sides(content: Mapping[str, Any]) -> str:
+def _sides(content: Mapping[str, Any], others: str) -> str:
     inside, outside = (wording.share(float(content[side])) for side in ("inside", "outside"))
     score = _score(content)
     points = "" if score is None else f", {score.text}"
-    return f"{inside} favourable, everyone else {outside}{points}"
+    return f"{inside} favourable, {others} {outside}{points}"
 
 
 # --- both searches ------------------------------------------------------------------------------
@@ -122,6 +135,7 @@ def _sides(content: Mapping[str, Any]) -> str:
 
 def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, RuleResult]) -> None:
     lines = group_lines(*results)
+    others = "the same texts with other terms" if retrain_texts.is_of_texts(runs[0].config) else "everyone else"
     title = "The same groups in both models"
     key = (runs[0].id, runs[1].id, theme.is_dark())
     figure = kept(
@@ -129,7 +143,7 @@ def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, Rul
     )
     note = (
         f"The {_N_GROUPS // 2} groups with the highest scores of each model, near-duplicates folded. {theme.HARMED.symbol} fewer, "
-        f"{theme.FAVOURED.symbol} more of the group than of everyone else get the favourable outcome."
+        f"{theme.FAVOURED.symbol} more of the group than of {others} get the favourable outcome."
     )
     if lines:
         layout.chart_with_table(figure, retrain_numbers.table(lines, "Group"), "retrain_rules_chart", note)

@@ -90,3 +90,28 @@ def test_the_pages_before_it_know_the_texts(
     app.goto("certification", review=address["review"])
     app.expect_text("need a table")
     app.expect_no_exception()
+
+
+def test_the_model_of_texts_is_retrained(app_server: AppServer, open_page: OpenPage, address: dict[str, str]) -> None:
+    app = open_page(app_server, height=2400)
+    app.goto("retrain", review=address["review"])
+    app.expect_text("Worst group")
+    assert "Majority labels" not in app.text()
+    assert "Baselines" not in app.text()
+    app.choose("The tolerance counts from", "A control model")  # the sample's model knows most of the texts
+    app.choose("Time of each strategy", "Quick, 1 min")
+    app.expect_text("Texts that differ in terms alone")
+    app.screenshot("text-retrain-form")
+    app.click_button("Retrain", settle=False)
+    app.expect_text("Improved", PATIENCE_MS)
+    app.expect_text("The same groups in both models", PATIENCE_MS)
+    app.wait_until_at_rest()
+    text = app.text()
+    for said in ("texts with “gay”", "Held-out texts with a term", "the same texts with other terms", "Keep"):
+        assert said in text, said
+    for unsaid in ("Held-out people", "Pairs: fixed", "everyone else"):
+        assert unsaid not in text, unsaid
+    app.screenshot("text-retrain-result")
+    app.click_button("Keep the new model", settle=False)
+    app.expect_text("Kept. The review goes on with the new model.", PATIENCE_MS)
+    app.expect_no_exception()

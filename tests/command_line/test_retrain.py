@@ -208,3 +208,37 @@ def test_a_run_that_scored_no_rule_set_in_its_time_leaves_a_gap(tmp_path: Path) 
     store.finish(rules, RunState.FINISHED)
     store.set_result(retraining, "measured", {"before": {"rules": rules}, "after": {}})
     assert retrain_fields(store, store.run(retraining))["before"]["top_score"] is None
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+_COMMENTS = find_sample("comments")
+TEXTS = ["--data", str(_COMMENTS.data), "--schema", str(_COMMENTS.schema), "--text-column", "comment"]
+TEXTS += ["--model", str(_COMMENTS.model("comments_linear").path)]
+
+
+def test_a_model_of_texts_is_retrained_with_the_same_json(command: Commands, tmp_path: Path) -> None:
+    out = tmp_path / "new.skops"
+    more = ["--reference", "control", "--measure-seconds", "0", "--out-model", str(out)]
+    result = command.json("retrain", *TEXTS, *QUICK, *more)
+    assert set(result) == {*COMMON_KEYS, *RETRAIN_KEYS}
+    assert set(result["before"]) == set(SIDE_KEYS)
+    assert (result["strategy"], result["improved"], result["raised"]) == ("rules", True, False)
+    assert result["before"]["estimate"]["distribution"] == "swaps"
+    worst = [result[side]["worst_rule_set"] for side in ("before", "after")]
+    assert worst[1]["score"] <= 0.5 * worst[0]["score"]
+    assert result["before"]["accuracy"] - result["after"]["accuracy"] <= result["tolerance"] + 1e-9
+    assert out.is_file()
+    assert "terms in the texts of 'comment'" in result["card"]
+    assert "random swaps that change the decision" in retrain_text(result)
+
+
+def test_what_there_is_none_of_for_texts_is_refused(command: Commands, tmp_path: Path) -> None:
+    terms = tmp_path / "terms.json"
+    terms.write_text('{"kind": ["red", "blue"]}')
+    assert command("retrain", *CENSUS, "--model", str(MODEL), "--terms", str(terms)) == 2
+    assert "--text-column" in command.err
+    assert command("retrain", *TEXTS, "--protected", "topic") == 2
+    assert "leave one out" in command.err
+    assert command("retrain", *TEXTS, "--strategy", "majority", "--quiet") == 2
+    assert "Of texts the strategies are" in command.err

@@ -15,7 +15,7 @@ from fairness_engine.events import ResultReady
 from fairness_engine.mitigation.parts import split_rows
 from fairness_engine.mitigation.run import run_retraining
 from fairness_engine.mitigation.settings import RetrainSettings
-from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer, bind_fitted
+from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer
 from fairness_engine.mitigation.strategies.aequitas import MOST, _Portions
 from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.trainer import Binding
@@ -85,7 +85,7 @@ def subject() -> Subject:
     )
     binding = Binding(SCHEMA, ("no", "yes"), 1, None)
     trainer = EstimatorTrainer(tree, CodesEncoder(SCHEMA), tree.classes_, binding)
-    return Subject(bind_fitted(tree, binding), Domain(SCHEMA, Scope(("sex",))), data, trainer)
+    return Subject(binding.of_fitted(tree), Domain(SCHEMA, Scope(("sex",))), data, trainer)
 
 
 def results(tolerance: float, seed: int = 1) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from fairness_engine.mitigation.changes import Changes, changes
 from fairness_engine.mitigation.measure import UNLIMITED, Examined, Meter
 from fairness_engine.mitigation.parts import Parts, split_rows
 from fairness_engine.mitigation.protected_groups import ProtectedGroups, group_numbers, large_groups
-from fairness_engine.mitigation.sklearn_trainer import bind_fitted
 from fairness_engine.mitigation.subject import Subject
 from fairness_engine.mitigation.trainer import Binding
 from fairness_engine.models.model import Model
@@ -46,7 +45,7 @@ def other(subject: Subject, parts: Parts) -> Model:
     tree = DecisionTreeClassifier(max_leaf_nodes=12, random_state=0).fit(
         data.rows[parts.train], data.labels[parts.train]
     )
-    return bind_fitted(tree, Binding(data.schema, data.classes, subject.model.favourable, None))
+    return Binding(data.schema, data.classes, subject.model.favourable, None).of_fitted(tree)
 
 
 @pytest.fixture(scope="module")

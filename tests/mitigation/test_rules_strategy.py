@@ -14,7 +14,7 @@ from fairness_engine.mitigation.group_samples import GroupSampler, decided
 from fairness_engine.mitigation.registry import objective_of
 from fairness_engine.mitigation.rule_group import RuleGroup
 from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.mitigation.strategies.rules import LEAST, _next, _steps
+from fairness_engine.mitigation.strategies.rules import LEAST, _next, papers_steps
 from fairness_engine.rules.attributes import make_attribute
 from fairness_engine.rules.settings import RuleSettings
 from handmade import function_model, small_schema
@@ -146,9 +146,9 @@ def test_without_anybody_to_relabel_no_neighbours_are_added() -> None:
 
 
 def test_the_paper_adds_from_50_rows_up_to_a_tenth_by_equal_factors() -> None:
-    steps = list(_steps(3_200, 4))
+    steps = list(papers_steps(3_200, 4))
     assert steps == [50, 200, 800, 3_200]
-    assert list(_steps(3_200, 1)) == [3_200]
+    assert list(papers_steps(3_200, 1)) == [3_200]
 
 
 @pytest.mark.parametrize("limit", [60, 333, 2_000, 9_999])

@@ -34,7 +34,7 @@ from fairness_engine.errors import DataError, ModelError, SearchStopped
 from fairness_engine.mitigation import estimator_file
 from fairness_engine.mitigation.estimator_fit import repetitions, weights_name
 from fairness_engine.mitigation.keras_archive import reopened
-from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer, bind_fitted
+from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer
 from fairness_engine.mitigation.trainer import Binding, Epoch, Examples, Job
 from fairness_engine.models.encoding import CodesEncoder
 from fairness_engine.models.fair_svm import FairLinearSVC
@@ -79,7 +79,7 @@ def trainer_of(estimator: Any, names: Any = CLASSES, *, schema: Schema | None = 
     takes_frame = "ColumnTransformer" in str(estimator)
     fitted = estimator.fit(frame(first.rows) if takes_frame else first.rows, np.asarray(names)[first.labels])
     binding = Binding(schema, tuple(classes), 1, None)
-    encoder = bind_fitted(fitted, binding).encoder
+    encoder = binding.of_fitted(fitted).encoder
     return EstimatorTrainer(fitted, getattr(encoder, "original", encoder), fitted.classes_, binding)
 
 

@@ -8,7 +8,7 @@ import pytest
 from fairness_engine.mitigation.measure import Measured, Share
 from fairness_engine.mitigation.paired import PairedChange, paired_change
 from fairness_engine.mitigation.quality import Interval, Quality
-from fairness_engine.mitigation.verdict import Verdict, compare, compare_rule_set, percent, points
+from fairness_engine.mitigation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
 
 FALL = PairedChange(-0.1, -0.12, -0.08, 0, 100, 1000)
 RISE = PairedChange(0.1, 0.08, 0.12, 100, 0, 1000)
@@ -119,3 +119,17 @@ def test_shares_are_said_with_the_digits_that_matter(share: float, text: str) ->
     assert percent(share) == text
     assert points(0.0) == "0"
     assert points(-0.0123) == "-1.23"
+
+
+def test_a_paired_change_tells_more_of_a_score_than_two_intervals_that_overlap() -> None:
+    same = Opinion(Verdict.NO_IMPROVEMENT, "Nothing moved.")
+    was, lower, higher = (0.3, 0.1, 0.5), (0.1, 0.0, 0.25), (0.5, 0.3, 0.7)
+
+    def verdict(now: tuple[float, float, float], low: float, high: float) -> Verdict:
+        return compare_rule_set("texts with “x”", was, now, same, change={"low": low, "high": high}).verdict
+
+    assert compare_rule_set("texts with “x”", was, lower, same).verdict is Verdict.NO_IMPROVEMENT
+    assert verdict(lower, -0.3, -0.1) is Verdict.IMPROVED
+    assert verdict(lower, -0.3, 0.0) is Verdict.NO_IMPROVEMENT
+    assert verdict(higher, 0.1, 0.3) is Verdict.WORSE
+    assert verdict(higher, -0.3, -0.1) is Verdict.NO_IMPROVEMENT

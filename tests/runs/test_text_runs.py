@@ -11,13 +11,16 @@ from worker_cases import ROOT, census_config
 
 from fairness_engine.budget import Budget
 from fairness_engine.domain import Scope
-from fairness_engine.errors import DataError, FitError, SchemaError
+from fairness_engine.errors import DataError, FitError, RunError, SchemaError
+from fairness_engine.mitigation.rule_group import RuleGroup
 from fairness_engine.rules.terms import default_terms
 from fairness_engine.runs import launch
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.runs.model_check import check_model
 from fairness_engine.runs.opened import open_all
 from fairness_engine.runs.opened_texts import OpenedTexts
+from fairness_engine.runs.picked import picked_rule_set
 from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
 from fairness_engine.schema import Column, Kind, Schema
 
@@ -96,6 +99,78 @@ def test_texts_are_not_searched(store: RunStore) -> None:
     config = replace(census_config(store), scope=SCOPE)
     with pytest.raises(FitError, match="'comment' holds texts"):
         next(iter(opened.run(config, lambda: False)))
+
+
+# --- retraining -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def retrained(store: RunStore) -> RunRecord:
+    """The sample's model retrained; its own tolerance would count from texts that it knows."""
+    settings = {"strategy": "rules", "reference": "control", "max_rounds": 3, "n_draws": 500, "measure_seconds": 2.0}
+    return finished(store, config_of(store, kind=RunKind.RETRAIN, settings=settings))
+
+
+def test_a_retraining_leaves_a_model_and_compares_the_terms_of_both(store: RunStore, retrained: RunRecord) -> None:
+    results, version = store.results(retrained.id), store.version(retrained.id)
+    assert (retrained.state, retrained.message) == (RunState.FINISHED, None)
+    assert version is not None
+    assert store.file(version.model_id).name == "comments_linear-rules.skops"
+    worst = results["worst_rule_set"]
+    assert worst["rules"] == [{"column": "gender", "term": "gay"}]
+    assert worst["after"]["score"] <= 0.5 * worst["before"]["score"]
+    measured = results["measured"]
+    for side in ("before", "after"):
+        assert [measured[side][name] for name in ("search", "certify")] == [None, None]
+        assert store.run(measured[side]["rules"]).config.settings["text_column"] == "comment"
+    assert "its terms are compared instead" in measured["reasons"]["search"]
+
+
+def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunStore, retrained: RunRecord) -> None:
+    evaluator = Evaluator(store)
+    try:
+        found = check_model(store, retrained, evaluator, seed=5)
+        assert [(one.name, one.model) for one in found.figures] == [
+            (name, side) for side in ("before", "after") for name in ("accuracy", "data", "uniform")
+        ]
+        assert found.n_contradictions == 0
+        results = store.results(retrained.id)
+        worst, after = results["worst_rule_set"], results["after"]
+        store.set_result(retrained.id, "worst_rule_set", {**worst, "after": {**worst["after"], "inside": 0.7}})
+        better = {**after, "data": {**after["data"], "share": 0.0, "low": 0.0, "high": 0.001}}
+        store.set_result(retrained.id, "after", better)
+        found = check_model(store, retrained, evaluator)
+        assert not found.groups_hold
+        assert [(one.name, one.model) for one in found.figures if not one.holds] == [("data", "after")]
+    finally:
+        evaluator.close()
+
+
+def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunStore) -> None:
+    run = finished(store, config_of(store))
+    wanted = {"strategy": "rules", "rule_set": [run.id, 1]}
+    picked = picked_rule_set(store, config_of(store, kind=RunKind.RETRAIN, settings=wanted))
+    assert picked is not None
+    group = RuleGroup.from_json(picked)
+    assert group.words == "texts with “muslim”"
+    opened = opened_texts().with_picked(None, picked)
+    assert opened.group == group
+    table = replace(census_config(store), kind=RunKind.RETRAIN, technique="", settings=wanted)
+    with pytest.raises(RunError, match="got one on religion"):
+        picked_rule_set(store, table)
+
+
+def test_it_is_said_beforehand_whether_texts_can_be_retrained(store: RunStore) -> None:
+    config, evaluator = config_of(store), Evaluator(store)
+    try:
+        can = evaluator.trainable(config.data_id, config.model_id, config.schema, config.scope)
+        assert (can.problem, can.reason, can.kind) == (None, None, "pipeline of LogisticRegression, afresh")
+        assert can.n_train + can.n_validation + can.n_test == 1500
+        bare = replace(config.schema, label=None, favourable=None)
+        can = evaluator.trainable(config.data_id, config.model_id, bare, config.scope)
+        assert "needs the outcome of every text" in str(can.problem)
+    finally:
+        evaluator.close()
 
 
 # --- questions --------------------------------------------------------------------------------------------------------------

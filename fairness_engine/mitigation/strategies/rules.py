@@ -9,7 +9,7 @@ import numpy as np
 from fairness_engine.mitigation.group_samples import GroupSampler
 from fairness_engine.mitigation.strategy import Context, Proposal, Rounds, Standing
 from fairness_engine.mitigation.trainer import Examples
-from fairness_engine.mitigation.worst_group import WorstGroups
+from fairness_engine.mitigation.worst_group import Groups
 from fairness_engine.models.model import Model
 
 LEAST, MOST = 50, 0.1
@@ -32,7 +32,7 @@ _MOST_AROUND = 20_000
 """Neighbours of few rows that are added at most."""
 
 
-def objective(groups: WorstGroups) -> Callable[[Model], float]:
+def objective(groups: Groups) -> Callable[[Model], float]:
     """What this strategy makes small, instead of the share of discriminatory individuals: the score of its rule set."""
     return lambda model: abs(groups.gap(model))
 
@@ -59,7 +59,7 @@ def rounds(context: Context) -> Rounds:
     n_rounds = context.settings.max_rounds
     n_papers = max(1, round(_PAPERS_SHARE * n_rounds))
     n_done = 0
-    for n in _steps(most, n_papers):
+    for n in papers_steps(most, n_papers):
         added = sampler.opposite(training.rows, n)
         if not len(added):
             break
@@ -75,7 +75,7 @@ def rounds(context: Context) -> Rounds:
         yield from _near_the_boundary(context, sampler, most, n_rounds - n_done)
 
 
-def _steps(most: int, n_steps: int) -> Iterator[int]:
+def papers_steps(most: int, n_steps: int) -> Iterator[int]:
     """From the least number to the most, by equal factors."""
     if n_steps == 1:
         yield most
@@ -129,7 +129,7 @@ def _all_around(context: Context, sampler: GroupSampler, n_rounds: int) -> Round
         reach = reach * _FURTHER if not high else float(np.sqrt(low * high)) if low else high / 2
 
 
-def _who(groups: WorstGroups, gap: float) -> tuple[str, str]:
+def _who(groups: Groups, gap: float) -> tuple[str, str]:
     """Who is to gain and who is to lose, in words."""
     words = groups.target.words
     return (words, "everyone else") if gap < 0 else ("everyone else", words)

@@ -1,7 +1,7 @@
 # make run    set up and open the app          make test   set up and run everything that is checked
 # make setup  only prepare .venv               make check  the quick half of make test: style, types, arrows
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-dev browser lint types arrows check pytest coverage format bench lock clean
+.PHONY: help run test setup setup-dev browser lint types arrows check pytest elsewhere coverage format bench lock clean
 
 PY := .venv/bin/python
 # Any Python 3 can run the set-up script, which then looks for a supported one.
@@ -14,7 +14,7 @@ N_TEST_PROCESSES ?= $(shell [ $(N_CORES) -gt 4 ] && echo 4 || echo $(N_CORES))
 
 help:
 	@grep -E '^# make|^#   ' Makefile | sed 's/^# //'
-	@echo "Also: make lint, types, arrows, pytest, coverage, format, bench, lock, clean"
+	@echo "Also: make lint, types, arrows, pytest, elsewhere, coverage, format, bench, lock, clean"
 
 run: setup
 	@exec $(PY) scripts/run_app.py $(ARGS)
@@ -45,6 +45,10 @@ check: lint types arrows
 # One thread of linear algebra a process: the processes take all cores already, and threads that wait for one another burn what they have.
 pytest: setup-dev browser
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder $(PYTEST_EXTRA)
+
+# What may depend on the Python or on the processor: continuous integration tries it with others of both.
+elsewhere: setup-dev
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/test_*.py --ignore=tests/test_many_variants.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
 coverage: pytest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,17 @@ from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.seal import seal_of
 from fairness_engine.runs.store import RunRecord, RunStore
 from fairness_engine.runs.verification import Verdict, check_run, look
+from fairness_engine.texts import is_text_column
 
 _BATCH = 20_000
 _MAX_SHOWN = 100
 _SCORE_TOLERANCE = 1e-6
 _FIGURES = {"accuracy": "accuracy", "data": "discriminatory test rows", "uniform": "discriminatory individuals"}
+_OF_TEXTS = {
+    "accuracy": "accuracy",
+    "data": "test texts decided by their term",
+    "uniform": "swaps that change the decision",
+}
 
 
 def verify(store: RunStore, run: RunRecord) -> Outcome:
@@ -112,7 +118,8 @@ def _own_look(
     def model() -> tuple[bool, str]:
         found = check_model(store, run, evaluator)
         told["model"] = found.to_json()
-        return not found.n_contradictions, _model_text(found)
+        is_of_texts = is_text_column(run.config.schema, run.config.scope.protected[0])
+        return not found.n_contradictions, _model_text(found, _OF_TEXTS if is_of_texts else _FIGURES)
 
     kind = run.config.kind
     if kind is RunKind.CERTIFY and store.tree_file(run.id) is not None:
@@ -131,10 +138,10 @@ def _proofs_text(found: ProofCheck) -> str:
     )
 
 
-def _model_text(found: ModelCheck) -> str:
+def _model_text(found: ModelCheck, names: Mapping[str, str]) -> str:
     figures = [
-        f"{_FIGURES[one.name]} {one.model}: stored {one.stored:.4f}, now {one.again:.4f} on {one.n:,} "
-        f"{'draws' if one.name == 'uniform' else 'test rows'}{'' if one.holds else ' (does not hold)'}"
+        f"{names[one.name]} {one.model}: stored {one.stored:.4f}, now {one.again:.4f} of {one.n:,}"
+        f"{'' if one.holds else ' (does not hold)'}"
         for one in found.figures
     ]
     return "; ".join([*figures, f"figures by group {'are the same' if found.groups_hold else 'differ'}"])

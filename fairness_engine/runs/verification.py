@@ -75,6 +75,8 @@ def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
         holds, said = check()
     except (EvenhandError, OSError) as error:
         return Check(name, Verdict.NOT_CHECKED, str(error))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Check(name, Verdict.NOT_CHECKED, f"what is stored is not as it was written ({error})")
     return Check(name, Verdict.HOLDS if holds else Verdict.CONTRADICTED, said)
 
 

@@ -379,6 +379,18 @@ TAMPERINGS = [
         ("seal", "retrained model"),
     ),
     Tampering(
+        "a figure that is no number",
+        "estimate",
+        lambda w: w.result("estimate", "share", lambda c: c.update(share=None)),
+        ("seal", "the figure"),
+    ),
+    Tampering(
+        "figures that are not there",
+        "retrain",
+        lambda w: w.result("retrain", "before", lambda c: c.pop("quality")),
+        ("seal", "retrained model"),
+    ),
+    Tampering(
         "the verdict", "retrain", lambda w: w.result("retrain", "retrained", lambda c: c.update(verdict="worse"))
     ),
     Tampering("the model card", "retrain", lambda w: w.result("retrain", "card", lambda c: c.update(text="# Card"))),

@@ -302,6 +302,10 @@ class Schema:
         """The input of that name."""
         return self.inputs[self.index(name)]
 
+    def is_text(self, name: str) -> bool:
+        """Whether it has a column of texts of this name; texts are no inputs."""
+        return any(column.name == name and column.kind is Kind.TEXT for column in self.columns)
+
     def with_protected(self, names: Iterable[str]) -> Schema:
         """The same schema with other protected attributes."""
         return replace(self, protected=tuple(names))

@@ -45,11 +45,6 @@ class Texts:
         return len(self.texts)
 
 
-def is_text_column(schema: Schema, name: str) -> bool:
-    """Whether a schema has a column of texts of this name."""
-    return any(column.name == name and column.kind is Kind.TEXT for column in schema.columns)
-
-
 def make_texts(table: Table, schema: Schema, column: str) -> Texts:
     """The texts of a column of the table.
 
@@ -57,7 +52,7 @@ def make_texts(table: Table, schema: Schema, column: str) -> Texts:
         SchemaError: the schema has no column of texts of this name.
         DataError: the table has no such column, it holds no text, or the label is no label.
     """
-    if not is_text_column(schema, column):
+    if not schema.is_text(column):
         known = [each.name for each in schema.columns if each.kind is Kind.TEXT]
         said = f"the texts are in: {', '.join(known[:12])}" if known else "no column is of type text"
         raise SchemaError(f"'{column}' must be a column of type text, but {said}. Choose its type under Data.")

@@ -10,7 +10,7 @@ from fairness_engine.errors import DataError, SchemaError
 from fairness_engine.samples import find_sample
 from fairness_engine.schema import Column, Kind, Schema
 from fairness_engine.table import read_table
-from fairness_engine.texts import is_text_column, make_texts
+from fairness_engine.texts import make_texts
 
 SAID = Column("said", Kind.TEXT)
 VERDICT = Column("verdict", Kind.CATEGORICAL, codes=("toxic", "fine"), labels=("toxic", "fine"))
@@ -76,8 +76,8 @@ def test_a_table_of_texts_alone_has_a_schema_and_rows_without_columns() -> None:
     assert dataset.rows.shape == (60, 0)
     assert make_dataset(table, Schema((SAID,))).rows.shape == (60, 0)
     assert [summary.kind for summary in describe_columns(table, schema)] == [Kind.TEXT, Kind.CATEGORICAL]
-    assert is_text_column(schema, "said")
-    assert not is_text_column(schema, "verdict")
+    assert schema.is_text("said")
+    assert not schema.is_text("verdict")
 
 
 def test_a_label_that_is_missing_leaves_a_row_of_texts_out_of_the_table() -> None:

@@ -11,7 +11,6 @@ from fairness_engine.command_line.rules_json import rules_fields
 from fairness_engine.mitigation.settings import RetrainSettings
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
-from fairness_engine.texts import is_text_column
 
 SIDE_KEYS = (
     *("accuracy", "estimate", "certified", "worst_rule_set"),
@@ -60,7 +59,7 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     verdict = told.get("verdict")
     training = results.get("training") or {}
     measured = results.get("measured")
-    is_of_texts = any(is_text_column(run.config.schema, name) for name in run.config.scope.protected)
+    is_of_texts = bool(run.config.text_column)
     return {
         **run_fields(run, store),
         "chance": told.get("chance") or None,

@@ -22,7 +22,6 @@ from fairness_engine.runs.run_shelf import RULES_FILE
 from fairness_engine.runs.seal import seal_of
 from fairness_engine.runs.store import RunRecord, RunStore
 from fairness_engine.runs.verification import Verdict, check_run, look
-from fairness_engine.texts import is_text_column
 
 _BATCH = 20_000
 _MAX_SHOWN = 100
@@ -118,8 +117,7 @@ def _own_look(
     def model() -> tuple[bool, str]:
         found = check_model(store, run, evaluator)
         told["model"] = found.to_json()
-        is_of_texts = is_text_column(run.config.schema, run.config.scope.protected[0])
-        return not found.n_contradictions, _model_text(found, _OF_TEXTS if is_of_texts else _FIGURES)
+        return not found.n_contradictions, _model_text(found, _OF_TEXTS if run.config.text_column else _FIGURES)
 
     kind = run.config.kind
     if kind is RunKind.CERTIFY and store.tree_file(run.id) is not None:

@@ -153,6 +153,11 @@ class RunConfig:
                 f"The question of a stored run must be as it was written, but it was changed ({error}). Run it anew."
             ) from error
 
+    @property
+    def text_column(self) -> str:
+        """The column of texts that the run is about; empty where it is about a table."""
+        return next((name for name in self.scope.protected if self.schema.is_text(name)), "")
+
     def with_seed(self, seed: int) -> RunConfig:
         """The same run with another seed."""
         return replace(self, seed=seed)

@@ -22,7 +22,6 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
-from fairness_engine.texts import is_text_column
 
 N_DRAWS = 5_000
 ROUNDING = 1e-9
@@ -95,7 +94,7 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     if version is None or "after" not in results:
         raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
     config = run.config
-    if any(is_text_column(config.schema, name) for name in config.scope.protected):
+    if config.text_column:
         from fairness_engine.runs.text_model_check import check_text_models
 
         return check_text_models(store, run, version.model_id, evaluator)

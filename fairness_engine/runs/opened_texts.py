@@ -17,7 +17,7 @@ from fairness_engine.models.text_model import TextModel, open_text_model, score_
 from fairness_engine.runs.config import RunConfig, RunKind
 from fairness_engine.schema import Schema
 from fairness_engine.table import read_table
-from fairness_engine.texts import Texts, is_text_column, make_texts
+from fairness_engine.texts import Texts, make_texts
 
 if TYPE_CHECKING:
     from fairness_engine.mitigation.rule_group import RuleGroup
@@ -29,7 +29,7 @@ def text_column(schema: Schema, scope: Scope | None) -> str | None:
     Raises:
         FitError: a column of texts beside other protected attributes.
     """
-    named = [name for name in (scope.protected if scope else ()) if is_text_column(schema, name)]
+    named = [name for name in (scope.protected if scope else ()) if schema.is_text(name)]
     if not named:
         return None
     if scope is not None and len(scope.protected) > 1:

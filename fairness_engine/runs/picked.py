@@ -14,7 +14,6 @@ from fairness_engine.rules.membership import unknown_attributes
 from fairness_engine.runs.config import RunConfig
 from fairness_engine.runs.protocol import pack_pairs
 from fairness_engine.runs.store import RunStore
-from fairness_engine.texts import is_text_column
 
 MAX_PICKED = 50_000
 _MAX_CELLS = 5_000_000
@@ -71,10 +70,6 @@ def _picked(store: RunStore, config: RunConfig, one: CasesOfRun) -> Pairs:
     return pairs[np.array(one.indices, dtype=np.int64)] if one.indices else pairs
 
 
-def _is_of_texts(config: RunConfig) -> bool:
-    return any(is_text_column(config.schema, name) for name in config.scope.protected)
-
-
 def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None:
     """The rule set that a retraining's settings name, as ``mitigation.rule_group.RuleGroup.to_json`` has it; ``None`` where they name none.
 
@@ -93,7 +88,7 @@ def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None
         )
     attributes, rules = result.attributes, result.scored.rules[wanted.position].tolist()
     is_of_texts = any(attribute.kind == TERM for attribute in attributes)
-    if _is_of_texts(config):
+    if config.text_column:
         if not is_of_texts:
             raise RunError(
                 "A rule set must be one of terms, since the model takes texts, got one of a table. Pick another."

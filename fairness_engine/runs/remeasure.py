@@ -22,7 +22,6 @@ from fairness_engine.runs.config import RunConfig, RunKind, installed_versions
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Schema
-from fairness_engine.texts import is_text_column
 
 EVALUATIONS_A_SECOND = 10_000
 """Of a search, for each second that a certification gets: fewer people are asked about where less is asked for altogether."""
@@ -62,8 +61,7 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
     settings = RetrainSettings.from_json(run.config.settings)
     if version is None or settings.measure_seconds <= 0:
         return None
-    is_of_texts = any(is_text_column(run.config.schema, name) for name in run.config.scope.protected)
-    technique = "" if is_of_texts else other_technique(_used(store, run))
+    technique = "" if run.config.text_column else other_technique(_used(store, run))
     measured: dict[str, Any] = {"before": {}, "after": {}, "reasons": {}, "technique": technique}
     measured["seed"] = fresh_seed(run.config.seed)
     for name, config in _configs(run, settings, technique, measured["seed"], _terms(store, settings)).items():
@@ -72,7 +70,7 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
         for side, one in sides.items():
             measured[side][name] = _run_of(store, run, one) if reasons[side] is None else None
         measured["reasons"][name] = _said(reasons)
-    for name in ("search", "certify") if is_of_texts else ():
+    for name in ("search", "certify") if run.config.text_column else ():
         measured["reasons"][name] = NOT_OF_TEXTS
         measured["before"][name] = measured["after"][name] = None
     store.set_result(run_id, "measured", measured)
@@ -117,7 +115,7 @@ def _configs(
     own: dict[str, Any] = {"seed": seed, "comparison": run.id, "versions": installed_versions()}
     longer = _TIMES * seconds
     budget = Budget(_UNLIMITED, longer)
-    column = next((name for name in run.config.scope.protected if is_text_column(run.config.schema, name)), "")
+    column = run.config.text_column
     if column:
         asked = {"support": settings.support, "text_column": column, "terms": terms}
         return {"rules": RunConfig(RunKind.RULES, *same, settings=asked, budget=budget, **own)}

@@ -27,7 +27,6 @@ from fairness_engine.runs.evaluator import Evaluator
 from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 from fairness_engine.schema import Column, Kind
-from fairness_engine.texts import is_text_column
 
 Flags = NDArray[np.bool_]
 
@@ -98,7 +97,7 @@ def check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     file = store.file(config.data_id)
     table = read_table(file.path, name=file.name)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    if is_text_column(config.schema, config.scope.protected[0]):
+    if config.text_column:
         from fairness_engine.runs.texts_check import check_texts
 
         return RulesCheck(tuple(check_texts(run, result, table, evaluator, rng)))

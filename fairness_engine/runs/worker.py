@@ -29,7 +29,6 @@ from fairness_engine.runs.picked import picked_cases, picked_rule_set
 from fairness_engine.runs.records import RunRecord, RunState
 from fairness_engine.runs.remeasure import start_measuring
 from fairness_engine.runs.store import RunStore
-from fairness_engine.texts import is_text_column
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -163,7 +162,7 @@ class Worker:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
         config = self._run.config
         others = {RunKind.RULES: (), RunKind.CERTIFY: (Loops.CERTIFICATIONS,)}.get(config.kind, (Loops.SEARCHES,))
-        if any(is_text_column(config.schema, name) for name in config.scope.protected):
+        if config.text_column:
             others = ()  # no rows are searched
         arguments = (self._store.workspace, self._log, Loops.MODELS, *others)
         compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)

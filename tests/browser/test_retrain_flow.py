@@ -51,7 +51,7 @@ def test_pins_are_taken_to_a_retraining_that_is_watched_and_stopped(
     app.click_button("Retrain by 2 strategies side by side", settle=False)
     app.expect_text("of 2 strategies have ended", PATIENCE_MS)
     app.expect_text("Further left discriminates less", PATIENCE_MS)
-    app.page.locator(".st-key-retrain_rounds .js-plotly-plot").wait_for(timeout=PATIENCE_MS)
+    app.page.locator(".st-key-retrain_rounds .js-plotly-plot").first.wait_for(timeout=PATIENCE_MS)
     app.screenshot("retrain-live", full_page=False)
     store = RunStore(app_server.workspace)
     runs = [run for run in store.runs(review.id) if run.config.kind == "retrain"]

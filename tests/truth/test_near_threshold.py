@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import skops.io
 from commands import Commands
+from nnet_text import write_nnet
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -33,18 +34,6 @@ class Case:
     columns: dict[str, tuple[int, int]]
     make: Callable[[Path, Table], tuple[Path, Decide]]
     """From a folder and rows to learn from, to a file and the decisions of rows."""
-
-
-def write_nnet(path: Path, weights: list[Table], biases: list[Table]) -> Path:
-    """The text format of ReLU networks; whole numbers."""
-    sizes = [weights[0].shape[0], *[w.shape[1] for w in weights]]
-    lines = [f"{len(weights)},{sizes[0]},{sizes[-1]},{max(sizes)},", ",".join(map(str, sizes)) + ",", "0"]
-    lines += ["0," * sizes[0], "0," * sizes[0], "0," * (sizes[0] + 1), "1," * (sizes[0] + 1)]
-    for weight, bias in zip(weights, biases, strict=True):
-        lines += [",".join(map(str, unit)) + "," for unit in weight.T.tolist()]
-        lines += [f"{value}," for value in bias.tolist()]
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def whole_network(folder: Path, _: Table) -> tuple[Path, Decide]:

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 import skops.io
 from commands import Commands, Told
+from nnet_text import write_nnet
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 KINDS = ("search", "estimate", "count", "certify", "rules", "labels", "retrain")
@@ -104,9 +104,12 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: Commands) -> Workspa
     lines = [f"{'fm'[a]},{b},{c},{'yes' if ok else 'no'}" for (a, b, c), ok in zip(rows, is_good, strict=True)]
     (folder / "data.csv").write_text("\n".join(["sex,place,points,approved", *lines]) + "\n")
     model = MLPClassifier((6,), max_iter=300, random_state=0, learning_rate_init=0.01).fit(rows, is_good)
-    skops.io.dump(model, folder / "model.skops")
-    same = ["--data", str(folder / "data.csv"), "--model", str(folder / "model.skops"), "--protected", "sex"]
-    same += ["--favourable", "yes", "--workspace", str(folder / "workspace")]
+    write_nnet(folder / "model.nnet", model.coefs_, model.intercepts_)
+    skops.io.dump(model, folder / "model.skops")  # the same network, which scikit-learn can train again
+    same = ["--data", str(folder / "data.csv"), "--protected", "sex", "--favourable", "yes"]
+    same += ["--workspace", str(folder / "workspace"), "--seed", "3"]
+    models = {kind: ["--model", str(folder / "model.nnet")] for kind in KINDS}
+    models |= {"labels": [], "retrain": ["--model", str(folder / "model.skops")]}
     own = {
         "search": ["--technique", "random", "--max-found", "15"],
         "estimate": ["--samples", "3000"],
@@ -116,11 +119,8 @@ def made(tmp_path_factory: pytest.TempPathFactory, command: Commands) -> Workspa
         "labels": [],
         "retrain": ["--strategy", "variants", "--rounds", "1", "--measure-seconds", "0", "--tolerance", "0.5"],
     }
-    commands = {kind: "rules" if kind == "labels" else kind for kind in KINDS}
-    without = [*same[:2], *same[4:]]
     told = {
-        kind: command.run(name, *(without if kind == "labels" else same), *own[kind], "--seed", "3")
-        for kind, name in commands.items()
+        kind: command.run("rules" if kind == "labels" else kind, *same, *models[kind], *own[kind]) for kind in KINDS
     }
     assert [each.status for each in told.values()] == [0] * len(KINDS), [each.errors for each in told.values()]
     assert told["search"].result["n_found"] == 15
@@ -199,9 +199,7 @@ def arrays(kind: str, file: str, **changes: Callable[[NDArray[Any]], NDArray[Any
 
 def swapped_model(w: Workspace) -> None:
     """Another model's bytes under the name of the first."""
-    path = w.stored_file("model")
-    rows = np.arange(30).reshape(-1, 3)
-    skops.io.dump(LogisticRegression().fit(rows, np.arange(len(rows)) % 2), path)
+    write_nnet(w.stored_file("model"), [np.array([[0], [0], [1]])], [np.array([-15])])
 
 
 def swapped_model_and_entry(w: Workspace) -> None:

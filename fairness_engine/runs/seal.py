@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,15 +53,6 @@ class SealCheck:
     seal: str
     n_parts: int
     changed: tuple[str, ...]
-
-    @property
-    def n_contradictions(self) -> int:
-        """How many parts do not fit."""
-        return len(self.changed)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self) | {"changed": list(self.changed)}
 
 
 def file_hash(path: Path) -> str:

@@ -181,7 +181,9 @@ def _all_rules(store: RunStore, run: RunRecord) -> tuple[bool, str]:
         return True, "it ended before there were any: nothing is claimed"
     scored = store.rules(run.id).scored
     if run.stop_reason is not StopReason.EXHAUSTED:
-        return True, "ended early, so that only the highest can be scored again"
+        raise RunError(
+            "The run was ended early, so that only its highest rule sets can be scored again. Score them to the end."
+        )
     with _repeated(store, run.config) as (other, run_id):
         again = other.rules(run_id).scored
     is_same = all(np.array_equal(getattr(scored, one.name), getattr(again, one.name)) for one in fields(scored))

@@ -194,7 +194,7 @@ def lead_text(entries: Sequence[Entry]) -> str:
         return f"None of the {n} improved the model within its tolerance. The original stays as it is."
     best = min(better, key=_share_of)
     share = best.figure("after", "data")
-    is_of_texts = retrain_texts.is_of_texts(best.run.config)
+    is_of_texts = bool(best.run.config.text_column)
     whom = (
         "held-out texts with a term are decided by it"
         if is_of_texts
@@ -245,7 +245,7 @@ def table_html(entries: Sequence[Entry]) -> str:
 
 def _heads(entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
     """The headings, with the names that the two shares have of texts."""
-    if not any(retrain_texts.is_of_texts(entry.run.config) for entry in entries):
+    if not any(entry.run.config.text_column for entry in entries):
         return [*_HEADS]
     shares = [
         (name, "decided by it", f"{name}: the share whose decision changes.") for name in retrain_texts.SHARES.values()

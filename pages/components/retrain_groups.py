@@ -11,7 +11,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.group_report import Bounded, FigureSettings, GroupReport, GroupTable, Rate
 from fairness_engine.group_report_json import report_from_json
-from pages.components import group_figures_words, layout, retrain_charts, retrain_numbers, retrain_texts, theme, wording
+from pages.components import group_figures_words, layout, retrain_charts, retrain_numbers, theme, wording
 from pages.components.kept import kept
 from pages.components.retrain_charts import BETTER, WORSE, Moved
 from pages.components.retrain_numbers import AFTER, BEFORE, Figure, Line
@@ -31,7 +31,7 @@ def draw(run: RunRecord, results: Mapping[str, Any]) -> None:
     if not groups:
         return
     st.subheader("Who got better, and who worse", anchor=False)
-    is_of_texts = retrain_texts.is_of_texts(run.config)
+    is_of_texts = bool(run.config.text_column)
     if not is_of_texts:
         st.markdown(wording.markdown(moved_text(groups)))
     moved = [_moved(group, run.config.schema, is_of_texts=is_of_texts) for group in groups]

@@ -86,7 +86,7 @@ def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *
         st.fragment(layout.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
     if has_model:
         retrain_measured.offer(run, results, measured)
-    if not retrain_texts.is_of_texts(run.config):
+    if not run.config.text_column:
         retrain_pairs.draw(review, results, measured.of_kind["search"])
         retrain_maps.draw(measured.of_kind["certify"])
     retrain_rules.draw(run, results, measured.of_kind["rules"])
@@ -126,7 +126,7 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
     if not results.get("before"):
         return
     names = retrain_texts.shares_of(run.config)
-    is_of_texts = retrain_texts.is_of_texts(run.config)
+    is_of_texts = bool(run.config.text_column)
     quality, shares = retrain_numbers.quality_lines(results), retrain_numbers.share_lines(results, names)
     st.subheader("Before and after" if results.get("after") else "The model as it is", anchor=False)
     key = (run.id, bool(results.get("after")), theme.is_dark())

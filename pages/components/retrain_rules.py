@@ -14,7 +14,6 @@ from pages.components import (
     retrain_charts,
     retrain_measured,
     retrain_numbers,
-    retrain_texts,
     rules_cards,
     rules_runs,
     rules_words,
@@ -64,7 +63,7 @@ def _draw_worst(run: RunRecord, worst: Mapping[str, Any]) -> None:
         st.caption(wording.markdown(worst.get("reason") or "No rule set was scored on the held-out rows."))
         return
     lines = worst_lines(worst)
-    is_of_texts = retrain_texts.is_of_texts(run.config)
+    is_of_texts = bool(run.config.text_column)
     others = "the same texts with other terms" if is_of_texts else "everyone else"
     for text in worst_texts(worst, others):
         st.markdown(wording.markdown(text))
@@ -135,7 +134,7 @@ def _sides(content: Mapping[str, Any], others: str) -> str:
 
 def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, RuleResult]) -> None:
     lines = group_lines(*results)
-    others = "the same texts with other terms" if retrain_texts.is_of_texts(runs[0].config) else "everyone else"
+    others = "the same texts with other terms" if runs[0].config.text_column else "everyone else"
     title = "The same groups in both models"
     key = (runs[0].id, runs[1].id, theme.is_dark())
     figure = kept(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pages.components import retrain_numbers, retrain_rounds, text_review
+from pages.components import retrain_numbers, retrain_rounds
 
 if TYPE_CHECKING:
     from fairness_engine.runs.config import RunConfig
@@ -21,16 +21,11 @@ HELP = (
 )
 
 
-def is_of_texts(config: RunConfig) -> bool:
-    """Whether a run is on texts."""
-    return bool(set(config.scope.protected) & set(text_review.text_columns(config.schema)))
-
-
 def shares_of(config: RunConfig) -> Mapping[str, str]:
     """Of whom the two shares of discrimination are, before and after."""
-    return SHARES if is_of_texts(config) else retrain_numbers.SHARES
+    return SHARES if config.text_column else retrain_numbers.SHARES
 
 
 def rounds_of(config: RunConfig) -> Mapping[str, str]:
     """The same of the rounds."""
-    return _ROUNDS if is_of_texts(config) else retrain_rounds.SHARES
+    return _ROUNDS if config.text_column else retrain_rounds.SHARES

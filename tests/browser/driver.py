@@ -23,21 +23,34 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from browser import QUIET_FLAGS, candidates  # noqa: E402  (scripts/ is no package)
 
-MAX_SECONDS_TO_START = 60.0
-MAX_MS_TO_REST = 30_000
-MAX_MS_TO_ACT = 10_000
+PATIENCE_SECONDS = 300.0
+PATIENCE_MS = 1000 * PATIENCE_SECONDS
+"""How long anything may take: a wait ends with what it waits for, so that only a test that fails is slow, however busy the machine is."""
+expect.set_options(timeout=PATIENCE_MS)
 APOLOGY = "Something went wrong that should not have"
 REST_MS = 120
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
-# The app is at rest when the script has ended, the connection stands, and nothing is marked as stale or as a
-# placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
+# When the page last told the server something, and when it last heard of it: until the server answers, the app looks at rest.
+NOTE_MESSAGES = """
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (...message) {
+  if (!this.isNoted) { this.addEventListener('message', () => { window.__heardAt = performance.now(); }); }
+  this.isNoted = true;
+  window.__toldAt = performance.now();
+  return send.apply(this, message);
+};
+"""
+
+# The app is at rest when the script has ended, the connection stands, the server has answered, and nothing is marked as stale
+# or as a placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
 AT_REST = """
 (restMs) => {
   const app = document.querySelector('[data-testid="stApp"]');
   const isAtRest = app !== null
     && app.getAttribute('data-test-script-state') === 'notRunning'
     && app.getAttribute('data-test-connection-state') === 'CONNECTED'
+    && !(window.__toldAt > (window.__heardAt ?? 0))
     && document.querySelector('[data-stale="true"]') === null
     && document.querySelector('[data-testid="stSkeleton"]') === null;
   const now = performance.now();
@@ -89,7 +102,7 @@ class AppServer:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self._environment},
             )
-        deadline = time.monotonic() + MAX_SECONDS_TO_START
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the app did not start; its log:\n{self.log_text()}")
@@ -120,7 +133,7 @@ class AppServer:
             return
         self._process.send_signal(number)
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(timeout=10)
@@ -154,8 +167,9 @@ class AppPage:
     def __init__(self, server: AppServer, context: BrowserContext):
         self.server = server
         self.context = context
+        context.add_init_script(NOTE_MESSAGES)
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(MAX_MS_TO_ACT)
+        self.page.set_default_timeout(PATIENCE_MS)
         self.external_requests: list[str] = []
         self.page_errors: list[str] = []
         context.on("request", self._note_request)
@@ -190,27 +204,39 @@ class AppPage:
 
     # Waiting and reading
 
-    def wait_until_at_rest(self, max_ms: int = MAX_MS_TO_REST) -> None:
+    def wait_until_at_rest(self) -> None:
         """Wait until the app has nothing more to do."""
         self.page.evaluate("() => { window.__restSince = undefined; }")  # rest before an action says nothing
-        self.page.wait_for_function(AT_REST, arg=REST_MS, timeout=max_ms, polling=30)
+        self.page.wait_for_function(AT_REST, arg=REST_MS, polling=30)
+
+    def wait_until_told(self, ms: int = 300) -> None:
+        """Wait for what a table, a chart or an upload gathers for a moment before it tells the server, and for the server.
+
+        Until then the app is at rest.
+        """
+        self.pause(ms)
+        self.wait_until_at_rest()
+
+    def pause(self, ms: int) -> None:
+        """Let the page's own timers go off: it counts the time itself, so that those set before come before, however late."""
+        self.page.evaluate("(ms) => new Promise((done) => setTimeout(done, ms))", ms)
 
     def text(self) -> str:
         """What the page shows, without the menu."""
         return self.page.get_by_test_id("stMain").inner_text()
 
-    def expect_text(self, text: str | re.Pattern[str], max_ms: int = MAX_MS_TO_REST) -> None:
+    def expect_text(self, text: str | re.Pattern[str]) -> None:
         """Wait until the page shows this text (for what a run brings by itself)."""
-        expect(self.page.get_by_test_id("stMain")).to_contain_text(text, timeout=max_ms)
+        expect(self.page.get_by_test_id("stMain")).to_contain_text(text)
 
     def app_log(self) -> str:
         """What the app wrote to its log about errors that nobody expected, its last 4,000 characters."""
         log = self.server.workspace / "app.log"
         return log.read_text(errors="replace")[-4000:] if log.exists() else ""
 
-    def expect_dialog(self, text: str, max_ms: int = MAX_MS_TO_REST) -> None:
+    def expect_dialog(self, text: str) -> None:
         """Wait until a dialog shows this text."""
-        expect(self.page.get_by_role("dialog")).to_contain_text(text, timeout=max_ms)
+        expect(self.page.get_by_role("dialog")).to_contain_text(text)
 
     def expect_no_exception(self) -> None:
         """Nothing unexpected: no exception box, no apology of the app, no "Page not found", no failed browser script."""
@@ -290,8 +316,7 @@ class AppPage:
         place = self._where(within)
         uploader = place.get_by_test_id("stFileUploader").filter(has_text=label).first
         uploader.locator('input[type="file"]').set_input_files(path)
-        self.page.wait_for_timeout(100)  # the transfer starts after the input event; until then the app is at rest
-        self.wait_until_at_rest()
+        self.wait_until_told(100)  # the transfer starts after the input event
 
     def download(self, label: str, *, within: Locator | None = None) -> Path:
         """Press a download button and return the file that came."""
@@ -322,8 +347,7 @@ class AppPage:
         """Tick the selection box of a row (0 = first shown) of the table that has this `key=`."""
         table = self.by_key(key).locator(".dvn-scroller").first
         table.click(position={"x": 16, "y": 35 + 35 * row + 17})
-        self.page.wait_for_timeout(250)  # the table gathers clicks for a moment before it tells the server
-        self.wait_until_at_rest()
+        self.wait_until_told()
 
     def screenshot(self, name: str, *, full_page: bool = True) -> Path | None:
         """Keep a picture as NAME.png in the folder EVENHAND_SCREENSHOTS; without it, take none."""

@@ -15,8 +15,6 @@ from fairness_engine.runs.records import Review
 from fairness_engine.runs.store import RunState, RunStore
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 300_000
-"""The first certification of a version compiles its loops, which a busy machine takes long for."""
 TABLE = '[class*="st-key-boxes_"] .dvn-scroller'
 PLACES = (75, 195)
 """Heights at which the first two rows are met, whatever the number of lines in them: rows are 84 to 158 pixels high."""
@@ -34,8 +32,7 @@ def choose_row(app: AppPage, row: int) -> None:
     table = app.page.locator(TABLE).first
     table.scroll_into_view_if_needed()
     table.click(position={"x": 16, "y": PLACES[row]})
-    app.page.wait_for_timeout(300)  # the table gathers clicks for a moment before it tells the server
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.wait_until_told()
 
 
 def start(app: AppPage, effort: str) -> None:
@@ -45,14 +42,14 @@ def start(app: AppPage, effort: str) -> None:
 
 def test_a_certification_is_started_followed_and_read(app: AppPage, review: Review, app_server: AppServer) -> None:
     app.goto("certification", review=review.id, settle=False)
-    app.expect_text("How boxes are decided", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("How boxes are decided")
+    app.wait_until_at_rest()
     app.screenshot("certify-form")
     start(app, "Quick, 10 s")
-    app.expect_text("Boxes a second", PATIENCE_MS)
+    app.expect_text("Boxes a second")
     app.screenshot("certify-live", full_page=False)
-    app.expect_text("The boxes behind it", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("The boxes behind it")
+    app.wait_until_at_rest()
     app.expect_text("get the same decision whatever their sex")
     app.expect_text("not by proof")
     app.expect_no_exception()
@@ -85,8 +82,8 @@ def test_table_and_map_choose_the_same_box(app: AppPage, review: Review) -> None
     place = stage.bounding_box()
     assert place is not None
     app.page.mouse.click(place["x"] + 0.9 * place["width"], place["y"] + 0.1 * place["height"])
-    expect(app.by_key("chosen_box")).not_to_have_text(before, timeout=PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    expect(app.by_key("chosen_box")).not_to_have_text(before)
+    app.wait_until_at_rest()
     app.expect_no_exception()
 
 
@@ -94,12 +91,12 @@ def test_another_minute_on_a_box_is_shown_under_the_whole(app: AppPage, review: 
     app.goto("certification", review=review.id)
     choose_row(app, 0)
     app.click_button("Spend another minute on this box", settle=False)
-    app.expect_text("Boxes on their own", PATIENCE_MS)
-    expect(app.by_key("alone")).to_contain_text("the whole with these boxes", timeout=PATIENCE_MS)
+    app.expect_text("Boxes on their own")
+    expect(app.by_key("alone")).to_contain_text("the whole with these boxes")
     store = RunStore(app_server.workspace)
     store.request_cancel(store.runs(review.id)[0].id)  # a small box may have been decided before anybody can click
-    expect(app.by_key("stop_alone")).to_have_count(0, timeout=PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    expect(app.by_key("stop_alone")).to_have_count(0)
+    app.wait_until_at_rest()
     app.expect_no_exception()
     app.screenshot("certify-alone")
     runs = store.runs(review.id)
@@ -123,7 +120,7 @@ def test_two_certifications_side_by_side(app_server: AppServer, open_page: OpenP
     app.expect_no_exception()
     app.screenshot("certify-compare-dark")
     app.open_menu("Pairs")
-    app.expect_text("A counterexample of a certification.", PATIENCE_MS)
+    app.expect_text("A counterexample of a certification.")
     app.expect_no_exception()
 
 
@@ -133,9 +130,9 @@ def test_a_certification_is_stopped_and_keeps_what_is_proved(
     app.goto("certification", review=review.id)
     app.click_text("Certify again")
     start(app, "Standard, 60 s")
-    app.expect_text("Boxes a second", PATIENCE_MS)
+    app.expect_text("Boxes a second")
     app.click_button("Stop and keep what is proved", settle=False)
-    app.expect_text("get the same decision whatever their sex", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("get the same decision whatever their sex")
+    app.wait_until_at_rest()
     app.expect_no_exception()
     assert RunStore(app_server.workspace).runs(review.id)[0].state is RunState.CANCELLED

@@ -13,8 +13,6 @@ from fairness_engine.runs.records import RunRecord
 from fairness_engine.runs.store import RunStore
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 120_000
-"""The model's process loads the model, and the first explanation a library, before it answers."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,7 @@ def test_a_pair_is_explained_on_a_click(app_server: AppServer, open_page: OpenPa
     app = open_page(app_server, theme="dark")
     app.goto("pairs", review=str(run.review_id), run=run.id)
     app.click_button("Explain with SHAP", settle=False)
-    app.expect_text("Of this difference", PATIENCE_MS)
+    app.expect_text("Of this difference")
     app.wait_until_at_rest()
     expect(app.by_key("shap")).to_contain_text("Person A")
     expect(app.by_key("shap")).to_contain_text("Differs between the two")
@@ -54,7 +52,7 @@ def test_a_pair_is_explained_on_a_click(app_server: AppServer, open_page: OpenPa
 def test_a_group_is_chosen_in_the_picture(app_server: AppServer, open_page: OpenPage, run: RunRecord) -> None:
     app = open_page(app_server, theme="dark", height=1600)
     app.goto("where", review=str(run.review_id), run=run.id, settle=False)
-    app.expect_text("For example:", PATIENCE_MS)
+    app.expect_text("For example:")
     app.wait_until_at_rest()
     app.screenshot("where-dark")
     n_boxes = boxes_of(app).count()
@@ -66,7 +64,7 @@ def test_a_group_is_chosen_in_the_picture(app_server: AppServer, open_page: Open
 
 def test_a_groups_pairs_are_shown_and_its_rules_saved(app: AppPage, run: RunRecord) -> None:
     app.goto("where", review=str(run.review_id), run=run.id, settle=False)
-    app.expect_text("For example:", PATIENCE_MS)
+    app.expect_text("For example:")
     app.wait_until_at_rest()
     lines = app.download_table("Save the groups as CSV").splitlines()
     assert lines[0].startswith("Group,Conditions,Share of,")
@@ -85,9 +83,9 @@ def test_a_groups_pairs_are_shown_and_its_rules_saved(app: AppPage, run: RunReco
 
 def test_uniform_rows_are_named_with_every_share(app: AppPage, run: RunRecord) -> None:
     app.goto("where", review=str(run.review_id), run=run.id, settle=False)
-    app.expect_text("For example:", PATIENCE_MS)
+    app.expect_text("For example:")
     app.choose("Drawn from", "Uniform rows")
-    app.expect_text("of uniform rows the decision changes", PATIENCE_MS)
+    app.expect_text("of uniform rows the decision changes")
     app.wait_until_at_rest()
     assert "rows of the data in this group" not in app.text()
     app.expect_no_exception()

@@ -16,7 +16,6 @@ from fairness_engine.runs.store import FileRole, Review, RunStore
 from fairness_engine.samples import find_sample
 
 SAMPLE = find_sample("credit")
-TO_SEE = 60_000
 
 
 def searched_review(server: AppServer) -> tuple[Review, str]:
@@ -42,8 +41,8 @@ def test_a_group_is_followed_to_its_rows_and_pairs(app: AppPage, app_server: App
     review, run_id = searched_review(app_server)
     app.goto("groups", review=review.id, run=run_id, rule="1")
     app.click_text("Its rows and pairs")
-    expect(app.page.get_by_text("The people of this group")).to_be_visible(timeout=TO_SEE)
-    expect(app.page.get_by_text("stored pair").first).to_be_visible(timeout=TO_SEE)
+    expect(app.page.get_by_text("The people of this group")).to_be_visible()
+    expect(app.page.get_by_text("stored pair").first).to_be_visible()
     app.wait_until_at_rest()
     app.screenshot("group-people-light")
     assert app.download_table("Save ").startswith("row,")

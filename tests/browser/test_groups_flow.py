@@ -12,7 +12,6 @@ from fairness_engine.runs.store import RunStore
 from group_cases import PLANTED
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 120_000
 CHART = '[class*="st-key-rules_dots_"] .main-svg'
 
 
@@ -29,16 +28,15 @@ def click_line(app: AppPage, line: int) -> None:
     place = chart.bounding_box()
     assert place is not None
     app.page.mouse.click(place["x"] + 0.4 * place["width"], place["y"] + 72 + 54 * line + 36)
-    app.page.wait_for_timeout(300)  # the chart tells the server after the click's end
-    app.wait_until_at_rest()
+    app.wait_until_told()
 
 
 def test_a_run_is_started_read_narrowed_and_a_group_pinned(app: AppPage, review: Review, app_server: AppServer) -> None:
     app.goto("groups", review=review.id)
     app.screenshot("groups-form")
     app.click_button("Look for groups", settle=False)
-    app.expect_text("This is the largest difference", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("This is the largest difference")
+    app.wait_until_at_rest()
     store = RunStore(app_server.workspace)
     (run,) = store.runs(review.id)
     app.expect_text(f"{PLANTED}: 21.3 % favourable, everyone else 53.0 %.")
@@ -89,7 +87,7 @@ def test_a_link_opens_its_rule_set(
     app.goto("groups", run=run.id, rule="2")
     expect(app.by_key("chosen_rule")).to_contain_text("Rule set 2")
     app.click_text("Its rows and pairs")
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.wait_until_at_rest()
     app.expect_no_exception()
     overflow = app.page.evaluate(
         "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - main.clientWidth; }"

@@ -74,7 +74,7 @@ class Map:
         """Open the page; seconds from the navigation until the boxes are painted."""
         began = time.perf_counter()
         self.tab.goto("", settle=False, **query)
-        self.page.wait_for_selector(".stage[data-n-drawn]", timeout=60_000)
+        self.page.wait_for_selector(".stage[data-n-drawn]")
         seconds = time.perf_counter() - began
         self.rest()
         return seconds
@@ -84,7 +84,7 @@ class Map:
         n_drawn = -1
         while n_drawn != (now := int(self.stage.get_attribute("data-n-drawn") or 0)):
             n_drawn = now
-            self.page.wait_for_timeout(300)
+            self.tab.pause(300)
         self.tab.wait_until_at_rest()
 
     def press(self, *keys: str) -> str:

@@ -40,7 +40,7 @@ def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:
     """Choose a cell of the table of columns, open it, type over what it holds, press Enter."""
     table = app.page.locator('[class*="st-key-columns_"] .dvn-scroller').first
     table.click(position={"x": x, "y": 35 + 35 * row + 17})
-    app.page.wait_for_timeout(250)  # the table gathers clicks for a moment
+    app.pause(250)  # the table gathers clicks for a moment
     app.page.keyboard.press("Enter")
     editor = app.page.locator("#portal input").first
     editor.wait_for()
@@ -48,8 +48,7 @@ def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:
     app.page.keyboard.type(value, delay=20)
     app.page.keyboard.press("Enter")
     editor.wait_for(state="detached")
-    app.page.wait_for_timeout(400)  # and edits too
-    app.wait_until_at_rest()
+    app.wait_until_told(400)
 
 
 def test_from_files_to_a_saved_scope(app: AppPage, app_server: AppServer) -> None:

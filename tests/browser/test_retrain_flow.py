@@ -12,8 +12,6 @@ from pages.components.retrain_cases import strategy_key
 from pages.components.retrain_plan import TRAINED
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 300_000
-"""A busy machine takes long for the first question to a model and for the first round."""
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +26,8 @@ def review(app_server: AppServer) -> Review:
 
 
 def wait_for_the_form(app: AppPage) -> None:
-    app.expect_text("What will happen", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("What will happen")
+    app.wait_until_at_rest()
 
 
 def test_pins_are_taken_to_a_retraining_that_is_watched_and_stopped(
@@ -43,22 +41,20 @@ def test_pins_are_taken_to_a_retraining_that_is_watched_and_stopped(
     app.expect_text("3 cases alone will hardly move a model")
     app.screenshot("retrain-from-pins")
     app.set_checked("All variants")
-    app.page.get_by_role("slider").first.press(
-        "End", timeout=PATIENCE_MS
-    )  # the sample's outcomes discriminate themselves
-    app.expect_text("at most 150 more", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.page.get_by_role("slider").first.press("End")  # the sample's outcomes discriminate themselves
+    app.expect_text("at most 150 more")
+    app.wait_until_at_rest()
     app.click_button("Retrain by 2 strategies side by side", settle=False)
-    app.expect_text("of 2 strategies have ended", PATIENCE_MS)
-    app.expect_text("Further left discriminates less", PATIENCE_MS)
-    app.page.locator(".st-key-retrain_rounds .js-plotly-plot").first.wait_for(timeout=PATIENCE_MS)
+    app.expect_text("of 2 strategies have ended")
+    app.expect_text("Further left discriminates less")
+    app.page.locator(".st-key-retrain_rounds .js-plotly-plot").first.wait_for()
     app.screenshot("retrain-live", full_page=False)
     store = RunStore(app_server.workspace)
     runs = [run for run in store.runs(review.id) if run.config.kind == "retrain"]
     assert sorted(run.config.settings["strategy"] for run in runs) == ["majority", "variants"]
     app.click_button("Stop and keep the best so far", settle=False)
-    app.expect_text("Side by side", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("Side by side")
+    app.wait_until_at_rest()
     app.expect_no_exception()
     app.screenshot("retrain-stopped")
     ended = {store.run(run.id).state for run in runs}
@@ -71,7 +67,7 @@ def test_pins_are_taken_to_a_retraining_that_is_watched_and_stopped(
 def another_visitor(app: AppPage, review: Review) -> None:
     """Sees the retrainings, and the form opens beside them, in a narrow dark window."""
     app.goto("retrain", review=review.id, settle=False)
-    app.page.get_by_text("Retrain again", exact=True).click(timeout=PATIENCE_MS)
+    app.page.get_by_text("Retrain again", exact=True).click()
     wait_for_the_form(app)
     for strategy in TRAINED:
         assert app.by_key(strategy_key(strategy)).is_visible()

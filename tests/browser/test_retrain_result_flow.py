@@ -11,8 +11,6 @@ from fairness_engine.runs.store import RunStore
 from retrained_runs import Retrained
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 120_000
-"""Both models are asked about each other's pairs, each in a process that starts for it."""
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +38,9 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
     app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
     app.click_text("All variants")
     for text in ("Improved", "Who got better, and who worse", "Pairs: fixed, new, still there", "Keep or discard"):
-        app.expect_text(text, PATIENCE_MS)
-    app.expect_text("found in the new model; the model before decided these people alike", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+        app.expect_text(text)
+    app.expect_text("found in the new model; the model before decided these people alike")
+    app.wait_until_at_rest()
     app.expect_no_exception()
     app.screenshot("retrain-result")
     store = RunStore(app_server.workspace)
@@ -65,8 +63,8 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
 def keep(app: AppPage) -> None:
     """Press the button, and wait until the new model was opened on the data."""
     app.click_button("Keep the new model", settle=False)
-    app.expect_text("This review goes on with the new model.", PATIENCE_MS)
-    app.wait_until_at_rest(PATIENCE_MS)
+    app.expect_text("This review goes on with the new model.")
+    app.wait_until_at_rest()
     app.expect_no_exception()
 
 

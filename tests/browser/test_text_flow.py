@@ -9,8 +9,6 @@ from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PATIENCE_MS = 120_000
-"""The first run of a fresh installation opens the model twice, each time in a process of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +26,9 @@ def test_the_demo_of_texts_is_one_click_to_its_sentences(
     expect(card).to_contain_text("'gay' and 'Muslim'")
     app.screenshot("start-demos")
     app.click_button("Show the result", within=card, settle=False)
-    app.expect_text("Sentences", PATIENCE_MS)
+    app.expect_text("Sentences")
     app.page.get_by_role("tab", name="Sentences").click()
-    app.expect_text("The same sentence, another word", PATIENCE_MS)
+    app.expect_text("The same sentence, another word")
     app.wait_until_at_rest()
     query = parse_qs(app.query())
     address |= {name: query[name][0] for name in ("review", "run")}
@@ -52,7 +50,7 @@ def test_sentences_are_read_and_one_of_ones_own_is_tried(
     box = app.page.get_by_role("textbox", name="Your sentence")
     box.fill(hostile)
     box.press("Control+Enter")
-    app.expect_text("Your sentence is decided", PATIENCE_MS)
+    app.expect_text("Your sentence is decided")
     app.wait_until_at_rest()
     table = app.page.locator("table.eh-own")
     expect(table).to_contain_text("<script>window.taken=1</script> **◆Sikh** friend")
@@ -103,8 +101,8 @@ def test_the_model_of_texts_is_retrained(app_server: AppServer, open_page: OpenP
     app.expect_text("Texts that differ in terms alone")
     app.screenshot("text-retrain-form")
     app.click_button("Retrain", settle=False)
-    app.expect_text("Improved", PATIENCE_MS)
-    app.expect_text("The same groups in both models", PATIENCE_MS)
+    app.expect_text("Improved")
+    app.expect_text("The same groups in both models")
     app.wait_until_at_rest()
     text = app.text()
     for said in ("texts with “gay”", "Held-out texts with a term", "the same texts with other terms", "Keep"):
@@ -113,5 +111,5 @@ def test_the_model_of_texts_is_retrained(app_server: AppServer, open_page: OpenP
         assert unsaid not in text, unsaid
     app.screenshot("text-retrain-result")
     app.click_button("Keep the new model", settle=False)
-    app.expect_text("Kept. The review goes on with the new model.", PATIENCE_MS)
+    app.expect_text("Kept. The review goes on with the new model.")
     app.expect_no_exception()

@@ -105,7 +105,10 @@ def _done(
 def _kept(retrained: dict[str, Any]) -> str:
     if not retrained["round"]:
         return f"{retrained['n_rounds']} tried, none kept."
-    return f"{retrained['n_rounds']} tried, number {retrained['round']} kept, with {retrained['n_added']:,} added rows."
+    number = retrained["round"] - (
+        retrained["reference"] == Reference.CONTROL
+    )  # the control was trained first, and is no round
+    return f"{retrained['n_rounds']} tried, number {number} kept, with {retrained['n_added']:,} added rows."
 
 
 def _table(before: Measured | None, control: Measured | None, after: Measured | None, words: Words) -> Iterator[str]:

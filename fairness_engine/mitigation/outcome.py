@@ -208,7 +208,7 @@ def unseen_note(model: Model, subject: Subject) -> str:
 def unwritten_notes(log: RoundsLog) -> list[str]:
     """That models could not become files, one sentence a reason."""
     found: dict[str, list[str]] = {}
-    for number, row in enumerate(log.rows, 1):
+    for number, row in enumerate(log.proposed, 1):
         if row["no_file"]:
             found.setdefault(row["no_file"], []).append(str(number))
     return [

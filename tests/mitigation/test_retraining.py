@@ -127,6 +127,8 @@ def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> N
         "3,249 to train on",
     ):
         assert said in text
+    chosen = controlled.result("retrained")["round"] - 1
+    assert f"{len(controlled.rounds) - 1} tried, number {chosen} kept" in text, "the control is no round"
     assert "debias" not in text.lower()
 
 

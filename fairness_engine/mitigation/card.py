@@ -88,7 +88,7 @@ def _done(
     yield f"Protected: {protected} ({subject.variants_text})."
     yield (
         f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
-        "the same split for every run on this data."
+        "the same split for every run on this data with the same settings."
     )
     if retrained.get("n_cases"):
         technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""

@@ -20,7 +20,6 @@ from fairness_engine.mitigation.verdict import (
     compare,
     compare_rule_set,
     in_points,
-    percent,
     points,
 )
 from fairness_engine.models.model import Model
@@ -85,7 +84,11 @@ def opinion_of(
     if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
         return shares
     scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
-    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, worst.get("change"))
+    change, other = worst.get("change"), worst.get("worst_after")
+    next_worst = None
+    if other and other["rules"] != worst["rules"]:
+        next_worst = (str(other["group"]), float(other["score"]))
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
 
 
 def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
@@ -221,5 +224,6 @@ def vetoed_note(n_vetoed: int, tolerance: float) -> str:
     """That the test rows refused models; empty when they refused none."""
     if not n_vetoed:
         return ""
-    held = "a model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
-    return f"The test rows refused {held} better on the rows that choose: accuracy there fell by more than {percent(tolerance)}."
+    held = "A model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
+    taken = "was not taken: its" if n_vetoed == 1 else "were not taken: their"
+    return f"{held} better on the rows that choose {taken} accuracy on the test rows fell by more than {in_points(tolerance)}."

@@ -54,6 +54,7 @@ _RETRAIN_ENDS = {
 _RETRAIN_KEPT = (
     "The best model within the tolerance up to then is kept. The original is as it was.",
     "No model was within the tolerance by then. The original is as it was.",
+    "No model was trained by then. The original is as it was.",
 )
 
 
@@ -154,7 +155,7 @@ def _kept(record: RunRecord) -> str:
     left = {
         "certify": (record.evaluations, "What was proved up to then is kept.", "Nothing was proved up to then."),
         "rules": (record.n_found, "What was scored up to then is kept.", "Nothing was scored up to then."),
-        "retrain": (record.n_found, *_RETRAIN_KEPT),
+        "retrain": (record.n_found, _RETRAIN_KEPT[0], _RETRAIN_KEPT[1 if record.n_tried else 2]),
     }.get(record.config.kind.value)
     if left is not None:
         n, some, nothing = left

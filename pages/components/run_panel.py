@@ -290,6 +290,9 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
 def _draw_count(store: RunStore, record: RunRecord) -> None:
     st.subheader("How many exist", anchor=False)
     _standing(record)
+    if share["low"] == share["high"]:
+        text = wording.share(share["share"])
+        drawn += " These are all there are, so nothing was left to chance and there is no interval."
     counted = store.results(record.id).get("count")
     if not counted:
         return

@@ -155,6 +155,9 @@ def _kept(record: RunRecord) -> str:
     left = {
         "certify": (record.evaluations, "What was proved up to then is kept.", "Nothing was proved up to then."),
         "rules": (record.n_found, "What was scored up to then is kept.", "Nothing was scored up to then."),
+        is_all = record.config.distribution == "data" and record.stop_reason is StopReason.EXHAUSTED
+        if is_all and record.n_tried < record.config.n_samples:
+            end = f"All {wording.counted(record.n_tried, 'row')} of the data in the scope were asked, each once: there are no more to draw."
         "retrain": (record.n_found, _RETRAIN_KEPT[0], _RETRAIN_KEPT[1 if record.n_tried else 2]),
     }.get(record.config.kind.value)
     if left is not None:

@@ -88,7 +88,7 @@ def _done(
     yield f"Protected: {protected} ({subject.variants_text})."
     yield (
         f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, {retrained['n_test']:,} to test with; "
-        "the same split for every run on this data."
+        "the same split for every run on this data with the same settings."
     )
     if retrained.get("n_cases"):
         technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""
@@ -105,7 +105,10 @@ def _done(
 def _kept(retrained: dict[str, Any]) -> str:
     if not retrained["round"]:
         return f"{retrained['n_rounds']} tried, none kept."
-    return f"{retrained['n_rounds']} tried, number {retrained['round']} kept, with {retrained['n_added']:,} added rows."
+    number = retrained["round"] - (
+        retrained["reference"] == Reference.CONTROL
+    )  # the control was trained first, and is no round
+    return f"{retrained['n_rounds']} tried, number {number} kept, with {retrained['n_added']:,} added rows."
 
 
 def _table(before: Measured | None, control: Measured | None, after: Measured | None, words: Words) -> Iterator[str]:

@@ -20,7 +20,6 @@ from fairness_engine.mitigation.verdict import (
     compare,
     compare_rule_set,
     in_points,
-    percent,
     points,
 )
 from fairness_engine.models.model import Model
@@ -85,7 +84,11 @@ def opinion_of(
     if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
         return shares
     scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
-    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, worst.get("change"))
+    change, other = worst.get("change"), worst.get("worst_after")
+    next_worst = None
+    if other and other["rules"] != worst["rules"]:
+        next_worst = (str(other["group"]), float(other["score"]))
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
 
 
 def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
@@ -208,7 +211,7 @@ def unseen_note(model: Model, subject: Subject) -> str:
 def unwritten_notes(log: RoundsLog) -> list[str]:
     """That models could not become files, one sentence a reason."""
     found: dict[str, list[str]] = {}
-    for number, row in enumerate(log.rows, 1):
+    for number, row in enumerate(log.proposed, 1):
         if row["no_file"]:
             found.setdefault(row["no_file"], []).append(str(number))
     return [
@@ -221,5 +224,6 @@ def vetoed_note(n_vetoed: int, tolerance: float) -> str:
     """That the test rows refused models; empty when they refused none."""
     if not n_vetoed:
         return ""
-    held = "a model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
-    return f"The test rows refused {held} better on the rows that choose: accuracy there fell by more than {percent(tolerance)}."
+    held = "A model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
+    taken = "was not taken: its" if n_vetoed == 1 else "were not taken: their"
+    return f"{held} better on the rows that choose {taken} accuracy on the test rows fell by more than {in_points(tolerance)}."

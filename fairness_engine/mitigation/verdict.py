@@ -121,8 +121,9 @@ def compare_rule_set(
     shares: Opinion,
     words: Words | None = None,
     change: Mapping[str, float] | None = None,
+    next_worst: tuple[str, float] | None = None,
 ) -> Opinion:
-    """The opinion on a retraining whose aim was the worst rule set: its score decides, and the shares may not be worse.
+    """The opinion on a retraining whose aim was a rule set: its score decides, and the shares may not be worse.
 
     Args:
         text: the rule set in words.
@@ -130,6 +131,7 @@ def compare_rule_set(
         shares: what ``compare`` says.
         words: as there.
         change: the paired change of what the score is made of, where there is one: it tells more than two intervals apart.
+        next_worst: the worst rule set of the new model and its score, where it is another one.
     """
     is_fall, is_rise = after[2] < before[1], after[1] > before[2]
     if change is not None:
@@ -137,12 +139,15 @@ def compare_rule_set(
         is_rise = after[0] > before[0] and change["low"] > 0
     direction = Direction.FELL if is_fall else Direction.ROSE if is_rise else Direction.UNCLEAR
     why_unclear = "the intervals overlap" if change is None else "too few decisions changed"
-    moved = f"from {percent(before[0])} to {percent(after[0])}"
+    subject = f"The score of the rule set that was to be mended ({text})"
+    moved = f"from {100 * before[0]:.1f} to {100 * after[0]:.1f} points"
     said = {
-        Direction.FELL: f"The score of the worst rule set ({text}) fell {moved}.",
-        Direction.ROSE: f"The score of the worst rule set ({text}) rose {moved}.",
-        Direction.UNCLEAR: f"The score of the worst rule set ({text}) went {moved}; {why_unclear}, so that may be chance.",
+        Direction.FELL: f"{subject} fell {moved}.",
+        Direction.ROSE: f"{subject} rose {moved}.",
+        Direction.UNCLEAR: f"{subject} went {moved}; {why_unclear}, so that may be chance.",
     }[direction]
+    if next_worst is not None:
+        said += f" The worst of the new model is another one: {next_worst[0]}, {100 * next_worst[1]:.1f} points."
     verdict = {
         Direction.FELL: Verdict.IMPROVED,
         Direction.ROSE: Verdict.WORSE,
@@ -176,7 +181,8 @@ def accuracy_text(before: Measured, after: Measured, change: PairedChange) -> st
     """What became of the accuracy, with the interval of the paired change in points."""
     low, value, high = (points(end) for end in (change.low, change.value, change.high))
     was, now = (percent(each.quality.accuracy.value) for each in (before, after))
-    return f"Accuracy on the {change.n:,} test rows went from {was} to {now} ({value} points, 95 % interval {low} to {high})."
+    unit = "point" if value in ("+1", "-1") else "points"
+    return f"Accuracy on the {change.n:,} test rows went from {was} to {now} ({value} {unit}, 95 % interval {low} to {high})."
 
 
 def percent(share: float) -> str:

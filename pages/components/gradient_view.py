@@ -156,8 +156,9 @@ def _too_small(check: GradientCheck) -> list[str]:
     lost = list(itertools.takewhile(lambda entry: _is_lost(entry.fast), check.sizes))
     if not lost or len(lost) == len(check.sizes):
         return []
+    where = " and below" if len(lost) > 1 else ", the smallest that was tried"
     return [
-        f"At h = {size_text(lost[-1].h)} and below, a search hardly sees a slope: its arithmetic rounds so small a change away."
+        f"At h = {size_text(lost[-1].h)}{where}, a search hardly sees a slope: its arithmetic rounds so small a change away."
     ]
 
 
@@ -180,4 +181,7 @@ def _best(check: GradientCheck) -> list[str]:
     text = f"MAFT found the most with h = {size_text(best)}: {wording.count(medians[best])} individuals in the median search"
     if best != _DEFAULT and _DEFAULT in medians:
         text += f"; with its default, h = {size_text(_DEFAULT)}, {wording.count(medians[_DEFAULT])}"
+        found = {entry.h: entry.n_found for entry in check.sizes}
+        if min(found[best]) <= max(found[_DEFAULT]):
+            text += ". The searches with either overlap, so that may be chance"
     return [text + f". Each search evaluated at most {wording.count(check.search_evaluations)} rows."]

@@ -53,8 +53,8 @@ _HEADS = (
     ),
     (
         "Worst rule set",
-        "score, points",
-        "Score of the worst rule set of the original: the difference of favourable shares.",
+        "of the original, points",
+        "Score of the worst rule set of the original, in either model: the difference of favourable shares. Another may be the worst of the new model.",
     ),
     (
         "Certified",
@@ -122,11 +122,14 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     run_models.say_scope(runs[0], review)
     st.markdown(wording.markdown(lead_text(entries)))
     st.html(table_html(entries))
+    is_of_texts = bool(runs[0].config.text_column)
+    baselines = (
+        "" if is_of_texts else " Baselines are there for comparison: they aim at groups, not at pairs of people."
+    )
     st.caption(
-        "Below each figure its 95 % interval, and below that the change from the original, with the interval of the same people asked "
-        "twice: it can tell a change that single intervals, which overlap, cannot. Every strategy had the same rows, seed and tolerance, and "
-        f"is measured on the same held-out rows{draws_text(entries)} Baselines are there "
-        "for comparison: they aim at groups, not at pairs of people. Choose a strategy above to see all of it, and to keep its model."
+        f"Below each figure its 95 % interval, and below that the change from the original, with the interval of the same {'texts' if is_of_texts else 'people'} "
+        "asked twice: it can tell a change that single intervals, which overlap, cannot. Every strategy had the same rows, seed and tolerance, and "
+        f"is measured on the same held-out rows{draws_text(entries)}{baselines} Choose a strategy above to see all of it, and to keep its model."
     )
     _draw_chart(entries)
     if any(entry.is_certifying for entry in entries):
@@ -379,8 +382,9 @@ def _draw_chart(entries: Sequence[Entry]) -> None:
     name = names[str(of)]
     key = (tuple(entry.run.id for entry in entries), of, theme.is_dark())
     figure = kept("retrain_pareto", key, lambda: retrain_charts.pareto_chart(found, name))
+    baselines = "" if entries[0].run.config.text_column else ", open marks are baselines"
     note = (
-        "Further left discriminates less, further up is more accurate; bars are 95 % intervals, open marks are baselines. The dotted line "
+        f"Further left discriminates less, further up is more accurate; bars are 95 % intervals{baselines}. The dotted line "
         "joins the models that no other one beats in both."
     )
     layout.chart_with_table(figure, retrain_charts.pareto_table(found, name), "retrain_pareto_chart", note)

@@ -31,7 +31,7 @@ Chosen = TypeVar("Chosen")
 
 WHAT_IT_GIVES = (
     "A retraining changes what the model learns from, and keeps a new model only when it is nearly as accurate and discriminates less. "
-    "Before and after are measured alike, on people held out from it, and “no improvement” or “worse” are said as plainly."
+    "Before and after are measured alike, on rows held out from it, and “no improvement” or “worse” are said as plainly."
 )
 _OWN = "Own"
 _MAX_EXACT = 2**53 - 1

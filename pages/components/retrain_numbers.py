@@ -42,8 +42,8 @@ class Figure:
 
     @classmethod
     def of(cls, content: Mapping[str, Any] | None, unit: Unit = Unit.SHARE) -> Figure | None:
-        """From a result: of quality (``value``), or of a counted share (``share``)."""
-        if not content:
+        """From a result: of quality (``value``), or of a counted share (``share``); ``None`` where nothing was counted."""
+        if not content or content.get("n") == 0:
             return None
         value = content["value"] if "value" in content else content["share"]
         return cls(float(value), float(content["low"]), float(content["high"]), unit)
@@ -100,11 +100,12 @@ def quality_lines(results: Mapping[str, Any]) -> list[Line]:
 
 
 def share_lines(results: Mapping[str, Any], names: Mapping[str, str] = SHARES) -> list[Line]:
-    """The discriminatory shares, of whom ``names`` says."""
-    return [
+    """The discriminatory shares, of whom ``names`` says; those that nobody was counted for are left out."""
+    lines = [
         Line(name, *(Figure.of((results.get(which) or {}).get(key)) for which in _MODELS), change=_change(results, key))
         for key, name in names.items()
     ]
+    return [line for line in lines if line.before or line.after or line.control]
 
 
 _MODELS = ("before", "after", "control")

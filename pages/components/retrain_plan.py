@@ -37,7 +37,7 @@ LABELS = {
 REFERENCES = {
     Reference.MODEL: (
         "The model as it is",
-        "For a model that was trained on other people than those of the test rows.",
+        "For a model that was trained on none of the test rows.",
     ),
     Reference.CONTROL: (
         "A control model",
@@ -200,23 +200,39 @@ def time_text(wanted: Wanted, n_at_once: int) -> str:
 def summary(can: Trainable, wanted: Wanted, n_at_once: int) -> str:
     """What will happen once it is started, one paragraph, not escaped."""
     titles = [f"“{STRATEGIES[strategy].title}”" for strategy in wanted.strategies]
+    about, n_train, n_validation, n_test = _parts(can, wanted)
     sentences = [
-        f"{_what(can, wanted)} is trained on {wording.counted(can.n_train, 'row')} by {wording.listed(titles)}."
+        f"{_what(can, wanted)} is trained on {about}{wording.counted(n_train, 'row')} by {wording.listed(titles)}."
     ]
     if wanted.cases.text:
-        n_test = " People of the test rows are left out of them." if wanted.cases.cases else ""
-        sentences.append(f"Cases: {wanted.cases.text}.{n_test}")
+        left_out = " People of the test rows are left out of them." if wanted.cases.cases else ""
+        sentences.append(f"Cases: {wanted.cases.text}.{left_out}")
     if wanted.is_of_texts:
         sentences.append("Texts that differ in terms alone are all trained on, or none of them is.")
+    no_search = "" if wanted.is_of_texts else ", and no search starts there"
     sentences += [
-        f"{wording.counted(can.n_validation, 'other row')} choose the best model, one that is within the tolerance of "
+        f"{about.capitalize()}{wording.counted(n_validation, 'other row')} choose the best model, one that is within the tolerance of "
         f"{points(wanted.tolerance)} and discriminates less.",
-        f"{wording.counted(can.n_test, 'test row')} measure before and after: nothing is trained on them, and no search starts there.",
+        f"{about.capitalize()}{wording.counted(n_test, 'test row')} measure before and after: nothing is trained on them{no_search}.",
         *_after(wanted),
         "Your model stays as it is: the new one is a second file, and nothing changes until you keep it.",
         time_text(wanted, n_at_once),
     ]
     return " ".join(sentences)
+
+
+def _parts(can: Trainable, wanted: Wanted) -> tuple[str, int, int, int]:
+    """Rows to train on, to choose by and to test with, and ``about `` before them where other shares than the usual ones are held out: rows
+    that stay together move the numbers a little."""
+    shares = [float(wanted.settings.get(name, getattr(RetrainSettings, name))) for name in _HELD_OUT]
+    if shares == [getattr(RetrainSettings, name) for name in _HELD_OUT]:
+        return "", can.n_train, can.n_validation, can.n_test
+    n_rows = can.n_train + can.n_validation + can.n_test
+    n_validation, n_test = (round(share * n_rows) for share in shares)
+    return "about ", n_rows - n_validation - n_test, n_validation, n_test
+
+
+_HELD_OUT = ("validation_share", "test_share")
 
 
 def _after(wanted: Wanted) -> list[str]:

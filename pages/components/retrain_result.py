@@ -146,7 +146,10 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
     with left:
         st.plotly_chart(left_figure, key="retrain_quality_chart", config=theme.CHART_CONFIG, theme=None)
     with right:
-        st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
+        if shares:
+            st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
+        else:
+            st.caption(f"{right_title}: there was nothing to measure it on.")
     st.dataframe(
         retrain_numbers.table([*quality, *retrain_numbers.named_shares(shares)], "Figure"),
         hide_index=True,

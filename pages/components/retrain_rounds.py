@@ -69,10 +69,10 @@ class Rounds:
         return sum(not one.get("is_control") for one in self.rounds)
 
     def number(self, position: int) -> str:
-        """What a round is called, from 1 on; the control is none, wherever it stands."""
-        if self.rounds[position].get("is_control"):
+        """What a round is called, from 1 on, the one that is being trained too; the control is none, wherever it stands."""
+        if any(one.get("is_control") for one in self.rounds[position : position + 1]):
             return wording.DASH
-        return str(sum(not one.get("is_control") for one in self.rounds[: position + 1]))
+        return str(position + 1 - sum(bool(one.get("is_control")) for one in self.rounds[:position]))
 
     @property
     def best(self) -> int | None:
@@ -203,7 +203,8 @@ def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> lis
     if controls:
         grey = {"symbol": "square-open", "size": 11, "color": theme.UNDECIDED.colour, "line": {"width": 3}}
         point = {**_points(run, of, controls, position), "marker": grey, "legendgroup": "control"}
-        traces.append({**point, "name": "□ control: no cases", "mode": "markers"})
+        hover = "%{customdata}: accuracy %{y:.4g} %, share %{x:.3g} %<extra></extra>"
+        traces.append({**point, "name": "□ control: no cases", "mode": "markers", "hovertemplate": hover})
     if run.best is not None:
         traces.append(_best_trace(run, of))
     return traces
@@ -215,7 +216,7 @@ def _points(run: Rounds, of: str, chosen: Sequence[int], position: int) -> dict[
         "type": "scatter",
         "x": [100 * run.rounds[i][of] for i in chosen],
         "y": [100 * run.rounds[i]["accuracy"] for i in chosen],
-        "text": [str(i + 1) for i in chosen],
+        "text": [run.number(i) for i in chosen],
         "textposition": "top center",
         "cliponaxis": False,
         "customdata": [standing_text(run, i) for i in chosen],
@@ -321,7 +322,7 @@ def epochs_chart(run: Rounds, what: str) -> Figure:
         if is_loss
         else ((4, "validation rows", theme.SELECTION.colour, "dash"),)
     )
-    return figure_of([_epoch_trace(epochs, *part, scale=1 if is_loss else 100) for part in parts], layout)
+    return figure_of([_epoch_trace(run, epochs, *part, scale=1 if is_loss else 100) for part in parts], layout)
 
 
 def _boundary(i: int) -> dict[str, Any]:
@@ -331,7 +332,7 @@ def _boundary(i: int) -> dict[str, Any]:
 
 
 def _epoch_trace(
-    epochs: Sequence[Sequence[Any]], at: int, name: str, colour: str, dash: str, *, scale: int
+    run: Rounds, epochs: Sequence[Sequence[Any]], at: int, name: str, colour: str, dash: str, *, scale: int
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
@@ -339,7 +340,7 @@ def _epoch_trace(
         "name": name,
         "x": list(range(1, len(epochs) + 1)),
         "y": [None if epoch[at] is None else scale * epoch[at] for epoch in epochs],
-        "customdata": [[epoch[0], epoch[1]] for epoch in epochs],
+        "customdata": [[run.number(epoch[0] - 1), epoch[1]] for epoch in epochs],
         "line": {"color": colour, "width": 2, "dash": dash},
         "hovertemplate": "%{y:.4g} (round %{customdata[0]}, epoch %{customdata[1]})<extra>%{fullData.name}</extra>",
     }
@@ -354,4 +355,5 @@ def _thinned(epochs: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
 def epochs_table(run: Rounds) -> pd.DataFrame:
     """The epochs as a table."""
     names = ["Round", "Epoch", "Loss, training rows", "Loss, validation rows", "Accuracy, validation rows"]
-    return pd.DataFrame([list(epoch)[:5] for epoch in run.epochs], columns=names)
+    lines = [[run.number(epoch[0] - 1), *list(epoch)[1:5]] for epoch in run.epochs]
+    return pd.DataFrame(lines, columns=names)

@@ -31,7 +31,7 @@ def show_reviews() -> None:
     """The list, the last changed first; an empty one says what to do."""
     reviews = state.store().reviews(state.owner())
     if not reviews:
-        st.caption("None yet. Make one on the left, or open a demo to see a finished one.")
+        st.caption("None yet. Make a new one, or open a demo to see a finished one.")
         return
     shown = reviews if st.session_state.get("all_reviews") else reviews[:_N_SHOWN]
     with st.container(border=True, key="review_list"):

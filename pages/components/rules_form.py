@@ -55,7 +55,7 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
     """The widgets of the form."""
     held = dict(shown.config.settings) if shown is not None else {}
     protected = _attributes_field(review, shown)
-    sizes = st.columns([4, 4, 9], vertical_alignment="top")
+    sizes = st.columns([4, 5, 8], vertical_alignment="top")
     with sizes[0]:
         support = _support_field(held)
     with sizes[1]:

@@ -45,8 +45,9 @@ def headline(result: RuleResult, position: int | None) -> str:
     if top == position:
         return f"{group_sentence(result, position)} This is the largest difference: {largest}."
     return (
-        f"{group_sentence(result, position)} This is the largest difference where near-duplicates count as one: {largest}. "
-        f"The highest of them, rank {wording.count(top + 1)}, has {points(float(result.scored.score[top]))}."
+        f"{group_sentence(result, position)} This is the largest difference once near-duplicates are folded: {largest}. "
+        f"Rank {wording.count(top + 1)} has {points(float(result.scored.score[top]))}, but is folded into a group further down that is nearly the "
+        "same people, or nearly everyone else."
     )
 
 

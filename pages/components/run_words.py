@@ -54,6 +54,7 @@ _RETRAIN_ENDS = {
 _RETRAIN_KEPT = (
     "The best model within the tolerance up to then is kept. The original is as it was.",
     "No model was within the tolerance by then. The original is as it was.",
+    "No model was trained by then. The original is as it was.",
 )
 
 
@@ -74,6 +75,27 @@ def run_title(config: RunConfig) -> str:
     title = technique.title if technique else config.technique
     strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
     return f"{title}, {strategy}" if strategy else title
+
+
+def settings_text(config: RunConfig) -> str:
+    """The settings of a search that are not its technique's own, not escaped: ``Start rows: uniform; Directed search: off``."""
+    from fairness_engine.search.technique import settings_of
+
+    technique = TECHNIQUES.get(config.technique) if config.kind == "search" else None
+    if technique is None:
+        return ""
+    changed = [(info, config.settings.get(info.name, info.default)) for info in settings_of(technique)]
+    return "; ".join(
+        f"{info.label}: {_value(value)}{' ' * bool(info.unit)}{info.unit}"
+        for info, value in changed
+        if value != info.default and info.name != "strategy"  # which the name says
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def distinct_titles(configs: list[RunConfig]) -> list[str]:
@@ -133,6 +155,9 @@ def ending(record: RunRecord) -> str:
         end = "It has gone through the data."
     if record.config.kind == "estimate" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'draw')} are made."
+        is_all = record.config.distribution == "data" and record.stop_reason is StopReason.EXHAUSTED
+        if is_all and record.n_tried < record.config.n_samples:
+            end = f"All {wording.counted(record.n_tried, 'row')} of the data in the scope were asked, each once: there are no more to draw."
     if record.config.kind == "count" and record.state.value == "finished":
         end = f"All {wording.counted(record.n_tried, 'individual')} of the domain were gone through."
     if record.config.kind == "rules" and record.state.value == "finished" and not record.n_found:
@@ -154,7 +179,7 @@ def _kept(record: RunRecord) -> str:
     left = {
         "certify": (record.evaluations, "What was proved up to then is kept.", "Nothing was proved up to then."),
         "rules": (record.n_found, "What was scored up to then is kept.", "Nothing was scored up to then."),
-        "retrain": (record.n_found, *_RETRAIN_KEPT),
+        "retrain": (record.n_found, _RETRAIN_KEPT[0], _RETRAIN_KEPT[1 if record.n_tried else 2]),
     }.get(record.config.kind.value)
     if left is not None:
         n, some, nothing = left

@@ -19,7 +19,7 @@ check = gradient_view.remembered(review)
 if check is None:
     st.markdown(
         "Up to 1,000 rows of your data are compared, with perturbation sizes from 10⁻⁸ to 10; then MAFT searches three times "
-        "with each size. It takes some seconds, half a minute at most."
+        "with each size. It takes some seconds, half a minute with a slow model, and longer where the machine is busy."
     )
     if not st.button("Compare gradients", type="primary", key="compare_gradients"):
         st.stop()

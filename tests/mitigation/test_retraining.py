@@ -127,6 +127,8 @@ def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> N
         "3,249 to train on",
     ):
         assert said in text
+    chosen = controlled.result("retrained")["round"] - 1
+    assert f"{len(controlled.rounds) - 1} tried, number {chosen} kept" in text, "the control is no round"
     assert "debias" not in text.lower()
 
 
@@ -177,7 +179,7 @@ def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: Subject) -> 
     assert max(part.version for part in found.parts) == said["round"]
     was, now = (found.result(name)["quality"]["accuracy"]["value"] for name in ("before", "after"))
     assert now >= was - 0.08
-    assert any("The test rows refused" in note for note in said["notes"])
+    assert any("accuracy on the test rows fell by more than" in note for note in said["notes"])
 
 
 # --- cases that a person picked -----------------------------------------------------------------

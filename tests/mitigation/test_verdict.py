@@ -110,6 +110,11 @@ def test_a_retraining_for_a_rule_set_is_judged_by_its_score() -> None:
     contradiction = compare_rule_set(*RULE, (0.1, 0.05, 0.15), worse)
     assert contradiction.verdict is Verdict.NO_IMPROVEMENT
     assert "more individuals are discriminatory" in contradiction.why
+    told = compare_rule_set(*RULE, (0.1, 0.05, 0.15), better, next_worst=("people under 25", 0.2151)).why
+    assert (
+        "fell from 30.0 to 10.0 points. The worst of the new model is another one: people under 25, 21.5 points."
+        in told
+    )
 
 
 @pytest.mark.parametrize(

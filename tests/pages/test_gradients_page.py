@@ -160,6 +160,19 @@ def test_a_size_that_is_too_large_is_not_called_too_small() -> None:
     assert any("At h = 10⁻⁶ and below" in sentence for sentence in sentences(check))
 
 
+def test_a_lead_that_may_be_luck_is_said_to_be() -> None:
+    lead = {1e-8: (300, 320, 330), 1.0: (290, 295, 310)}
+    check = answer(
+        sizes=tuple(AtSize(h, EXACT, BLIND if h < 1e-7 else EXACT, USED, lead.get(h, (1, 2, 3))) for h in SIZES)
+    )
+    text = "\n".join(sentences(check))
+    assert "At h = 10⁻⁸, the smallest that was tried, a search hardly sees a slope" in text
+    assert "h = 1, 295. The searches with either overlap, so that may be chance." in text
+    assert not any("overlap" in sentence for sentence in sentences(answer())), (
+        "the larger sizes found more with every seed"
+    )
+
+
 def test_searches_that_found_nobody_are_said() -> None:
     check = answer(sizes=tuple(AtSize(h, EXACT, EXACT, USED, (0, 0, 0)) for h in SIZES))
     assert "MAFT found nobody within 50 000 rows evaluated" in sentences(check)[-1]

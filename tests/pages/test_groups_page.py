@@ -189,8 +189,8 @@ def test_the_headline_tells_a_difference_that_is_more_than_chance(grouped: Group
     assert text.startswith(rules_words.group_sentence(result, 5)), "the highest that is no chance, not the one on top"
     assert "the largest difference that is more than chance" in text
     text = rules_words.headline(with_lows(at0=0.01, at5=0.01), 5)
-    assert "where near-duplicates count as one" in text, "rank 1 stands in the table below, with a higher score"
-    assert text.endswith(f"rank 1, has {rules_words.points(float(result.scored.score[0]))}.")
+    assert "once near-duplicates are folded" in text, "rank 1 stands in the table below, with a higher score"
+    assert f"Rank 1 has {rules_words.points(float(result.scored.score[0]))}, but is folded into" in text
 
 
 def test_labels_alone_are_compared_without_a_model(open_app: OpenApp, grouped: Grouped) -> None:

@@ -243,6 +243,9 @@ def test_what_will_happen_is_said_in_words() -> None:
     text = retrain_plan.summary(CAN, afresh, 2)
     assert "(Keras network, afresh)" in text
     assert "At most about 1 min 30 s each, 2 at once, 3 min 0 s in all;" in text
+    more = replace(wanted, settings={"tolerance": 0.01, "test_share": 0.4})
+    assert "is trained on about 450 rows by" in retrain_plan.summary(CAN, more, 2)
+    assert "About 400 test rows measure before and after" in retrain_plan.summary(CAN, more, 2)
     assert retrain_plan.tolerance_text(0.0).startswith("The new model must be right at least as often")
     assert "at most 2.5 more" in retrain_plan.tolerance_text(0.0025)
 
@@ -315,6 +318,8 @@ def test_a_control_that_is_trained_first_is_no_round() -> None:
     proposed = [one for one in TRAINING["rounds"] if not one["is_control"]]
     told = Rounds.of("X", {"training": {**TRAINING, "rounds": [*control, *proposed]}}, {"reference": "control"})
     assert retrain_rounds.rounds_table(told)["Round"].tolist() == ["–", "–", "1", "2", "3", "4"]
+    assert list(retrain_rounds.rounds_chart([told], "data").data[0].text) == ["1", "2", "3", "4"]
+    assert retrain_rounds.epochs_table(told)["Round"].tolist() == ["–", "–", "1"]
 
 
 def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() -> None:

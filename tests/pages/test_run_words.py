@@ -83,6 +83,32 @@ def test_an_ending_says_what_happened_and_what_is_kept(
     assert run_words.ending(replace(record, **changes)) == expected
 
 
+def test_settings_that_are_not_the_techniques_own_are_told(config: RunConfig) -> None:
+    assert run_words.settings_text(config) == "", "the strategy is in the name"
+    alone = replace(
+        config, technique="sg", settings={"is_directed": False, "start_source": "uniform", "n_samples": 100}
+    )
+    said = run_words.settings_text(alone)
+    assert said == "LIME samples: 100 rows; Start rows: uniform; Directed search: off"
+    assert run_words.settings_text(replace(alone, kind=RunKind.ESTIMATE)) == ""
+    assert run_words.settings_text(replace(alone, technique="gone")) == ""
+
+
+def test_an_estimate_that_asked_everybody_says_so(record: RunRecord, config: RunConfig) -> None:
+    drawn = replace(config, kind=RunKind.ESTIMATE, distribution=Distribution.DATA, n_samples=20_000)
+    ended = replace(record, config=drawn, state=RunState.FINISHED, stop_reason=StopReason.EXHAUSTED, n_tried=5_000)
+    assert run_words.ending(ended).endswith(
+        "rows of the data in the scope were asked, each once: there are no more to draw."
+    )
+    assert run_words.ending(replace(ended, n_tried=20_000)) == "All 20\u202f000 draws are made."
+
+
+def test_a_retraining_that_failed_before_a_model_was_trained_says_so(record: RunRecord, config: RunConfig) -> None:
+    failed = replace(record, config=replace(config, kind=RunKind.RETRAIN), state=RunState.FAILED, message="No term.")
+    assert run_words.ending(failed) == "No term. No model was trained by then. The original is as it was."
+    assert "within the tolerance" in run_words.ending(replace(failed, n_tried=2))
+
+
 def test_every_state_and_every_reason_has_words(record: RunRecord) -> None:
     for state in RunState:
         assert run_words.state_text(replace(record, state=state))

@@ -105,9 +105,8 @@ def _done(
 def _kept(retrained: dict[str, Any]) -> str:
     if not retrained["round"]:
         return f"{retrained['n_rounds']} tried, none kept."
-    number = retrained["round"] - (
-        retrained["reference"] == Reference.CONTROL
-    )  # the control was trained first, and is no round
+    is_behind_control = retrained["reference"] == Reference.CONTROL  # which was trained first, and is no round
+    number = retrained["round"] - is_behind_control
     return f"{retrained['n_rounds']} tried, number {number} kept, with {retrained['n_added']:,} added rows."
 
 

@@ -87,7 +87,7 @@ def opinion_of(
     change, other = worst.get("change"), worst.get("worst_after")
     next_worst = None
     if other and other["rules"] != worst["rules"]:
-        next_worst = (str(other["group"]), float(other["score"]))
+        next_worst = (str(other["group"]), (float(other["score"]), float(other["low"]), float(other["high"])))
     return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
 
 

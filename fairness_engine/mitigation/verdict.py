@@ -121,7 +121,7 @@ def compare_rule_set(
     shares: Opinion,
     words: Words | None = None,
     change: Mapping[str, float] | None = None,
-    next_worst: tuple[str, float] | None = None,
+    next_worst: tuple[str, tuple[float, float, float]] | None = None,
 ) -> Opinion:
     """The opinion on a retraining whose aim was a rule set: its score decides, and the shares may not be worse.
 
@@ -131,7 +131,8 @@ def compare_rule_set(
         shares: what ``compare`` says.
         words: as there.
         change: the paired change of what the score is made of, where there is one: it tells more than two intervals apart.
-        next_worst: the worst rule set of the new model and its score, where it is another one.
+        next_worst: the worst rule set of the new model, and its score with the ends, where it is another one. One as bad as the first was
+            is no improvement, whatever became of the first; one that is worse for certain is a worse model.
     """
     is_fall, is_rise = after[2] < before[1], after[1] > before[2]
     if change is not None:
@@ -146,13 +147,18 @@ def compare_rule_set(
         Direction.ROSE: f"{subject} rose {moved}.",
         Direction.UNCLEAR: f"{subject} went {moved}; {why_unclear}, so that may be chance.",
     }[direction]
-    if next_worst is not None:
-        said += f" The worst of the new model is another one: {next_worst[0]}, {100 * next_worst[1]:.1f} points."
     verdict = {
         Direction.FELL: Verdict.IMPROVED,
         Direction.ROSE: Verdict.WORSE,
         Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
     }[direction]
+    if next_worst is not None:
+        other, (score, low, _) = next_worst
+        said += f" The worst of the new model is another one: {other}, {100 * score:.1f} points."
+        if low > before[2]:
+            verdict, said = Verdict.WORSE, f"{said} That is more than the worst had before."
+        elif score >= before[0] and verdict is Verdict.IMPROVED:
+            verdict, said = Verdict.NO_IMPROVEMENT, f"{said} The worst before had no more."
     if verdict is Verdict.IMPROVED and shares.verdict is Verdict.WORSE:
         verdict, said = Verdict.NO_IMPROVEMENT, f"{said} But more {(words or Words()).many} than before."
     return Opinion(verdict, f"{said} {shares.why}")

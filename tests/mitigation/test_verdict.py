@@ -110,10 +110,24 @@ def test_a_retraining_for_a_rule_set_is_judged_by_its_score() -> None:
     contradiction = compare_rule_set(*RULE, (0.1, 0.05, 0.15), worse)
     assert contradiction.verdict is Verdict.NO_IMPROVEMENT
     assert "more individuals are discriminatory" in contradiction.why
-    told = compare_rule_set(*RULE, (0.1, 0.05, 0.15), better, next_worst=("people under 25", 0.2151)).why
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict", "end"),
+    [
+        ((0.2151, 0.18, 0.25), Verdict.IMPROVED, "21.5 points."),
+        ((0.32, 0.27, 0.37), Verdict.NO_IMPROVEMENT, "32.0 points. The worst before had no more."),
+        ((0.45, 0.4, 0.5), Verdict.WORSE, "45.0 points. That is more than the worst had before."),
+    ],
+)
+def test_another_group_as_bad_as_the_first_is_no_improvement(
+    score: tuple[float, float, float], verdict: Verdict, end: str
+) -> None:
+    shares = Opinion(Verdict.NO_IMPROVEMENT, "Nothing moved.")
+    told = compare_rule_set(*RULE, (0.1, 0.05, 0.15), shares, next_worst=("people under 25", score))
+    assert told.verdict is verdict
     assert (
-        "fell from 30.0 to 10.0 points. The worst of the new model is another one: people under 25, 21.5 points."
-        in told
+        f"fell from 30.0 to 10.0 points. The worst of the new model is another one: people under 25, {end}" in told.why
     )
 
 

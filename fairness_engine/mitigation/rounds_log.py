@@ -19,7 +19,7 @@ class RoundsLog:
 
     Attributes:
         rows: what the result ``training`` holds of each.
-        n_within: rounds within the tolerance.
+        n_within: rounds within the tolerance, on the rows that test too.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class RoundsLog:
         if is_best:
             for row in self.rows:
                 row["is_best"] = False
-        self.n_within += standing.is_within and not is_control
+        self.n_within += standing.is_within and not (is_control or is_vetoed)
         self.rows.append(
             {
                 "title": proposal.title,

@@ -275,7 +275,7 @@ def _line_html(entry: Entry, original: Entry | None) -> str:
     certified = wording.DASH if entry.certified is None else entry.certified[1]
     told = (entry.results.get("training") or {}).get("rounds") or []
     rounds = [one for one in told if not one.get("is_control")]
-    n_within = sum(bool(one.get("is_within")) for one in rounds)
+    n_within = sum(bool(one.get("is_within")) and not one.get("is_vetoed") for one in rounds)
     cells = [
         *(
             _figure_cell(entry.figure("after", key), _change_of(entry, key), _own_original(entry, original, key))

@@ -151,7 +151,7 @@ def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> 
     table = kept(f"{key}_table", stand, lambda: retrain_rounds.rounds_chart_table(told))
     note = (
         "Further left discriminates less, further up is more accurate; an open mark is beyond the tolerance. Measured on the rows "
-        "that choose among models: the result is measured on others."
+        "that choose among models: the result is measured on others. " + retrain_rounds.LEFT_HELP
     )
     if len(told) > 1:
         layout.chart_with_table(figure, table, key, note)

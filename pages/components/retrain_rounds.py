@@ -105,6 +105,14 @@ def standing_text(rounds: Rounds, position: int) -> str:
     return "✓ within the tolerance"
 
 
+LEFT = "Left of before"
+"""The column of what chooses among rounds."""
+LEFT_HELP = (
+    f"“{LEFT}” is what chooses: what a round leaves of the shares, or, where a strategy is for a group, of that group's score. "
+    "The least within the tolerance is kept."
+)
+
+
 def rounds_table(rounds: Rounds) -> pd.DataFrame:
     """One line a round, and what is counted from on top."""
     lines = [
@@ -124,6 +132,7 @@ def _line(rounds: Rounds, number: str, standing: str, title: str, one: Mapping[s
         "Accuracy": _percent(one.get("accuracy")),
         f"Discriminatory, {rounds.shares['data'].lower().removeprefix('the ')}": _percent(one.get("data")),
         rounds.shares["uniform"]: _percent(one.get("uniform")),
+        LEFT: _percent(one.get("objective", 1.0)),
         "Rows added": wording.count(one["n_added"]) if "n_added" in one else "",
         "What is different": wording.spaced(title),
     }

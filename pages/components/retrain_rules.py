@@ -142,7 +142,8 @@ def _draw_both(runs: tuple[RunRecord, RunRecord], results: tuple[RuleResult, Rul
     )
     note = (
         f"The {_N_GROUPS // 2} groups with the highest scores of each model, near-duplicates folded. {theme.HARMED.symbol} fewer, "
-        f"{theme.FAVOURED.symbol} more of the group than of {others} get the favourable outcome."
+        f"{theme.FAVOURED.symbol} more of the group than of {others} get the favourable outcome. Each is a search of its own, which is not confined to the "
+        "held-out rows: a score may differ from that above."
     )
     if lines:
         layout.chart_with_table(figure, retrain_numbers.table(lines, "Group"), "retrain_rules_chart", note)

@@ -27,8 +27,8 @@ _TITLES = {
     UNKNOWN.name: "Not measured",
 }
 HOW_MEASURED = (
-    "Both models on the same held-out rows and the same fresh draws: rows that neither training, nor the choice among rounds, nor any "
-    "search for cases has seen. Intervals are of 95 %."
+    "Both models on the same held-out rows and the same fresh draws: rows that neither a training nor a search for cases has seen. No round is "
+    "chosen for what it does on them; one that is less accurate there than the tolerance allows is refused. Intervals are of 95 %."
 )
 
 HOW_MEASURED_ALONE = "On held-out rows and on fresh draws. Intervals are of 95 %."

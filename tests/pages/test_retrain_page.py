@@ -320,6 +320,8 @@ def test_a_control_that_is_trained_first_is_no_round() -> None:
     assert retrain_rounds.rounds_table(told)["Round"].tolist() == ["–", "–", "1", "2", "3", "4"]
     assert list(retrain_rounds.rounds_chart([told], "data").data[0].text) == ["1", "2", "3", "4"]
     assert retrain_rounds.epochs_table(told)["Round"].tolist() == ["–", "–", "1"]
+    left = retrain_rounds.rounds_table(told)[retrain_rounds.LEFT].tolist()
+    assert left[0] == "100 %", "what it counts from"
 
 
 def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() -> None:

@@ -116,6 +116,8 @@ def card_html(result: RuleResult, position: int) -> str:
     meaning = rules_words.direction(result, position)
     group = wording.escaped(rules_words.capitalised(group_text(result, position)))
     small = f"{rules_words.rows_text(result, position)} · score {rules_words.score_text(result, position)}"
+    if result.scored.low[position] <= 0:
+        small += " · may be chance"
     return (
         f'<div class="eh-rule"><div class="eh-rule-top"><span class="eh-rule-rank">{position + 1}</span>'
         f'<span class="eh-rule-tag" style="color:{meaning.colour}">{meaning.symbol} {meaning.name}</span>'

@@ -210,6 +210,15 @@ def test_a_review_of_a_column_says_why_a_group_has_no_pairs(open_app: OpenApp, s
     assert "No pairs. Searches and proofs ask a model, and this review has none" in said.text_of(app)
 
 
+def test_a_card_says_of_a_difference_that_may_be_none_that_it_may_be_chance(grouped: Grouped, workspace: Path) -> None:
+    result = result_of(workspace, grouped.exact)
+    low = result.scored.low.copy()
+    low[1] = 0.0
+    doubtful = replace(result, scored=replace(result.scored, low=low))
+    assert "may be chance" in rules_cards.card_html(doubtful, 1)
+    assert "may be chance" not in rules_cards.card_html(doubtful, 0)
+
+
 def test_filters_narrow_what_is_listed(open_app: OpenApp, grouped: Grouped, workspace: Path) -> None:
     app = open_app(GROUPS, run=grouped.exact.id)
     key = f"rules_filter_{grouped.exact.id}"

@@ -61,7 +61,10 @@ def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
     _draw_curves(comparison, group.name)
     _draw_table(comparison, group.name)
     _draw_problems(group)
-    _say_settings(comparison, group)
+    settings = {run.id: run.config for run in group.runs}
+    for compared in comparison.techniques:
+        whose = f"{compared.label}, with other settings than its own"
+        run_models.say_settings(settings[compared.run_ids[0]], whose)
     _draw_notes(reads, comparison)
     _draw_runs(comparison, group)
     run_list.actions(review, list(group.runs), is_compared=True)
@@ -179,17 +182,6 @@ def _draw_problems(group: Group) -> None:
         titles = wording.listed(list(dict.fromkeys(run_words.run_title(run.config) for run in runs)))
         text = f"{titles} ({wording.counted(len(runs), 'run')}): {reason}"
         st.error(wording.markdown(text), icon=":material/error:")
-
-
-def _say_settings(comparison: Comparison, group: Group) -> None:
-    """What was set otherwise than a technique does by itself: its line is of these settings."""
-    runs = {run.id: run for run in group.runs}
-    for compared in comparison.techniques:
-        text = run_words.settings_text(runs[compared.run_ids[0]].config)
-        if text:
-            st.caption(
-                f":material/tune: {wording.markdown(f'{compared.label}, with other settings than its own: {text}.')}"
-            )
 
 
 def _draw_notes(reads: RememberedReads, comparison: Comparison) -> None:

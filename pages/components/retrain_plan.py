@@ -221,6 +221,9 @@ def summary(can: Trainable, wanted: Wanted, n_at_once: int) -> str:
     return " ".join(sentences)
 
 
+_HELD_OUT = ("validation_share", "test_share")
+
+
 def _parts(can: Trainable, wanted: Wanted) -> tuple[str, int, int, int]:
     """Rows to train on, to choose by and to test with, and ``about `` before them where other shares than the usual ones are held out: rows
     that stay together move the numbers a little."""
@@ -230,9 +233,6 @@ def _parts(can: Trainable, wanted: Wanted) -> tuple[str, int, int, int]:
     n_rows = can.n_train + can.n_validation + can.n_test
     n_validation, n_test = (round(share * n_rows) for share in shares)
     return "about ", n_rows - n_validation - n_test, n_validation, n_test
-
-
-_HELD_OUT = ("validation_share", "test_share")
 
 
 def _after(wanted: Wanted) -> list[str]:

@@ -171,3 +171,10 @@ def say_scope(run: RunRecord, review: Review | None = None) -> None:
         st.markdown(f":gray[:small[{text}]]{standing}")  # in a caption a badge is too pale to read
     else:
         st.caption(text)
+
+
+def say_settings(config: RunConfig, whose: str = "Settings") -> None:
+    """What was set otherwise than a search's technique does by itself, under ``whose`` heading; nothing where nothing was."""
+    text = run_words.settings_text(config)
+    if text:
+        st.caption(f":material/tune: {wording.markdown(f'{whose}: {text}')}")

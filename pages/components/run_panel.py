@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -179,7 +179,7 @@ def _standing(record: RunRecord) -> None:
     note = run_models.standing_html(state.current_review(), record)
     st.markdown(f"{title}{note} · {run_words.state_text(record)} · seed {record.config.seed}")
     run_models.say_scope(record)
-    _say_settings([record])
+    run_models.say_settings(record.config)
     if record.is_active:
         left = what_is_left(record)
         st.progress(left.done, text=f"{wording.markdown(run_words.activity(record))} · {left.text}")
@@ -192,15 +192,6 @@ def _standing(record: RunRecord) -> None:
         st.info(wording.markdown(run_words.none_found(record, high)))
     elif text:
         st.caption(text)
-
-
-def _say_settings(records: Sequence[RunRecord]) -> None:
-    """What was set otherwise than the technique does by itself, of each run where there are several."""
-    for record in records:
-        text = run_words.settings_text(record.config)
-        if text:
-            whose = f"{run_words.run_title(record.config)}: " if len(records) > 1 else "Settings: "
-            st.caption(f":material/tune: {wording.markdown(whose + text)}")
 
 
 def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
@@ -268,7 +259,8 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
         done = sum(what_is_left(record).done for record in records if record.is_active) + len(records) - len(active)
         st.progress(done / len(records), text=f"{len(records) - len(active)} of {len(records)} runs have ended")
     st.dataframe(comparison_table(records), hide_index=True, key="comparison")
-    _say_settings(records)
+    for record in records:
+        run_models.say_settings(record.config, run_words.run_title(record.config))
     for record in records:
         if record.config.technique == DATA_SCAN:
             _say_scan(store.results(record.id), f"{run_words.run_title(record.config)}: ")

@@ -48,7 +48,7 @@ pytest: setup-dev browser
 
 # What may depend on the Python or on the processor: continuous integration tries it with others of both.
 elsewhere: setup-dev
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/test_estimate.py tests/test_exact.py tests/test_oracle.py tests/test_plausibility.py
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(N_TEST_PROCESSES) --dist loadfile tests/search tests/models/test_shared_variants.py tests/measures/test_estimate.py tests/measures/test_exact.py tests/oracle/test_oracle.py tests/measures/test_plausibility.py
 
 coverage: PYTEST_EXTRA = --cov --cov-report=term:skip-covered
 coverage: pytest

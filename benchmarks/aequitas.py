@@ -1,8 +1,8 @@
 """AEQUITAS on five classifiers of census income: seconds per 1,000 discriminatory individuals, and what bounds them.
 
-``python -m benchmarks.aequitas`` with ``EVENHAND_SHARED`` set. The authors' seconds are those of their own program on this
-kind of machine. The column *one by one* is the same algorithm here and now as their program calls a model: one walker,
-one row a call.
+``python -m benchmarks.aequitas`` with ``EVENHAND_SHARED`` set. The authors' seconds are those of their own program on
+this kind of machine. The column *one by one* is the same algorithm here and now as their program calls a model: one
+walker, one row a call.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.table import keep, markdown, medians, shared_folder
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import Stopped
-from fairness_engine.kernels import warm_up
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import compile_estimator
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.aequitas import Aequitas
-from fairness_engine.search.random_search import RandomSearch
-from fairness_engine.search.run import run_search
+from fairness_engine.models.sklearn.estimator import compile_estimator
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.kernels import warm_up
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.aequitas import Aequitas
+from fairness_engine.search.techniques.random_search import RandomSearch
 
 AUTHORS_SECONDS = {"decision tree": 23.0, "random forest": 112.0, "voting ensemble": 130.0, "MLP": 254.0, "SVM": 1147.0}
 PAPER_SHARES = {
@@ -69,10 +69,13 @@ _DIVISORS = {"age": 10, "fnlwgt": 20_000, "capital-gain": 1_000, "capital-loss":
 
 
 def census() -> tuple[Schema, np.ndarray, np.ndarray]:
-    """Census income in the coarse codes that this field's programs use: schema, rows and labels of the training part."""
+    """Census income in the coarse codes that this field's programs use: schema, rows and labels of the training
+    part.
+    """
     frame = pd.read_csv(shared_folder() / "data/raw/adult/data.csv", na_values="?").dropna()
     frame = frame[frame["split"] == "train"]
-    columns, values = [], []
+    columns = []
+    values = []
     for name, low, high in _RANGES:
         column = frame[name]
         codes = pd.factorize(column, sort=True)[0] if not pd.api.types.is_numeric_dtype(column) else column.to_numpy()
@@ -85,7 +88,8 @@ def census() -> tuple[Schema, np.ndarray, np.ndarray]:
 
 def classifiers() -> dict[str, Any]:
     """AEQUITAS's subjects with scikit-learn's defaults, as in the paper's Table 2."""
-    forest, tree = RandomForestClassifier(random_state=0), DecisionTreeClassifier(random_state=0)
+    forest = RandomForestClassifier(random_state=0)
+    tree = DecisionTreeClassifier(random_state=0)
     return {
         "decision tree": DecisionTreeClassifier(random_state=0),
         "random forest": RandomForestClassifier(random_state=0),
@@ -180,7 +184,8 @@ def main() -> None:
     warm_up()
     schema, rows, labels = census()
     domain = Domain(schema, Scope(("sex",)))
-    speeds, shares = [], []
+    speeds = []
+    shares = []
     for name, estimator in classifiers().items():
         n_train = N_ROWS_SVM if name == "SVM" else len(rows)
         estimator.fit(rows[:n_train], labels[:n_train])
@@ -196,7 +201,8 @@ def main() -> None:
 
 def speed_row(name: str, estimator: Any, model: Model, domain: Domain) -> tuple[str, ...]:
     """Fully directed: seconds per 1,000 IDIs and rows per second, beside the authors' and beside the bare model."""
-    bare, own = bare_rate(model, domain), own_rate(estimator, domain)
+    bare = bare_rate(model, domain)
+    own = own_rate(estimator, domain)
     budget = Budget(int(np.clip(bare * 2, 20_000, 2_000_000)))
     per_thousand, _, rate = medians(lambda seed: measure_search(model, domain, budget, seed), REPEATS)
     one_by_one = measure_one_by_one(estimator, domain, 10.0)
@@ -242,13 +248,14 @@ SPEED_HEADER = (
 )
 SHARE_HEADER = ("classifier", "random", *(f"AEQUITAS {strategy}" for strategy in STRATEGIES), "the paper's order")
 _SPEED_NOTE = (
-    f"Fully directed, medians of {REPEATS} seeds. IDIs are unique on their non-protected part. The authors' program counts the same "
-    "individual several times and pays for rows it has seen before; this one does neither: a row met again is answered from "
-    f"memory and is not among the rows evaluated. The SVM is trained on {N_ROWS_SVM:,} rows."
+    f"Fully directed, medians of {REPEATS} seeds. IDIs are unique on their non-protected part. The authors' program "
+    "counts the same individual several times and pays for rows it has seen before; this one does neither: a row met "
+    f"again is answered from memory and is not among the rows evaluated. The SVM is trained on {N_ROWS_SVM:,} rows."
 )
 _SHARE_NOTE = (
-    f"IDIs in % of the individuals tried, {SHARE_BUDGET:,} rows evaluated, medians of {REPEATS} seeds; in brackets Table 3 of the paper, "
-    "whose classifiers, coding of the data and counting (with repeats) differ: the order of the methods is what can be compared."
+    f"IDIs in % of the individuals tried, {SHARE_BUDGET:,} rows evaluated, medians of {REPEATS} seeds; in brackets "
+    "Table 3 of the paper, whose classifiers, coding of the data and counting (with repeats) differ: the order of the "
+    "methods is what can be compared."
 )
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The app: seconds to the first paint, milliseconds of a rerun on every page, alone and with others, memory.
 
-``python -m benchmarks.app``. Everything happens on this machine: the server is started as ``make run`` starts it, a real
-browser opens a demo, and what its pages send is recorded. Reruns are then measured by sessions that send the same
+``python -m benchmarks.app``. Everything happens on this machine: the server is started as ``make run`` starts it, a
+real browser opens a demo, and what its pages send is recorded. Reruns are then measured by sessions that send the same
 messages over the same protocol, at most ten at a time.
 """
 
@@ -28,15 +28,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"
 from driver import AppPage, AppServer, launch_browser
 
 from benchmarks.table import keep, markdown
-from fairness_engine.budget import Budget
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.domain import Scope
-from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.runs.config import RunKind
-from fairness_engine.runs.launch import run_in_foreground
-from fairness_engine.runs.records import RunState
-from fairness_engine.runs.store import RunStore
-from pages.components import steps
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.runs.queue import run_in_foreground
+from fairness_engine.store.records import RunState
+from fairness_engine.store.run_config import RunKind
+from fairness_engine.store.store import RunStore
+from pages.shared.app import navigation
 
 N_STARTS = 5
 N_RERUNS = 60
@@ -126,7 +126,9 @@ def look_for_groups(server: AppServer) -> None:
 
 
 def retrain(server: AppServer) -> None:
-    """Retrain the demo's model twice, so that the Retrain page has a result and a comparison to draw; the runs that measure follow."""
+    """Retrain the demo's model twice, so that the Retrain page has a result and a comparison to draw; the runs that
+    measure follow.
+    """
     store = RunStore(server.workspace)
     known = store.runs()[0]
     assert known.review_id is not None, "the demo is a review"
@@ -159,7 +161,7 @@ def record_visits(browser: Browser, server: AppServer) -> list[Visit]:
     wait_for_runs(server)
     query = tab.query()
     visits = []
-    for place in steps.PLACES:
+    for place in navigation.PLACES:
         sent: list[bytes] = []
         page = context.new_page()
         page.on("websocket", lambda socket, sent=sent: _note_sent(socket, sent))
@@ -313,10 +315,11 @@ def main() -> None:
 
 
 _NOTE = (
-    f"{N_STARTS} starts, each with an empty workspace. Then the pages of a finished demo and of a certification of it with {N_BOXES:,} "
-    f"boxes at most, of its rule sets by three attributes, and of two retrainings: {N_RERUNS} reruns by one session, and on "
-    f"the page with the highest p95 {N_SESSIONS} sessions that each click every {PAUSE_SECONDS[0]:g} to {PAUSE_SECONDS[1]:g} "
-    "seconds. A rerun counts from the request to the message that the page is complete. Bar: p95 <= 50 ms on the busiest page."
+    f"{N_STARTS} starts, each with an empty workspace. Then the pages of a finished demo and of a certification of it "
+    f"with {N_BOXES:,} boxes at most, of its rule sets by three attributes, and of two retrainings: {N_RERUNS} reruns "
+    f"by one session, and on the page with the highest p95 {N_SESSIONS} sessions that each click every "
+    f"{PAUSE_SECONDS[0]:g} to {PAUSE_SECONDS[1]:g} seconds. A rerun counts from the request to the message that the "
+    "page is complete. Bar: p95 <= 50 ms on the busiest page."
 )
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Certification beside the authors' C program: seconds to its undecided share, undecided share at its seconds, and what bounds both.
+"""Certification beside the authors' C program: seconds to its undecided share, undecided share at its seconds, and what
+bounds both.
 
-``python -m benchmarks.certification`` with ``EVENHAND_SHARED`` set writes ``benchmarks/certification.md``, a section a part;
-``--only program,classic`` makes some parts and leaves the others as they were. What ``--quick`` or ``--networks AC-1,GC-3`` give is
-printed only, but for ``--attack``, the part in which an independent checker (``tests/certification/attack.py``) tries to refute what was
-proved.
+``python -m benchmarks.certification`` with ``EVENHAND_SHARED`` set writes ``benchmarks/certification.md``, a section a
+part; ``--only program,classic`` makes some parts and leaves the others as they were. What ``--quick`` or ``--networks
+AC-1,GC-3`` give is printed only, but for ``--attack``, the part in which an independent checker
+(``tests/certification/attack.py``) tries to refute what was proved.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from benchmarks.certification_cases import (
 )
 from benchmarks.table import keep_sections, markdown
 from fairness_engine.certification.assessor import Assessor
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.points import Points
-from fairness_engine.certification.refine import Refinement
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.assessors import make_assessor
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.subject import make_assessor
-from fairness_engine.certification.warm import warm_up
+from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.warm_up import warm_up
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady, Stopped
 
@@ -71,9 +72,14 @@ TABLE_2 = {
     "AC-6": 58.82,
 }
 """Paper 004, Table II: certified share in %."""
-PROGRAM_OWN, TABLE_2_OWN = ("BM-1",), ("BM-1", "BM-2", "BM-3")
+PROGRAM_OWN = ("BM-1",)
+TABLE_2_OWN = ("BM-1", "BM-2", "BM-3")
 """Their own domains, which the program and the paper do not say anything about."""
-SPEED_BAR, SHARE_BAR, STRICT_SHARE_BAR, VALUES_BAR, MEMORY_BAR_GB = 20.0, 1 / 2, 1 / 5, 2.0, 8.0
+SPEED_BAR = 20.0
+SHARE_BAR = 1 / 2
+STRICT_SHARE_BAR = 1 / 5
+VALUES_BAR = 2.0
+MEMORY_BAR_GB = 8.0
 STRICT = ("GC-1", "GC-2", "GC-3", "AC-2")
 REPEATS = 5
 LARGE_SECONDS = 60.0
@@ -111,8 +117,12 @@ def subject_of(case: Case) -> Subject:
 
 
 def refine(subject: Subject, max_seconds: float, target: float = -1.0, max_boxes: int = 0) -> list[Point]:
-    """Refine until the undecided share is at most ``target``, or time or boxes are spent; where it stood after every wave."""
-    total, trace, hands = subject.assessor.space.total, [], Hands()
+    """Refine until the undecided share is at most ``target``, or time or boxes are spent; where it stood after every
+    wave.
+    """
+    total = subject.assessor.space.total
+    trace = []
+    hands = Hands()
     started = time.perf_counter()
     try:
         refinement = subject.begin(hands)
@@ -190,8 +200,10 @@ def _program_row(name: str, repeats: int, *, quick: bool) -> tuple[str, ...]:
         reached.append(trace[-1].seconds if trace[-1].undecided <= its_undecided / 100 else np.inf)
     seconds = statistics.median(reached)
     last = refine(subject, min(its_seconds, 5.0) if quick else its_seconds)[-1]
-    share, rate = 100 * last.undecided / its_undecided, last.n_boxes / last.seconds
-    one, two = box_rate(subject, 1), box_rate(subject, 2)
+    share = 100 * last.undecided / its_undecided
+    rate = last.n_boxes / last.seconds
+    one = box_rate(subject, 1)
+    two = box_rate(subject, 2)
     bar = STRICT_SHARE_BAR if name in STRICT else SHARE_BAR
     return (
         name,
@@ -219,16 +231,18 @@ def _met(is_met: bool) -> str:
 
 def _program_note(repeats: int) -> str:
     return (
-        f"Seconds to the program's undecided share: median of {repeats}, refinement alone, counted from its start with everything compiled. "
-        "The program's figures are its own on this kind of machine. The bare rate is the assessor on 4,096 undecided boxes of a "
-        "refinement, best of five; *kept* is the refinement's rate in % of the better of the two. The program stops by "
-        "depth, this refinement goes on: its share at the program's seconds is not yet its end. " + _BANK_NOTE
+        f"Seconds to the program's undecided share: median of {repeats}, refinement alone, counted from its start with "
+        "everything compiled. The program's figures are its own on this kind of machine. The bare rate is the "
+        "assessor on 4,096 undecided boxes of a refinement, best of five; *kept* is the refinement's rate in % of the "
+        "better of the two. The program stops by depth, this refinement goes on: its share at the program's seconds "
+        "is not yet its end. " + _BANK_NOTE
     )
 
 
 _BANK_NOTE = (
-    "*As read*: the headers of the authors' bank networks hold the ranges in another column order than the weights, and the first input, age "
-    "as 0 or 1, is compared at 0 and 10; their figures are of that box, so it is what is compared. The domain of the data stands beside it."
+    "*As read*: the headers of the authors' bank networks hold the ranges in another column order than the weights, "
+    "and the first input, age as 0 or 1, is compared at 0 and 10; their figures are of that box, so it is what is "
+    "compared. The domain of the data stands beside it."
 )
 
 
@@ -285,7 +299,8 @@ def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
 
 
 _CLASSIC_NOTE = (
-    "Whole boxes, counterexamples sampled from depth 15, no box split at depth 20; the paper's share is that of its Table II. The paper's "
+    "Whole boxes, counterexamples sampled from depth 15, no box split at depth 20; the paper's share is that of its "
+    "Table II. The paper's "
     "program draws counterexamples outside the box that it tests, which stops it earlier; here they lie inside. "
     + _BANK_NOTE
 )
@@ -365,8 +380,8 @@ def large_part(seconds: float) -> str:
         "peak memory",
     )
     note = (
-        "10 hidden layers of 1,000 ReLU neurons, seeded weights, the threshold at the median of the domain. Peak memory is that of the "
-        "whole process."
+        "10 hidden layers of 1,000 ReLU neurons, seeded weights, the threshold at the median of the domain. Peak "
+        "memory is that of the whole process."
     )
     return "\n\n".join(["## A network of 10,000 hidden neurons", markdown(header, rows), note])
 

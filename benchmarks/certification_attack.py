@@ -11,14 +11,15 @@ from pathlib import Path
 from benchmarks.certification_cases import SOURCES, network_case
 from benchmarks.table import markdown
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.domain import Scope
+from fairness_engine.oracle.domain import Scope
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from certification.attack import Attack, Report, interval
 from certification.proofs import attack_of, certify, complete
 
 N_LARGEST = 8
-N_WALKERS, N_STEPS = 2_000, 200
+N_WALKERS = 2_000
+N_STEPS = 200
 
 HEADER = (
     "network",
@@ -37,12 +38,14 @@ HEADER = (
     "s",
 )
 _NOTE = (
-    "Proofs as a run stores them, with the certificates of all leaves. *Drawn*: uniform people of the whole domain, with an interval that chance leaves once in a million times; it "
-    "must meet what falsified and undecided allow. People tried: drawn in the regions by what is proved of each, drawn in the {n} largest, "
-    "corners of boxes, and walkers that move, an attribute a step, to the limit of a certificate or of the decision. *Shares too large*: "
-    "boxes of which more is counted than their certificates hold for, or, of boxes of up to 64 people, other than there are (of {small} and "
-    "more looked at). The truth is what the weights say in float64; the last column but one counts people whom float32 arithmetic, as in "
-    "Keras, would judge otherwise: the rounding of a framework, which no proof about the weights speaks of."
+    "Proofs as a run stores them, with the certificates of all leaves. *Drawn*: uniform people of the whole domain, "
+    "with an interval that chance leaves once in a million times; it must meet what falsified and undecided allow. "
+    "People tried: drawn in the regions by what is proved of each, drawn in the {n} largest, corners of boxes, and "
+    "walkers that move, an attribute a step, to the limit of a certificate or of the decision. *Shares too large*: "
+    "boxes of which more is counted than their certificates hold for, or, of boxes of up to 64 people, other than "
+    "there are (of {small} and more looked at). The truth is what the weights say in float64; the last column but "
+    "one counts people whom float32 arithmetic, as in Keras, would judge otherwise: the rounding of a framework, "
+    "which no proof about the weights speaks of."
 )
 
 
@@ -57,7 +60,8 @@ def attack_part(names: Sequence[str], n_samples: int, seconds: float) -> str:
 
 
 def _row(name: str, n_samples: int, seconds: float) -> tuple[str, ...]:
-    source, case = SOURCES[name], network_case(name)
+    source = SOURCES[name]
+    case = network_case(name)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tree.npz"
         settings = CertifySettings(n_samples=0)

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import shared_folder
-from fairness_engine.dataset import make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ BANK_AS_READ = {
     "low": (0, 0, 0, 0, 0, 0, 0, 0, 0, -3, 0, 1, 0, 0, 0, 0),
     "high": (10, 2, 6, 1, 1, 1, 1, 11, 6, 1, 5000, 50, 999, 7, 2, 1),
 }
-"""The ranges in the headers of the authors' bank networks. They stand in another order than the weights, so that the first input, age as
-0 or 1, is compared at 0 and 10: a problem about other people, but the one that their figures are of."""
+"""The ranges in the headers of the authors' bank networks. They stand in another order than the weights, so that the
+first input, age as 0 or 1, is compared at 0 and 10: a problem about other people, but the one that their figures are
+of."""
 
 
 def bank_as_read(name: str) -> Case:
@@ -123,7 +124,8 @@ AGES = (17.0, 95.0)
 def bank_by_age(name: str, *, every_value: bool) -> Case:
     """A bank network with age in years: every one of them compared, or the youngest and the oldest alone.
 
-    The network was trained on age as 0 or 1. What it answers outside that means nothing; what it costs to bound is the same.
+    The network was trained on age as 0 or 1. What it answers outside that means nothing; what it costs to bound is the
+    same.
     """
     case = network_case(name)
     columns = tuple(
@@ -137,7 +139,8 @@ def bank_by_age(name: str, *, every_value: bool) -> Case:
 
 
 def large_case(data: str, n_layers: int = 10, width: int = 1000) -> Case:
-    """A network of ``n_layers`` x ``width`` neurons with seeded weights, scaled so that half of the domain is decided either way.
+    """A network of ``n_layers`` x ``width`` neurons with seeded weights, scaled so that half of the domain is decided
+    either way.
 
     Args:
         data: name of a source whose data and question are taken.
@@ -164,12 +167,14 @@ def _hidden(layers: list[Layer], rows: np.ndarray) -> np.ndarray:
 
 
 def classifier_cases() -> dict[str, Callable[[], Case]]:
-    """AEQUITAS's subjects on its census income, sex protected, and three more that proofs are made for; each trained when asked for."""
+    """AEQUITAS's subjects on its census income, sex protected, and three more that proofs are made for; each trained
+    when asked for.
+    """
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
     from benchmarks.aequitas import N_ROWS_SVM, census, classifiers
-    from fairness_engine.models.sklearn_model import compile_estimator
+    from fairness_engine.models.sklearn.estimator import compile_estimator
 
     schema, rows, labels = census()
     estimators = classifiers() | {

@@ -1,7 +1,9 @@
-"""Certification beside Fairify: the same boxes asked of z3 and of refinement, and the published figures beside whole domains.
+"""Certification beside Fairify: the same boxes asked of z3 and of refinement, and the published figures beside whole
+domains.
 
-``python -m benchmarks.fairify`` with ``EVENHAND_SHARED`` set writes ``benchmarks/fairify.md``, a section a part; ``--only boxes`` makes one
-part and leaves the other as it was. What ``--quick`` or ``--networks AC-1,GC-3`` give is printed only.
+``python -m benchmarks.fairify`` with ``EVENHAND_SHARED`` set writes ``benchmarks/fairify.md``, a section a part;
+``--only boxes`` makes one part and leaves the other as it was. What ``--quick`` or ``--networks AC-1,GC-3`` give is
+printed only.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ import z3
 from benchmarks.certification_cases import FAIRIFY_NAMES, case_of, network_case
 from benchmarks.fairify_query import Answer, Verdict, ask, box_limits, ranges_of
 from benchmarks.table import keep_sections, markdown
+from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.points import Points
-from fairness_engine.certification.refine import Refinement
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.partition.undecided import draw_undecided
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.subject import make_assessor
-from fairness_engine.certification.undecided import draw_undecided
-from fairness_engine.certification.warm import warm_up
-from fairness_engine.domain import Domain
+from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.warm_up import warm_up
 from fairness_engine.events import PairsFound, ResultReady
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.domain import Domain
 
 MOST_VALUES = {"BM": 100, "GC": 100, "AC": 10}
 """Values of a column that a box may hold at most: the defaults that paper 004 names (section VIII-B)."""
@@ -58,7 +60,10 @@ FAIRIFY_TABLE_2 = {
     "compas-1": (17, 2, 80.00, 19.68),
 }
 """Paper 004, Table II, of Fairify: minutes, counterexamples (one a SAT box), certified and undecided share in %."""
-N_SAMPLED, MAX_SECONDS, REPEATS, SEED = 12, 20.0, 3, 0
+N_SAMPLED = 12
+MAX_SECONDS = 20.0
+REPEATS = 3
+SEED = 0
 WHOLE_SECONDS = 10.0
 _N_TRIED = 2_000
 _LONG_SECONDS = 2.0
@@ -96,11 +101,14 @@ class Refined:
 def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> Refined:
     """Ask of a box what Fairify asks: is there a pair, or is everybody certified? One thread, as z3 has.
 
-    People are drawn first; then the box is refined, and people of what stays undecided are drawn whenever the time has doubled.
+    People are drawn first; then the box is refined, and people of what stays undecided are drawn whenever the time has
+    doubled.
     """
     started = time.perf_counter()
-    deadline, rng = started + max_seconds, np.random.default_rng(seed)
-    space, hands = make_space(domain), Hands(1)
+    deadline = started + max_seconds
+    rng = np.random.default_rng(seed)
+    space = make_space(domain)
+    hands = Hands(1)
     points = Points(model, domain, space)
 
     def refined(standing: Standing, row: np.ndarray | None = None) -> Refined:
@@ -205,7 +213,8 @@ BOXES_HEADER = (
 
 def boxes_part(names: Sequence[str], n_sampled: int, repeats: int, max_seconds: float) -> str:
     """The same boxes asked of z3 and of refinement."""
-    rows, everything = [], []
+    rows = []
+    everything = []
     for name in names:
         n = math.prod(len(part) for part in ranges_of(network_case(name).domain, MOST_VALUES[name[:2]]).values())
         assert n == N_BOXES[name[:2]], f"{name} has {n} boxes, the paper says {N_BOXES[name[:2]]}"
@@ -221,7 +230,8 @@ def boxes_part(names: Sequence[str], n_sampled: int, repeats: int, max_seconds: 
 def _boxes_row(name: str, n: int, found: Sequence[Both]) -> tuple[str, ...]:
     said = Counter(each.answer.verdict for each in found)
     stands = Counter(each.refined.standing for each in found)
-    its, ours = [each.answer.seconds for each in found], [each.seconds for each in found]
+    its = [each.answer.seconds for each in found]
+    ours = [each.seconds for each in found]
     kept = [each.answer.n_neurons - each.answer.n_dead - each.answer.n_linear for each in found]
     n_both = found[0].answer.n_neurons
     n_contradictions = sum(each.is_contradiction for each in found)
@@ -256,13 +266,15 @@ def _crossed(found: Sequence[Both]) -> str:
 
 
 _BOXES_NOTE = (
-    "Fairify's partition with the largest numbers of values of a box that paper 004 names (100 for BM and GC, 10 for AC), which gives its "
-    "numbers of boxes (510, 201, 16,000); {n} boxes of each network, drawn with seed {seed}. z3 {z3}, at most {seconds:g} s a box (Fairify's own limit is 100 s a box and 30 "
-    "minutes a network), one thread, on networks without the neurons that bounds show to be never active, "
-    "and without the ReLU of those always active; weights as exact fractions. Refinement: the same limit, one thread, everything compiled "
-    "before, from the box to the answer, median of {repeats} seeds (one where it takes over 2 s); it draws {tried:,} people first, and ends at the first pair, as z3 does with "
-    "SAT: the box is not falsified as a whole by it. Every pair of either was replayed on the model. *S a box*: median; *in all*: sum. Fairify's heuristic pruning, after a timeout, is not "
-    "made: it changes the network."
+    "Fairify's partition with the largest numbers of values of a box that paper 004 names (100 for BM and GC, 10 for "
+    "AC), which gives its numbers of boxes (510, 201, 16,000); {n} boxes of each network, drawn with seed {seed}. "
+    "z3 {z3}, at most {seconds:g} s a box (Fairify's own limit is 100 s a box and 30 minutes a network), one "
+    "thread, on networks without the neurons that bounds show to be never active, and without the ReLU of those "
+    "always active; weights as exact fractions. Refinement: the same limit, one thread, everything compiled before, "
+    "from the box to the answer, median of {repeats} seeds (one where it takes over 2 s); it draws {tried:,} "
+    "people first, and ends at the first pair, as z3 does with SAT: the box is not falsified as a whole by it. Every "
+    "pair of either was replayed on the model. *S a box*: median; *in all*: sum. Fairify's heuristic pruning, after a "
+    "timeout, is not made: it changes the network."
 ).replace("{tried:,}", f"{_N_TRIED:,}")
 
 
@@ -279,7 +291,8 @@ def whole_part(names: Sequence[str], max_seconds: float) -> str:
     rows = []
     for name in names:
         case = case_of(name)
-        n_pairs, content = 0, {}
+        n_pairs = 0
+        content = {}
         for event in run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, max_seconds):
             if isinstance(event, PairsFound):
                 n_pairs += len(event.pairs)
@@ -299,10 +312,11 @@ def whole_part(names: Sequence[str], max_seconds: float) -> str:
 
 
 _WHOLE_NOTE = (
-    "Fairify's figures are those of paper 004, Table II, on its authors' machine with 2 processors, 30 minutes a network; UNSAT boxes are worked out "
-    "from its certified share. No paper at hand gives its verdict or its seconds of a single box. What is left of its boxes after SAT and "
-    "UNSAT ran out of time or was never reached. A SAT box has one pair and certifies or falsifies nothing else, so its share is "
-    "undecided. Here: one run of at most 10 s over the domain of the data; at most 10,000 pairs are kept."
+    "Fairify's figures are those of paper 004, Table II, on its authors' machine with 2 processors, 30 minutes a "
+    "network; UNSAT boxes are worked out from its certified share. No paper at hand gives its verdict or its seconds "
+    "of a single box. What is left of its boxes after SAT and UNSAT ran out of time or was never reached. A SAT box "
+    "has one pair and certifies or falsifies nothing else, so its share is undecided. Here: one run of at most 10 s "
+    "over the domain of the data; at most 10,000 pairs are kept."
 )
 
 

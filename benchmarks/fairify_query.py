@@ -1,8 +1,9 @@
 """Fairify's question about one box, asked of z3: is there anybody in it whom two protected values decide differently?
 
-Fairify (Biswas and Rajan, ICSE 2023) cuts the domain into boxes beforehand, leaves out neurons that can never be active in a box, and asks an
-SMT solver for one discriminatory pair in each. Written here from what papers say of it: its partition, its pruning by bounds (sound), its
-question. Left out is its heuristic pruning, which changes the network, so that its answers hold of another one.
+Fairify (Biswas and Rajan, ICSE 2023) cuts the domain into boxes beforehand, leaves out neurons that can never be active
+in a box, and asks an SMT solver for one discriminatory pair in each. Written here from what papers say of it: its
+partition, its pruning by bounds (sound), its question. Left out is its heuristic pruning, which changes the network, so
+that its answers hold of another one.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import Any
 import numpy as np
 import z3
 
-from fairness_engine.domain import Domain
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.domain import Domain
 
 _SLACK = 1e-9
 """Bounds are widened by this share of the sum of their terms, far more than float64 rounds."""
@@ -58,7 +59,9 @@ def ranges_of(domain: Domain, most: int) -> dict[str, list[tuple[float, float]]]
     """The parts of every column that has more than ``most`` values: ``most`` values each, the last one what is left."""
     parts = {}
     for column in domain.free.tolist():
-        low, high, n = domain.low[column], domain.high[column], int(domain.n_values[column])
+        low = domain.low[column]
+        high = domain.high[column]
+        n = int(domain.n_values[column])
         if n > most:
             begins = [low + most * i for i in range(math.ceil(n / most))]
             name = domain.schema.inputs[column].name
@@ -116,8 +119,10 @@ def _people(domain: Domain) -> dict[int, Any]:
 
 
 def _corners(domain: Domain, variant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    low, high = variant.copy(), variant.copy()
-    low[domain.free], high[domain.free] = domain.low[domain.free], domain.high[domain.free]
+    low = variant.copy()
+    high = variant.copy()
+    low[domain.free] = domain.low[domain.free]
+    high[domain.free] = domain.high[domain.free]
     return low, high
 
 
@@ -144,7 +149,8 @@ class _Pruned:
             self.n_dead += int((state == _DEAD).sum())
             self.n_linear += int((state == _LINEAR).sum())
             self.n_neurons += len(state)
-            low, high = np.maximum(least, 0.0), np.maximum(most, 0.0)
+            low = np.maximum(least, 0.0)
+            high = np.maximum(most, 0.0)
         assert layers[-1].weights.shape[1] == 1, "there must be one output"
         self._layers.append((layers[-1].weights, layers[-1].biases, np.array([_LINEAR])))
 
@@ -163,12 +169,15 @@ class _Pruned:
         return values[0]
 
 
-_DEAD, _LINEAR, _EITHER = 0, 1, 2
+_DEAD = 0
+_LINEAR = 1
+_EITHER = 2
 
 
 def _bounds(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of the sums that a layer makes of a box, ``(n_out,)`` each."""
-    up, down = np.maximum(layer.weights, 0.0), np.minimum(layer.weights, 0.0)
+    up = np.maximum(layer.weights, 0.0)
+    down = np.minimum(layer.weights, 0.0)
     slack = _SLACK * (np.maximum(np.abs(low), np.abs(high)) @ np.abs(layer.weights) + np.abs(layer.biases))
     return low @ up + high @ down + layer.biases - slack, high @ up + low @ down + layer.biases + slack
 

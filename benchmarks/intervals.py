@@ -1,4 +1,5 @@
-"""How often 95 % intervals of a share hold it, and how wide they are: the product's beside Wilson's, by exact sums and by simulation.
+"""How often 95 % intervals of a share hold it, and how wide they are: the product's beside Wilson's, by exact sums and
+by simulation.
 
 .venv/bin/python -m benchmarks.intervals
 """
@@ -16,32 +17,38 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.table import keep, markdown
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.network import read_network
-from fairness_engine.certification.network_assessor import NetworkAssessor
-from fairness_engine.certification.points import Points
-from fairness_engine.certification.refine import Refinement
+from fairness_engine.arrays import FloatArray
+from fairness_engine.certification.networks.assessor import NetworkAssessor
+from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.partition.undecided import draw_undecided
+from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.undecided import draw_undecided
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.estimate import Distribution, run_estimate
-from fairness_engine.events import FloatArray, ShareEstimated
+from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.events import ShareEstimated
 from fairness_engine.intervals import area_interval, paired_interval, share_interval
-from fairness_engine.models.roc import placements
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.measures.share import Distribution, run_estimate
+from fairness_engine.models.fit.roc import placements
+from fairness_engine.oracle.domain import Domain, Scope
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from handmade import function_model, network_model, small_domain, small_network
 
 N_DRAWS = (20, 50, 200, 1000, 5000, 20_000)
 SHARES = (0.0001, 0.001, 0.003, 0.01, 0.05, 0.2, 0.5, 0.8, 0.99, 0.9999)
-N_ALL, N_SEEDS, N_SEEDS_MORE = 1000, 1000, 9000
+N_ALL = 1000
+N_SEEDS = 1000
+N_SEEDS_MORE = 9000
 DOUBTFUL = 0.945
-"""A line of 1,000 seeds below this is made again with 9,000 others: 0.950 comes out as 0.937 once in thirty such lines."""
+"""A line of 1,000 seeds below this is made again with 9,000 others: 0.950 comes out as 0.937 once in thirty such
+lines.
+"""
 SIMULATED = (20, 200, 2000, 20_000)
 RARE_TO_COMMON = (0.0001, 0.003, 0.05, 0.5, 0.997, 0.9999)
-N_ROWS, N_VALUES = 40_000, 10_000
+N_ROWS = 40_000
+N_VALUES = 10_000
 Z_95 = float(stats.norm.ppf(0.975))
 Interval = Callable[[int, int], tuple[float, float]]
 
@@ -52,7 +59,8 @@ def wilson(n_hits: int, n: int) -> tuple[float, float]:
         return 0.0, 1 - 0.05 ** (1 / n)
     if n_hits == n:
         return 0.05 ** (1 / n), 1.0
-    share, z2 = n_hits / n, Z_95 * Z_95
+    share = n_hits / n
+    z2 = Z_95 * Z_95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -71,8 +79,12 @@ def expected(interval: Interval, n: int, share: float) -> tuple[float, float]:
 
 
 def of_finitely_many(n: int, n_marked: int, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Coverage and mean width of the product's interval for draws without replacement, and the width as if they were independent."""
-    held, width, width_independent = 0, 0.0, 0.0
+    """Coverage and mean width of the product's interval for draws without replacement, and the width as if they were
+    independent.
+    """
+    held = 0
+    width = 0.0
+    width_independent = 0.0
     for n_hits in rng.hypergeometric(n_marked, N_ALL - n_marked, n, size=N_SEEDS).tolist():
         low, high = share_interval(n_hits, n, N_ALL)
         held += low <= n_marked / N_ALL <= high
@@ -121,7 +133,9 @@ def _means(one: Callable[[int], tuple[float, ...]]) -> tuple[float, ...]:
 
 
 def _share_of(distribution: Distribution, rows: FloatArray, limit: int) -> float:
-    """The share of a distribution with so many points or more; a perturbed row has a point more or less, as far as there are."""
+    """The share of a distribution with so many points or more; a perturbed row has a point more or less, as far as
+    there are.
+    """
     if distribution is Distribution.UNIFORM:
         return (N_VALUES - limit) / N_VALUES
     points = rows[:, 1]
@@ -163,50 +177,60 @@ def of_undecided() -> Iterator[list[str]]:
 
 
 def of_changes() -> Iterator[list[str]]:
-    """Changes of a share of the same rows: the product's intervals beside Bonett and Price's, which it had before; 20,000 seeds a line."""
+    """Changes of a share of the same rows: the product's intervals beside Bonett and Price's, which it had before;
+    20,000 seeds a line.
+    """
     rng = np.random.default_rng(2)
     for n in SIMULATED:
         shares = sorted({0.0, 1 / n, 3 / n, 6 / n, 10 / n, 0.01, 0.1, 0.3})
         cases = [(gained, lost) for gained in shares for lost in shares if lost <= gained and gained + lost <= 1]
-        least, least_before, ratios = 1.0, 1.0, []
+        least = 1.0
+        least_before = 1.0
+        ratios = []
         for gained, lost in cases:
             drawn = rng.multinomial(n, [gained, lost, max(0.0, 1 - gained - lost)], size=20_000)[:, :2]
             different, counts = np.unique(drawn, axis=0, return_counts=True)
-            held, width = np.zeros(2), np.zeros(2)
+            held = np.zeros(2)
+            width = np.zeros(2)
             for (n_gained, n_lost), count in zip(different.tolist(), counts.tolist(), strict=True):
                 for i, interval in enumerate((paired_interval, bonett_price)):
                     low, high = interval(n_gained, n_lost, n)
                     held[i] += count * (low - 1e-12 <= gained - lost <= high + 1e-12)
                     width[i] += count * (high - low)
-            least, least_before = min(least, held[0] / 20_000), min(least_before, held[1] / 20_000)
+            least = min(least, held[0] / 20_000)
+            least_before = min(least_before, held[1] / 20_000)
             ratios.append(width[0] / width[1])
         yield [f"{n:,}", str(len(cases)), f"{least:.3f}", f"{least_before:.3f}", f"{np.median(ratios):.2f}"]
 
 
 def bonett_price(n_gained: int, n_lost: int, n: int) -> tuple[float, float]:
     """The adjusted Wald interval of paired shares, as the product had it."""
-    gained, lost, value = (n_gained + 1) / (n + 2), (n_lost + 1) / (n + 2), (n_gained - n_lost) / n
-    centre, half = gained - lost, Z_95 * math.sqrt((gained + lost - (gained - lost) ** 2) / (n + 2))
+    gained = (n_gained + 1) / (n + 2)
+    lost = (n_lost + 1) / (n + 2)
+    value = (n_gained - n_lost) / n
+    centre = gained - lost
+    half = Z_95 * math.sqrt((gained + lost - (gained - lost) ** 2) / (n + 2))
     return min(value, centre - half), max(value, centre + half)
 
 
 def of_areas() -> Iterator[list[str]]:
-    """Areas under ROC curves of normal and of exponential scores: the product's intervals beside DeLong's on the logit scale."""
+    """Areas under ROC curves of normal and of exponential scores: the product's intervals beside DeLong's on the logit
+    scale.
+    """
     rng = np.random.default_rng(3)
     for n_positive, n_negative in ((10, 10), (20, 80), (60, 140), (20, 2000), (500, 1500)):
         is_positive = np.arange(n_positive + n_negative) < n_positive
         for area, is_normal in itertools.product((0.5, 0.75, 0.9, 0.97, 0.99), (True, False)):
-            held, width = np.zeros(2), np.zeros(2)
+            held = np.zeros(2)
+            width = np.zeros(2)
             for _ in range(N_SEEDS):
                 if is_normal:
                     scores = rng.normal(size=len(is_positive)) + is_positive * math.sqrt(2) * stats.norm.ppf(area)
                 else:
                     scores = rng.exponential(size=len(is_positive)) * np.where(is_positive, area / (1 - area), 1.0)
                 above, below = placements(scores, is_positive) or ()
-                found, variance = (
-                    float(above.mean()),
-                    float(above.var(ddof=1) / n_positive + below.var(ddof=1) / n_negative),
-                )
+                found = float(above.mean())
+                variance = float(above.var(ddof=1) / n_positive + below.var(ddof=1) / n_negative)
                 sides = (
                     area_interval(found, variance, n_positive, n_negative),
                     delong(found, variance, min(n_positive, n_negative)),
@@ -223,22 +247,27 @@ def delong(area: float, variance: float, n: int) -> tuple[float, float]:
     """On the logit scale, as the product had it."""
     if area in (0.0, 1.0) or variance <= 0:
         return share_interval(round(area * n), n)
-    centre, half = math.log(area / (1 - area)), Z_95 * math.sqrt(variance) / (area * (1 - area))
+    centre = math.log(area / (1 - area))
+    half = Z_95 * math.sqrt(variance) / (area * (1 - area))
     return 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
 
 
 def main() -> None:
     """Write ``benchmarks/intervals.md``."""
-    rows, least, least_wilson = [], 1.0, 1.0
+    rows = []
+    least = 1.0
+    least_wilson = 1.0
     for n in N_DRAWS:
         for share in SHARES:
             (held, width), (held_wilson, width_wilson) = (expected(each, n, share) for each in (share_interval, wilson))
-            least, least_wilson = min(least, held), min(least_wilson, held_wilson)
+            least = min(least, held)
+            least_wilson = min(least_wilson, held_wilson)
             rows.append(
                 [f"{n:,}", f"{share:g}", f"{held:.3f}", f"{width:.3g}", f"{held_wilson:.3f}", f"{width_wilson:.3g}"]
             )
     header = ["draws", "share", "coverage", "mean width", "coverage, Wilson", "mean width, Wilson"]
-    drawn, rng = [], np.random.default_rng(0)
+    drawn = []
+    rng = np.random.default_rng(0)
     for n in (20, 50, 200, 500, 900, 1000):
         for n_marked in (1, 5, 50, 300, 500, 999):
             held, width, independent = of_finitely_many(n, n_marked, rng)
@@ -247,13 +276,14 @@ def main() -> None:
         "intervals",
         "Intervals of shares",
         [
-            "Exact sums over all numbers of hits. Wilson's is what the product had before, with a one-sided bound where no draw hits.",
+            "Exact sums over all numbers of hits. Wilson's is what the product had before, with a one-sided bound "
+            "where no draw hits.",
             markdown(header, rows),
             f"Least coverage: {least:.4f}; Wilson's: {least_wilson:.4f}.",
             f"Draws without replacement from {N_ALL:,}, {N_SEEDS:,} seeds each.",
             markdown(["draws", "share", "coverage", "mean width", "mean width, independent draws"], drawn),
-            f"Runs of the product's estimate, {N_SEEDS:,} seeds a line ({N_SEEDS_MORE:,} others where those held less than {DOUBTFUL:g}); "
-            f"{N_ROWS:,} rows of data, drawn without replacement.",
+            f"Runs of the product's estimate, {N_SEEDS:,} seeds a line ({N_SEEDS_MORE:,} others where those held less "
+            f"than {DOUBTFUL:g}); {N_ROWS:,} rows of data, drawn without replacement.",
             markdown(
                 ["distribution", "draws", "share", "coverage", "mean width", "mean width, Wilson"], list(of_estimates())
             ),

@@ -1,4 +1,5 @@
-"""Do estimates and random searches tell the share of models whose people lie at the threshold, or so near that float32 cannot tell?
+"""Do estimates and random searches tell the share of models whose people lie at the threshold, or so near that float32
+cannot tell?
 
 The truth of each case is computed by whole numbers, or by scikit-learn's own ``predict``, over everybody of the domain.
 
@@ -12,23 +13,25 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.table import keep, markdown
-from fairness_engine.budget import Budget
-from fairness_engine.dataset import make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.estimate import Distribution, run_estimate
-from fairness_engine.events import Event, FloatArray, Progress, ShareEstimated
-from fairness_engine.exact import run_exact
-from fairness_engine.infer import infer_schema
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.inference import infer_schema
+from fairness_engine.events import Event, Progress, ShareEstimated
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures.exact_count import run_exact
+from fairness_engine.measures.share import Distribution, run_estimate
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.search.random_search import RandomSearch
-from fairness_engine.search.run import run_search
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.random_search import RandomSearch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "truth"))
 from test_near_threshold import CASES, Case, question
 
-N_SEEDS, N_SAMPLES = 200, 2000
+N_SEEDS = 200
+N_SAMPLES = 2000
 LEVEL = 0.999
 
 
@@ -86,7 +89,10 @@ def main() -> None:
         "rate of *random* holds it, at 99.9 %",
     )
     table = markdown(names, [line(case) for case in CASES])
-    about = f"Each seed draws {N_SAMPLES:,} people, or searches as many; shares of discriminatory individuals of the whole domain."
+    about = (
+        f"Each seed draws {N_SAMPLES:,} people, or searches as many; shares of discriminatory individuals of the "
+        "whole domain."
+    )
     keep("near_threshold", "Shares near the threshold", [about, table])
 
 

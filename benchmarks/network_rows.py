@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NETWORKS = ("maft-adult", "maft-german", "maft-heart", "AC-1", "AC-3", "AC-6", "GC-1", "BM-1")
 SEARCHED = ("adult-age", "adult-sex", "german-sex")
 WIDTHS = (256, 1000)
-ROUNDS, REPEATS = 5, 5
+ROUNDS = 5
+REPEATS = 5
 Ask = Callable[[], object]
 
 
@@ -67,22 +68,23 @@ def _of_network(name: str, model: Any, rows: np.ndarray, columns: np.ndarray) ->
 
 
 def _wide(width: int, rng: np.random.Generator) -> Ask:
-    from fairness_engine.models.activations import Activation
-    from fairness_engine.models.dense import DenseNetwork, Layer
+    from fairness_engine.models.dense.layers import Activation
+    from fairness_engine.models.dense.network import DenseNetwork, Layer
 
     sizes = (20, width, width, 1)
     layers = [
         Layer(rng.normal(size=(a, b)) / a**0.5, rng.normal(size=b), Activation.RELU if b > 1 else Activation.LINEAR)
         for a, b in itertools.pairwise(sizes)
     ]
-    network, inputs = DenseNetwork(layers), rng.normal(size=(4_000, 20))
+    network = DenseNetwork(layers)
+    inputs = rng.normal(size=(4_000, 20))
     return lambda: network.margins(inputs, 0.5)
 
 
 def _of_searches(case: Any) -> Iterator[tuple[str, Ask]]:
-    from fairness_engine.budget import Budget
+    from fairness_engine.oracle.budget import Budget
+    from fairness_engine.search.driver import run_search
     from fairness_engine.search.registry import TECHNIQUES, warm_up
-    from fairness_engine.search.run import run_search
 
     budgets = {
         "maft": Budget(300_000),
@@ -132,7 +134,10 @@ def main() -> None:
         [name, f"{1000 * there:.2f}", f"{1000 * here:.2f}", f"{there / here:.2f} x"]
         for name, (here, there) in _in_turns(asked.beside.resolve()).items()
     ]
-    about = f"Medians of {ROUNDS} rounds in which both versions take turns, each the median of {REPEATS} times in one process; one thread of linear algebra."
+    about = (
+        f"Medians of {ROUNDS} rounds in which both versions take turns, each the median of {REPEATS} times in one "
+        "process; one thread of linear algebra."
+    )
     table = markdown(("question", "before, ms", "after, ms", "times as fast"), rows)
     keep("network_rows", "What searches ask of networks, in sums of a fixed order and before", [about, table])
 

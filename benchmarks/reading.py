@@ -1,7 +1,9 @@
-"""One model of loan applications exported in some seventy ways, and how each file is read on a messy CSV of 20,000 people.
+"""One model of loan applications exported in some seventy ways, and how each file is read on a messy CSV of 20,000
+people.
 
-``python -m benchmarks.reading`` writes ``benchmarks/reading.md``. ``--rows 4000`` and ``--only skops`` print a part of it only. Every case knows its
-true answers from NumPy, scikit-learn or Keras (``tests/models/export_bank.py``); a reading that is wrong and not stopped is a fault.
+``python -m benchmarks.reading`` writes ``benchmarks/reading.md``. ``--rows 4000`` and ``--only skops`` print a part of
+it only. Every case knows its true answers from NumPy, scikit-learn or Keras (``tests/models/export_bank.py``); a
+reading that is wrong and not stopped is a fault.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from models.export_judge import WRONG, Judge, Outcome
 
 N_ROWS = 20_000
 HEADER = ("exported as", "opened", "AUC", "off by", "as proposed", "off by", "with known answers")
-SAID = """Opened with nothing said; then as the reading proposes (the button of the Model page); then with known answers in the form in which the model's
-environment gave them (for every case the share of 'ja', the share of class 1, its logit; the worst is shown), and as that proposes. *Off by* is the largest
-difference to the true probability of 'ja' over all rows that can be used. *Not opened* is a refusal in a sentence."""
+SAID = """Opened with nothing said; then as the reading proposes (the button of the Model page); then with known answers
+in the form in which the model's environment gave them (for every case the share of 'ja', the share of class 1, its
+logit; the worst is shown), and as that proposes. *Off by* is the largest difference to the true probability of 'ja'
+over all rows that can be used. *Not opened* is a refusal in a sentence."""
 
 
 def shown(outcome: Outcome | None) -> str:
@@ -67,7 +70,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=N_ROWS)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
-    bank, lines, faults = Bank(asked.rows), [], []
+    bank = Bank(asked.rows)
+    lines = []
+    faults = []
     with tempfile.TemporaryDirectory() as folder:
         judge = Judge(bank, Path(folder))
         for name in ALL:
@@ -78,8 +83,8 @@ def main() -> None:
                 print(" | ".join(line), flush=True)
     n_hidden = sum("wrong" in "".join(line) for line in lines if line[0] not in faults)
     verdict = (
-        f"{len(lines)} ways; {len(faults)} faults{': ' + '; '.join(faults) if faults else ''}; {n_hidden} plausible and wrong, which only known "
-        "answers show."
+        f"{len(lines)} ways; {len(faults)} faults{': ' + '; '.join(faults) if faults else ''}; {n_hidden} plausible "
+        "and wrong, which only known answers show."
     )
     if asked.only or asked.rows != N_ROWS:
         print(verdict)

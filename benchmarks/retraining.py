@@ -1,7 +1,8 @@
 """Retraining beside the papers' figures and the authors' own retrained networks: before, after, and what it cost.
 
-``python -m benchmarks.retraining`` with ``EVENHAND_SHARED`` set writes ``benchmarks/retraining.md``, a section a part; ``--only table5,table7`` makes
-some parts and leaves the others as they were; ``planted`` needs no real data. The networks of Table 7 that are missing are trained first (``rules_models.py``).
+``python -m benchmarks.retraining`` with ``EVENHAND_SHARED`` set writes ``benchmarks/retraining.md``, a section a part;
+``--only table5,table7`` makes some parts and leaves the others as they were; ``planted`` needs no real data. The
+networks of Table 7 that are missing are trained first (``rules_models.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every strategy on the samples' own models, whose discrimination was planted: what is left of it, and what it cost.
 
-``python -m benchmarks.retraining --only planted``; needs no data but the project's own. The samples' outcomes discriminate too, so that
-a model that stops is wrong about the people who suffer it: the column of ``without`` says what ignoring the protected attributes costs.
+``python -m benchmarks.retraining --only planted``; needs no data but the project's own. The samples' outcomes
+discriminate too, so that a model that stops is wrong about the people who suffer it: the column of ``without`` says
+what ignoring the protected attributes costs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from benchmarks.table import markdown
-from fairness_engine.mitigation.settings import Reference, RetrainSettings, Strategy
+from fairness_engine.retraining.settings import Reference, RetrainSettings, Strategy
 from retraining_cases import retrain, sample_subject
 
 CASES = {
@@ -34,7 +35,8 @@ CASES = {
 }
 """Model of the samples and the attributes of what was planted in its data."""
 TOLERANCES = (0.02, 0.065)
-SEED, MAX_SECONDS = 0, 300.0
+SEED = 0
+MAX_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,11 @@ def _value(figure: tuple[float, float, float]) -> str:
 
 
 _NOTE = (
-    "With 95 % intervals, of draws and rows that chose nothing; after the comma the accuracy on the test rows, in points from the control, the "
-    "same kind of model trained on the training rows alone. ✓: the intervals before and after do not overlap. Planted are: women with a degree who work "
-    "part time (census), people under 26 with long credits (credit), African-American men (recidivism). *None kept*: no model of the "
-    "strategy was within the tolerance and better. Since the outcomes of the samples discriminate as well, `without` shows what accuracy a "
-    "model without the protected attributes can have. Strategies of groups (`rules`, `reweigh`, `threshold`, `reduction`) bring groups "
-    "nearer, and may leave more individuals behind; the runs' own verdicts say so."
+    "With 95 % intervals, of draws and rows that chose nothing; after the comma the accuracy on the test rows, in "
+    "points from the control, the same kind of model trained on the training rows alone. ✓: the intervals before and "
+    "after do not overlap. Planted are: women with a degree who work part time (census), people under 26 with long "
+    "credits (credit), African-American men (recidivism). *None kept*: no model of the strategy was within the "
+    "tolerance and better. Since the outcomes of the samples discriminate as well, `without` shows what accuracy a "
+    "model without the protected attributes can have. Strategies of groups (`rules`, `reweigh`, `threshold`, "
+    "`reduction`) bring groups nearer, and may leave more individuals behind; the runs' own verdicts say so."
 )

@@ -1,9 +1,10 @@
 """AEQUITAS's six classifiers retrained on census income, sex protected: Table 5 of the paper, side by side.
 
-``python -m benchmarks.retraining --only table5`` with ``EVENHAND_SHARED`` set; ``python -m benchmarks.retraining_table5 NAME...`` prints the
-figures of single classifiers. Each classifier is fitted on the training rows of the split alone, so no figure "before" knows
-a test row. *Plain* is Algorithm 5 as the paper prints it: single individuals, no tolerance, the end at the first round that does not lower
-the estimate. The other columns are the strategies of ``fairness_engine/mitigation/strategies`` with their driver, within one point of accuracy.
+``python -m benchmarks.retraining --only table5`` with ``EVENHAND_SHARED`` set; ``python -m benchmarks.retraining_table5
+NAME...`` prints the figures of single classifiers. Each classifier is fitted on the training rows of the split alone,
+so no figure "before" knows a test row. *Plain* is Algorithm 5 as the paper prints it: single individuals, no tolerance,
+the end at the first round that does not lower the estimate. The other columns are the strategies of
+``fairness_engine/mitigation/strategies`` with their driver, within one point of accuracy.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.aequitas import census
 from benchmarks.table import markdown
-from fairness_engine import kernels
-from fairness_engine.budget import Budget
-from fairness_engine.dataset import Dataset
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.dataset import Dataset
+from fairness_engine.data.schema import Schema
 from fairness_engine.events import PairsFound, ResultReady
-from fairness_engine.mitigation.labels import MajorityOfVariants
-from fairness_engine.mitigation.measure import Meter
-from fairness_engine.mitigation.parts import Parts, split_rows
-from fairness_engine.mitigation.run import run_retraining
-from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.mitigation.sklearn_trainer import EstimatorTrainer
-from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.trainer import Binding, Examples, Job
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.fair_svm import FairLinearSVC
-from fairness_engine.schema import Schema
-from fairness_engine.search.aequitas import Aequitas
-from fairness_engine.search.run import run_search
+from fairness_engine.oracle import kernels
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.retraining.driver import run_retraining
+from fairness_engine.retraining.evaluation.measure import Meter
+from fairness_engine.retraining.evaluation.split import Parts, split_rows
+from fairness_engine.retraining.labellers import MajorityOfVariants
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
+from fairness_engine.retraining.trainers.trainer import Binding, Examples, Job
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.aequitas import Aequitas
 
 PAPER = {
     "Fair SVM": (3.86, 2.89, 25.15, 15.6),
@@ -59,12 +60,17 @@ PAPER = {
     "ensemble": (7.73, 6.06, 21.58, 28.3),
 }
 """Table 5: % of discriminatory inputs before and after, improvement in %, % of inputs added."""
-PAPER_AVERAGE, BAR_AVERAGE, TOLERANCE = 43.2, 60.0, 0.01
+PAPER_AVERAGE = 43.2
+BAR_AVERAGE = 60.0
+TOLERANCE = 0.01
 STRATEGIES = (Strategy.AEQUITAS, Strategy.MAJORITY, Strategy.VARIANTS)
 PLAIN = "plain"
-N_CASES, N_DRAWS, MAX_ROUNDS = 20_000, 20_000, 7
+N_CASES = 20_000
+N_DRAWS = 20_000
+MAX_ROUNDS = 7
 WAYS = {PLAIN: "Algorithm 5 as printed", "aequitas": "`aequitas`", "majority": "`majority`", "variants": "`variants`"}
-MAX_SECONDS, SEARCH = 1_200.0, Budget(20_000_000, 60.0, N_CASES)
+MAX_SECONDS = 1_200.0
+SEARCH = Budget(20_000_000, 60.0, N_CASES)
 N_ROWS = {"SVM": 4_000}
 """Rows of the data, where time grows with their square; 30,162 otherwise."""
 N_TREES = 10
@@ -148,7 +154,8 @@ def by_strategy(name: str, strategy: Strategy, seed: int) -> Outcome:
         for event in run_retraining(subject, chosen, seed, MAX_SECONDS)
         if isinstance(event, ResultReady)
     }
-    before, after = found["before"], found.get("after", found["before"])
+    before = found["before"]
+    after = found.get("after", found["before"])
     n_added = 100 * found["retrained"].get("n_added", 0) / len(parts.train)
     return _outcome(name, strategy.value, seed, before, after, n_added, time.perf_counter() - started)
 
@@ -165,17 +172,23 @@ def _outcome(
 def plain(name: str, seed: int) -> Outcome:
     """Algorithm 5 as printed: what it returns, measured on draws that ended nothing."""
     subject, parts, _ = subject_of(name)
-    started, rng = time.perf_counter(), np.random.default_rng(seed)
-    model, domain, dataset = subject.model, subject.domain, subject.dataset
+    started = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    model = subject.model
+    domain = subject.domain
+    dataset = subject.dataset
     assert dataset.labels is not None, "made with labels"
-    rows, labels = dataset.rows, dataset.labels
+    rows = dataset.rows
+    labels = dataset.labels
     test = Meter(domain, domain.sample(N_DRAWS, rng, rows), rows[parts.test], labels[parts.test], lambda: False)
     draws = domain.sample(N_DRAWS, rng, rows)
     people = _found(subject, parts, seed)
     named = MajorityOfVariants(model, domain).label(people)
     training = Examples(rows[parts.train], labels[parts.train])
     validation = Examples(rows[parts.validation], labels[parts.validation])
-    current, estimate, n_added = model, test.share(model, draws).share, 0
+    current = model
+    estimate = test.share(model, draws).share
+    n_added = 0
     for i in range(2, 9):
         portion = float(rng.uniform(2.0 ** (i - 2), 2.0 ** (i - 1)))
         n = min(len(people), round(portion * len(training) / 100))
@@ -187,7 +200,9 @@ def plain(name: str, seed: int) -> Outcome:
         share = test.share(new, draws).share
         if share >= estimate:
             break
-        current, estimate, n_added = new, share, n
+        current = new
+        estimate = share
+        n_added = n
     before, after = (test.examine(one).measured.to_json() for one in (model, current))
     seconds = time.perf_counter() - started
     return _outcome(name, PLAIN, seed, before, after, 100 * n_added / len(training), seconds)
@@ -235,12 +250,14 @@ _AVERAGE_HEADER = (
     "bar held",
 )
 _NOTE = (
-    f"Census income in integer codes, sex protected, {N_DRAWS:,} uniform individuals (fewer for the slow SVM); of its seeds the run of the median improvement. A "
-    "classifier is fitted on the training rows (65 %) alone; accuracy and the share of discriminatory rows are of the test rows (20 %), which "
-    f"no search, no training and no choice saw. The forests have {N_TREES} trees, as scikit-learn's had when the paper was written; the SVM "
-    f"has {N_ROWS['SVM']:,} rows in all. The paper names no accuracy and no label for what is added. *As printed*: single individuals, "
-    "labelled by the majority of their variants, no tolerance, the end at the first round that does not lower the estimate. The strategies add "
-    "an individual with both variants (so *rows added* counts both) and keep to one point of accuracy on validation and test rows."
+    f"Census income in integer codes, sex protected, {N_DRAWS:,} uniform individuals (fewer for the slow SVM); of its "
+    "seeds the run of the median improvement. A classifier is fitted on the training rows (65 %) alone; accuracy and "
+    "the share of discriminatory rows are of the test rows (20 %), which no search, no training and no choice saw. "
+    f"The forests have {N_TREES} trees, as scikit-learn's had when the paper was written; the SVM has "
+    f"{N_ROWS['SVM']:,} rows in all. The paper names no accuracy and no label for what is added. *As printed*: single "
+    "individuals, labelled by the majority of their variants, no tolerance, the end at the first round that does not "
+    "lower the estimate. The strategies add an individual with both variants (so *rows added* counts both) and keep "
+    "to one point of accuracy on validation and test rows."
 )
 
 

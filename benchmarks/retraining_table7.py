@@ -1,8 +1,9 @@
 """The worst rule set of six-layer networks before and after retraining: Table 7 of paper 001 (TestSGD), side by side.
 
-``python -m benchmarks.retraining --only table7`` with ``EVENHAND_SHARED`` set writes the section; ``python -m benchmarks.retraining_table7
-NAME...`` prints the rounds of single tables. Networks are those of ``rules_models.py``, which were trained on 80 % of all rows and so know most of the test
-rows: the control, which was trained on from the same weights without a sample, tells what that is worth.
+``python -m benchmarks.retraining --only table7`` with ``EVENHAND_SHARED`` set writes the section; ``python -m
+benchmarks.retraining_table7 NAME...`` prints the rounds of single tables. Networks are those of ``rules_models.py``,
+which were trained on 80 % of all rows and so know most of the test rows: the control, which was trained on from the
+same weights without a sample, tells what that is worth.
 """
 
 from __future__ import annotations
@@ -25,19 +26,18 @@ import numpy as np
 from benchmarks.rules_cases import Case, case_of, met
 from benchmarks.rules_data import TABLES
 from benchmarks.table import markdown
-from fairness_engine.domain import Domain, Scope
 from fairness_engine.events import ModelPart, ResultReady
-from fairness_engine.mitigation.keras_archive import reopened
-from fairness_engine.mitigation.keras_trainer import KerasTrainer
-from fairness_engine.mitigation.parts import split_rows
-from fairness_engine.mitigation.rule_group import GroupMeter
-from fairness_engine.mitigation.run import run_retraining
-from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.mitigation.subject import Subject
-from fairness_engine.mitigation.trainer import Binding
-from fairness_engine.mitigation.worst_group import WorstGroups
+from fairness_engine.groups.rule_sets.phrases import share_text
 from fairness_engine.models.model import Model
-from fairness_engine.rules.words import share_text
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.retraining.driver import run_retraining
+from fairness_engine.retraining.evaluation.rule_group import GroupMeter
+from fairness_engine.retraining.evaluation.split import split_rows
+from fairness_engine.retraining.evaluation.worst_rule_set import WorstGroups
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.trainers.keras import KerasTrainer, reopened
+from fairness_engine.retraining.trainers.trainer import Binding
 
 SEEDS = (0, 1, 2)
 TOLERANCE = 0.02
@@ -115,14 +115,17 @@ class Outcome:
         return min([1.0, *(one["objective"] for one in rounds if one["facts"].get("is_papers") and one["is_within"])])
 
     def accuracy(self, which: str) -> float:
-        """On the test rows: ``before``, ``after``, or of the ``control``; of a run without one that of the model before."""
+        """On the test rows: ``before``, ``after``, or of the ``control``; of a run without one that of the model
+        before.
+        """
         found = self.results.get(which, self.results["before"])
         return float(found["quality"]["accuracy"]["value"])
 
 
 def subject_of(case: Case, settings: RetrainSettings) -> Subject:
     """A network with its trainer."""
-    protected, dataset = case.source.protected, case.dataset
+    protected = case.source.protected
+    dataset = case.dataset
     scope = Scope(protected, bins={"age": _DECADES} if "age" in protected else {}, max_variants=2_000)
     domain = Domain(dataset.schema, scope, case.model.taken(dataset.schema.names))
     trainer = KerasTrainer.of_file(case.path, case.model, binding_of(case), settings, afresh=False)
@@ -138,7 +141,9 @@ def retrained(name: str, seed: int) -> Outcome:
     """One retraining of one table's network."""
     case = case_of(name)
     settings = RetrainSettings(strategy=Strategy.RULES, tolerance=TOLERANCE, n_draws=_N_DRAWS)
-    subject, results, began = subject_of(case, settings), {}, time.perf_counter()
+    subject = subject_of(case, settings)
+    results = {}
+    began = time.perf_counter()
     parts: list[ModelPart] = []
     for event in run_retraining(subject, settings, seed):
         if isinstance(event, ResultReady):
@@ -162,8 +167,11 @@ def _on_all_rows(case: Case, model: Model, groups: WorstGroups) -> float:
 
 
 def threshold_cost(case: Case, groups: WorstGroups) -> float:
-    """What halving the score costs in accuracy at least when each side has its own threshold on the network's scores: on all rows."""
-    model, rows = case.model, case.dataset.rows
+    """What halving the score costs in accuracy at least when each side has its own threshold on the network's scores:
+    on all rows.
+    """
+    model = case.model
+    rows = case.dataset.rows
     lead = model.margins(rows)[:, 0] * (1 if model.favourable == 1 else -1)
     is_favourable = case.dataset.labels == model.favourable
     inside = groups.target.inside(case.dataset.schema, rows)
@@ -183,7 +191,8 @@ def threshold_cost(case: Case, groups: WorstGroups) -> float:
 
 def section(names: Sequence[str] = tuple(PAPER), seeds: Sequence[int] = SEEDS) -> str:
     """Table 7 of the paper, side by side, and what became the worst rule set then."""
-    scores, nexts = [], []
+    scores = []
+    nexts = []
     for name in names:
         outcomes = [retrained(name, seed) for seed in seeds]
         for outcome in outcomes:
@@ -227,8 +236,10 @@ def _middle(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _score_row(name: str, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    middle, paper = _middle(outcomes), PAPER[name]
-    worst, (before, after) = middle.worst, middle.all_rows
+    middle = _middle(outcomes)
+    paper = PAPER[name]
+    worst = middle.worst
+    (before, after) = middle.all_rows
     lefts = [one.left_of_all for one in outcomes]
     n_added = middle.results["retrained"]["n_added"]
     accuracies = [middle.accuracy(which) for which in ("before", "control", "after")]
@@ -300,20 +311,31 @@ def _line(outcome: Outcome) -> dict[str, Any]:
 
 
 _NOTE = (
-    "Scores in points; medians by the score on all rows of {n} seed(s), with the lowest and the highest. *All rows*: every neighbour of every row, as "
-    "the paper scores; *test rows*: every neighbour of rows that no search and no training of ours saw, with the 95 % interval over people. Accuracy "
-    "is that on the test rows, most of which the networks knew from their own training; *control* is the same network trained on without a "
-    "sample. The tolerance is {tolerance:g} points on the validation rows; of the models within it the one with the lowest score is kept. *Thresholds alone*: what "
-    "halving the score costs in points of accuracy when each side gets its own threshold on the network's scores, the best that a change of "
-    "decisions by these scores can do. *By the paper's samples alone*: the least that is left on the rows that choose when only samples that the "
-    "network already decides in the opposite way are added (50 rows to 10 %, three doses). *Samples* are at most 10 % of the rows as in the paper, but "
-    "for German Credit: a network of a few hundred training rows gets neighbours of all of them, labelled as it decides them but near the boundary, a "
-    "departure without which 83 % of the score was left. German Credit's test rows hold 42 people of the group: the intervals there overlap, and the "
+    "Scores in points; medians by the score on all rows of {n} seed(s), with the lowest and the highest. *All rows*: "
+    "every neighbour of every row, as "
+    "the paper scores; *test rows*: every neighbour of rows that no search and no training of ours saw, with the 95 % "
+    "interval over people. Accuracy "
+    "is that on the test rows, most of which the networks knew from their own training; *control* is the same network "
+    "trained on without a "
+    "sample. The tolerance is {tolerance:g} points on the validation rows; of the models within it the one with the "
+    "lowest score is kept. *Thresholds alone*: what "
+    "halving the score costs in points of accuracy when each side gets its own threshold on the network's scores, the "
+    "best that a change of "
+    "decisions by these scores can do. *By the paper's samples alone*: the least that is left on the rows that choose "
+    "when only samples that the "
+    "network already decides in the opposite way are added (50 rows to 10 %, three doses). *Samples* are at most 10 % "
+    "of the rows as in the paper, but "
+    "for German Credit: a network of a few hundred training rows gets neighbours of all of them, labelled as it "
+    "decides them but near the boundary, a "
+    "departure without which 83 % of the score was left. German Credit's test rows hold 42 people of the group: the "
+    "intervals there overlap, and the "
     'runs\' own verdict is "no improvement". The paper does not say on which rows it is right so often, '
-    "and its data are not all the same ones (see rules.md). Crime is left out: ten continuous attributes make too many variants."
+    "and its data are not all the same ones (see rules.md). Crime is left out: ten continuous attributes make too "
+    "many variants."
 )
 _NEXT = (
-    "One rule set is mended at a time. The next worst is often a neighbour of the first or its opposite, and its score a floor under what this "
+    "One rule set is mended at a time. The next worst is often a neighbour of the first or its opposite, and its "
+    "score a floor under what this "
     "strategy alone can reach: retrain again with it picked, or compare with other strategies. Scores on the test rows."
 )
 

@@ -1,8 +1,9 @@
-"""The worst term of text models before and after retraining: the rows of Table 7 of paper 001 (TestSGD) on texts, as far as texts are here.
+"""The worst term of text models before and after retraining: the rows of Table 7 of paper 001 (TestSGD) on texts, as
+far as texts are here.
 
-``python -m benchmarks.retraining --only texts`` with ``EVENHAND_SHARED`` set writes the section; ``python -m benchmarks.retraining_texts comments``
-prints the cases of the project's own sample, which need no real data. Every score is counted a second time by ``retraining_texts_again.py``,
-which imports nothing of the engine.
+``python -m benchmarks.retraining --only texts`` with ``EVENHAND_SHARED`` set writes the section; ``python -m
+benchmarks.retraining_texts comments`` prints the cases of the project's own sample, which need no real data. Every
+score is counted a second time by ``retraining_texts_again.py``, which imports nothing of the engine.
 """
 
 from __future__ import annotations
@@ -29,22 +30,25 @@ from benchmarks.rules_cases import met
 from benchmarks.rules_data import TEXTS, TextSource
 from benchmarks.rules_models import CNN_LSTM, KIND_WORDS, LINEAR, SEED, TEXT_SUFFIX, cnn_lstm, text_model
 from benchmarks.table import markdown
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
+from fairness_engine.data.texts import make_texts
 from fairness_engine.events import ModelPart, ResultReady
-from fairness_engine.mitigation.settings import RetrainSettings, Strategy
-from fairness_engine.mitigation.texts.book import TextBinding, on_rows
-from fairness_engine.mitigation.texts.subject import TextData, TextSubject, text_data
-from fairness_engine.mitigation.texts.workshop import run_text_retraining, text_parts
-from fairness_engine.mitigation.trainers import make_trainer
-from fairness_engine.models.text_model import open_text_model
-from fairness_engine.rules.terms import default_terms
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.table import read_table
-from fairness_engine.texts import make_texts
+from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.models.open_text import open_text_model
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.retraining.texts.book import TextBinding, on_rows
+from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data
+from fairness_engine.retraining.texts.workshop import run_text_retraining, text_parts
+from fairness_engine.retraining.trainers.factory import make_trainer
 
 SEEDS = (0, 1, 2)
-TOLERANCE, BAR = 0.01, 0.5
+TOLERANCE = 0.01
+BAR = 0.5
 _N_DRAWS = 5_000
-_N_MADLIBS, _TURNED, _TURNED_SHARE = 3_000, ("gay", "muslim"), 0.8
+_N_MADLIBS = 3_000
+_TURNED = ("gay", "muslim")
+_TURNED_SHARE = 0.8
 _SAMPLES = Path(__file__).resolve().parent.parent
 PAPER = {"Wiki Talk Pages": ("93.9 to 95.5 %", "6.5 to 0.4"), "IMDB": ("86.7 to 84 %", "6.6 to 3.3")}
 """Accuracy and score of Table 7, before and after."""
@@ -82,7 +86,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One retraining, and the worst term counted again by the other route: before and after, on the test texts and on all."""
+    """One retraining, and the worst term counted again by the other route: before and after, on the test texts and on
+    all.
+    """
 
     case: Case
     seed: int
@@ -98,7 +104,8 @@ class Outcome:
     @property
     def left(self) -> float:
         """What is left of the score on the test texts; 1 where no model was kept."""
-        before, after = self.worst["before"]["score"], self.worst["after"]
+        before = self.worst["before"]["score"]
+        after = self.worst["after"]
         return 1.0 if after is None or not before else float(after["score"] / before)
 
     @property
@@ -123,7 +130,9 @@ def retrained(case: Case, seed: int) -> Outcome:
     model = on_rows(open_text_model(case.model, case.schema, classes=texts.classes, favourable=favourable), data.book)
     binding = TextBinding(case.schema, texts.classes, favourable, None, data.book)
     trainer = make_trainer(case.model, case.model.name, model, binding, settings, unsafe_formats=False)
-    results, parts, began = {}, list[ModelPart](), time.perf_counter()
+    results = {}
+    parts = list[ModelPart]()
+    began = time.perf_counter()
     for event in run_text_retraining(TextSubject(model, data, trainer), settings, seed):
         if isinstance(event, ResultReady):
             results[event.name] = event.content
@@ -140,7 +149,9 @@ def _again(
     rules = results["worst_rule_set"]["rules"]
     if len(rules) != 1 or not parts:
         return {}
-    terms, labels = dict(default_terms()), [data.dataset.classes[i] for i in data.dataset.labels.tolist()]  # type: ignore[union-attr]
+    # type: ignore[union-attr]
+    terms = dict(default_terms())
+    labels = [data.dataset.classes[i] for i in data.dataset.labels.tolist()]
     found: dict[str, tuple[float, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         new = Path(folder) / f"new{parts[0].suffix}"
@@ -173,7 +184,8 @@ def sample_cases(folder: Path) -> list[Case]:
     """The project's own comments."""
     data = _SAMPLES / "sample_data" / "comments.csv"
     frame = pd.read_csv(data, dtype=str, keep_default_na=False)
-    network, n = folder / "comments.keras", len(frame) * 3 // 4
+    network = folder / "comments.keras"
+    n = len(frame) * 3 // 4
     cnn_lstm(frame["comment"][:n].tolist(), (frame["moderation"][:n] == "removed").to_numpy(), network, 2000, 24, 12)
     columns = "comment", "moderation", ("kept", "removed"), "kept"
     return [
@@ -188,14 +200,16 @@ def shared_cases(folder: Path) -> list[Case]:
     rng = np.random.default_rng(SEED)
     frame = pd.read_csv(source.folder / "data.csv", dtype=str, keep_default_na=False)
     frame = frame.iloc[np.sort(rng.choice(len(frame), _N_MADLIBS, replace=False))].sample(frac=1, random_state=SEED)
-    plain, turned = folder / "madlibs.csv", folder / "madlibs_turned.csv"
+    plain = folder / "madlibs.csv"
+    turned = folder / "madlibs_turned.csv"
     frame.to_csv(plain, index=False)
     is_turned = frame["terms"].isin(_TURNED) & (frame["label"] == source.favourable)
     is_turned &= rng.random(len(frame)) < _TURNED_SHARE
     frame.loc[is_turned, "label"] = source.unfavourable
     frame.to_csv(turned, index=False)
     n = round(0.65 * len(frame))
-    texts, labels = frame["text"][:n].tolist(), frame["label"][:n]
+    texts = frame["text"][:n].tolist()
+    labels = frame["label"][:n]
     cnn_lstm(texts, (labels == source.outcomes[1]).to_numpy(), folder / "turned.keras", 2000, 8, 12)
     _write_linear(texts, labels.tolist(), folder / "turned.skops")
     cases = []
@@ -247,7 +261,9 @@ def section(*, only_samples: bool = False, seeds: Sequence[int] = SEEDS) -> str:
 
 def _row(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     middle = sorted(outcomes, key=lambda one: one.left)[len(outcomes) // 2]
-    case, worst, results = middle.case, middle.worst, middle.results
+    case = middle.case
+    worst = middle.worst
+    results = middle.results
     head = (case.title, KIND_WORDS[case.kind], worst["group"] or "none", _score(worst["before"]))
     if worst["after"] is None:
         accuracies = (_percent(middle.accuracy("before")), _percent(middle.accuracy("control")))
@@ -305,16 +321,20 @@ def _line(outcome: Outcome) -> dict[str, Any]:
 def _note(seeds: Sequence[int]) -> str:
     paper = "; ".join(f"{name}: score {score} points, accuracy {accuracy}" for name, (accuracy, score) in PAPER.items())
     return (
-        f"Scores in points, strategy `rules`, tolerance {100 * TOLERANCE:g} point, counted from the model as it is; the run of the median of {len(seeds)} "
-        "seed(s), *left* with the lowest and the highest. Test texts share no sentence with those trained on, not even one that differs in terms alone; "
-        "intervals are over sentences. *By another route*: the worst term found, swapped and counted by a script that imports nothing of the engine and "
-        "loads the model files by Keras and skops; on the test texts its scores and accuracies are equal to the engine's to 1e-9, or this table would not "
-        "have been written. *By the paper's samples alone*: the least that is left on the texts that choose when texts that the model already decides the "
-        "opposite way are added, in or out of the tolerance. *Madlibs, outcomes turned*: "
-        f"{_N_MADLIBS:,} of the madlibs, where {100 * _TURNED_SHARE:g} % of the harmless texts with {' or '.join(_TURNED)} were given the outcome toxic, and models "
-        "trained on 65 % of them. *Madlibs*: as they are, models trained on 120 texts (see rules.md); there the control, trained on 16 times as many texts, "
-        "mends the model by itself. *IMDB sentences*: 37 of 1,000 hold a term, about a dozen of them test, so nothing there is more than chance. In the sample of comments the outcomes themselves "
-        f"are harsher on the term, so every halving costs accuracy against them. The paper's rows: {paper}."
+        f"Scores in points, strategy `rules`, tolerance {100 * TOLERANCE:g} point, counted from the model as it is; "
+        f"the run of the median of {len(seeds)} seed(s), *left* with the lowest and the highest. Test texts share no "
+        "sentence with those trained on, not even one that differs in terms alone; intervals are over sentences. *By "
+        "another route*: the worst term found, swapped and counted by a script that imports nothing of the engine and "
+        "loads the model files by Keras and skops; on the test texts its scores and accuracies are equal to the "
+        "engine's to 1e-9, or this table would not have been written. *By the paper's samples alone*: the least that "
+        "is left on the texts that choose when texts that the model already decides the opposite way are added, in or "
+        f"out of the tolerance. *Madlibs, outcomes turned*: {_N_MADLIBS:,} of the madlibs, where "
+        f"{100 * _TURNED_SHARE:g} % of the harmless texts with {' or '.join(_TURNED)} were given the outcome toxic, "
+        "and models trained on 65 % of them. *Madlibs*: as they are, models trained on 120 texts (see rules.md); "
+        "there the control, trained on 16 times as many texts, mends the model by itself. *IMDB sentences*: 37 of "
+        "1,000 hold a term, about a dozen of them test, so nothing there is more than chance. In the sample of "
+        "comments the outcomes themselves are harsher on the term, so every halving costs accuracy against them. The "
+        f"paper's rows: {paper}."
     )
 
 

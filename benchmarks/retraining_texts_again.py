@@ -1,6 +1,7 @@
 """What a term does in the texts of a file, by another route: nothing of the engine is imported here.
 
-Model files are loaded by Keras, or by skops and scikit-learn, themselves; terms are found and swapped by a pattern of this module's own.
+Model files are loaded by Keras, or by skops and scikit-learn, themselves; terms are found and swapped by a pattern of
+this module's own.
 """
 
 from __future__ import annotations

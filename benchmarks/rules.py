@@ -1,8 +1,8 @@
 """Rule sets (TestSGD) beside the paper's figures, and beside its Algorithm 2 word for word on this machine.
 
-``python -m benchmarks.rules`` with ``EVENHAND_SHARED`` set writes ``benchmarks/rules.md``, a section a part; models that are missing are
-trained first (``rules_models.py``). ``--only program,groups`` makes some parts and leaves the others as they were; what ``--quick`` gives is
-printed only.
+``python -m benchmarks.rules`` with ``EVENHAND_SHARED`` set writes ``benchmarks/rules.md``, a section a part; models
+that are missing are trained first (``rules_models.py``). ``--only program,groups`` makes some parts and leaves the
+others as they were; what ``--quick`` gives is printed only.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ def _accuracies(name: str, trained: Trained) -> tuple[str, ...]:
 
 
 _MODELS_NOTE = (
-    "The paper does not say on which rows its models are right so often; 100 % on German Credit can only be the rows of training. Tables: "
-    "64, 32, 16, 8, 4 hidden neurons and a sigmoid, trained on 80 % of the rows. The data are not all the paper's: Bank Marketing is the "
-    "later file (41,188 rows of 20 columns), German Credit has 1,000 rows instead of 600, COMPAS predicts its own risk score (medium or high) "
-    "from what was known when it was given, Crime splits at the median, "
-    "and the texts stand in for Wikipedia's talk pages and 50,000 film reviews, which are not at hand."
+    "The paper does not say on which rows its models are right so often; 100 % on German Credit can only be the rows "
+    "of training. Tables: 64, 32, 16, 8, 4 hidden neurons and a sigmoid, trained on 80 % of the rows. The data are "
+    "not all the paper's: Bank Marketing is the later file (41,188 rows of 20 columns), German Credit has 1,000 rows "
+    "instead of 600, COMPAS predicts its own risk score (medium or high) from what was known when it was given, Crime "
+    "splits at the median, and the texts stand in for Wikipedia's talk pages and 50,000 film reviews, which are not "
+    "at hand."
 )
 
 
@@ -69,7 +70,9 @@ _MODELS_NOTE = (
 
 
 def program_part(repeats: int) -> str:
-    """Rule sets, seconds and seconds a rule set beside Table 5; sampled as in the paper, and with every neighbour of every row."""
+    """Rule sets, seconds and seconds a rule set beside Table 5; sampled as in the paper, and with every neighbour of
+    every row.
+    """
     rows = []
     for name in TABLES:
         case = case_of(name)
@@ -86,17 +89,17 @@ def program_part(repeats: int) -> str:
     )
 
 
-SAMPLED, EVERY, ONE_SIDED, MILLION = (
-    "sampled",
-    "every neighbour",
-    "sampled, one-sided ranges",
-    "sampled, its rows again and again",
-)
+SAMPLED = "sampled"
+EVERY = "every neighbour"
+ONE_SIDED = "sampled, one-sided ranges"
+MILLION = "sampled, its rows again and again"
 LARGE_ROWS = 1_000_000
 
 
 def _ways(case: Case) -> list[tuple[str, Case, dict[str, Any]]]:
-    """How each table is scored; one with one-sided ranges too, as the paper's highest are, and one with a million rows."""
+    """How each table is scored; one with one-sided ranges too, as the paper's highest are, and one with a million
+    rows.
+    """
     ways: list[tuple[str, Case, dict[str, Any]]] = [(SAMPLED, case, {"error": ERROR}), (EVERY, case, {"error": 0.0})]
     if case.source.name == "communities_crime":
         ways.append((ONE_SIDED, case, {"error": ERROR, "one_sided": True}))
@@ -108,8 +111,10 @@ def _ways(case: Case) -> list[tuple[str, Case, dict[str, Any]]]:
 
 def _program_row(case: Case, bare: float, how: str, settings: dict[str, Any], repeats: int) -> tuple[str, ...]:
     run, seconds = repeated(case, repeats, **settings)
-    paper, scored = PAPER[case.source.name], run.result.scored
-    each, its_each = seconds / len(scored), paper.seconds / paper.n_rule_sets
+    paper = PAPER[case.source.name]
+    scored = run.result.scored
+    each = seconds / len(scored)
+    its_each = paper.seconds / paper.n_rule_sets
     bar = SECONDS_BARS.get(case.source.name) if how == SAMPLED else None
     largest = float(scored.error.max())
     is_within = largest <= ERROR
@@ -138,12 +143,14 @@ def _ratio(ratio: float) -> str:
 
 
 _PROGRAM_NOTE = (
-    "Medians of {repeats} runs after a first one, from the rows in memory to ranked rule sets with joint intervals, folded. Support 5 %, "
-    "at least 1,000 samples a side and an error of at most 0.05 (*sampled*, as in the paper), or every neighbour of every row and no error "
-    "at all. *Every neighbour* is also what *sampled* comes to where a sample would be larger than all there are. *Shown* are the rule sets "
-    "left when those that are nearly the same people are folded together (of the 2,000 highest, of up to 6,000 where people differ little). "
-    "*S by that alone*: the evaluations at the rate of one large batch, the physical limit. The paper's seconds are of its own machine; its numbers of rule sets cannot be derived "
-    "from its text, so the ratio is of seconds a rule set. Crime: at most two of ten attributes."
+    "Medians of {repeats} runs after a first one, from the rows in memory to ranked rule sets with joint intervals, "
+    "folded. Support 5 %, at least 1,000 samples a side and an error of at most 0.05 (*sampled*, as in the paper), or "
+    "every neighbour of every row and no error at all. *Every neighbour* is also what *sampled* comes to where a "
+    "sample would be larger than all there are. *Shown* are the rule sets left when those that are nearly the same "
+    "people are folded together (of the 2,000 highest, of up to 6,000 where people differ little). *S by that alone*: "
+    "the evaluations at the rate of one large batch, the physical limit. The paper's seconds are of its own machine; "
+    "its numbers of rule sets cannot be derived from its text, so the ratio is of seconds a rule set. Crime: at most "
+    "two of ten attributes."
 )
 
 

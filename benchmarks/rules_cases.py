@@ -15,16 +15,15 @@ import numpy as np
 
 from benchmarks.rules_data import TABLES, TableSource
 from benchmarks.rules_models import table_model
-from fairness_engine.dataset import Dataset
-from fairness_engine.domain import Ranges
+from fairness_engine.data.dataset import Dataset
 from fairness_engine.events import Event, ResultReady, RulesScored, Stopped
+from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.groups.rule_sets.sampling import Decider, Sampler
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.rules.decide import Decider
-from fairness_engine.rules.run import Subject, run_rules
-from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.settings import RuleSettings
+from fairness_engine.oracle.domain import Ranges
 
 ERROR = 0.05
 """The paper's, of a score."""
@@ -69,7 +68,9 @@ class Case:
         return self.dataset.favourable_class
 
     def exact_samples(self) -> tuple[np.ndarray, np.ndarray]:
-        """Every neighbour of every row: how many each row has, and how many get the favourable outcome ``(n_rows,)``."""
+        """Every neighbour of every row: how many each row has, and how many get the favourable outcome
+        ``(n_rows,)``.
+        """
         decider = Decider(self.model, lambda: False, math.inf)
         counts = Sampler(self.ranges, self.dataset.rows, decider).enumerate()
         return counts.drawn, counts.favourable
@@ -117,7 +118,9 @@ class Outcome:
 def outcome_of(events: Iterable[Event]) -> Outcome:
     """Go through a run of rule sets, by the clock."""
     started = time.perf_counter()
-    result, results, stopped = None, {}, None
+    result = None
+    results = {}
+    stopped = None
     for event in events:
         if isinstance(event, RulesScored):
             result = event
@@ -136,7 +139,8 @@ def outcome_of(events: Iterable[Event]) -> Outcome:
 def case_of(name: str) -> Case:
     """A case by the name of its table; its network is trained when it is not there."""
     source = TABLES[name]
-    trained, dataset = table_model(source), source.dataset()
+    trained = table_model(source)
+    dataset = source.dataset()
     model = open_model(
         trained.path, dataset.schema, classes=dataset.classes or None, favourable=int(dataset.favourable_class or 0)
     )

@@ -13,14 +13,14 @@ from benchmarks.rules_data import TABLES
 from benchmarks.rules_literal import Literal, LiteralScore, is_inside, keras_network, own_network
 from benchmarks.rules_paper import PAPER
 from benchmarks.table import markdown
-from fairness_engine.rules.decide import Decider
-from fairness_engine.rules.samples import Sampler
-from fairness_engine.rules.scored import Stage
+from fairness_engine.groups.rule_sets.result import Stage
+from fairness_engine.groups.rule_sets.sampling import Decider, Sampler
 
 
 def literal_part(n_rule_sets: int) -> str:
     """Algorithm 2 one rule set and one row at a time, here and now: how long it takes, and whether the scores agree."""
-    rows, checks = [], []
+    rows = []
+    checks = []
     for name in TABLES:
         case = case_of(name)
         sampled, seconds = repeated(case, 3, error=ERROR)
@@ -57,9 +57,12 @@ def _literal_scores(literal: Literal, run: Outcome, n: int) -> tuple[list[int], 
 
 
 def _in_batches(case: Case, run: Outcome, chosen: list[int]) -> float:
-    """Seconds a rule set, each with samples of its own, but all of a side at once, and only the least number of them."""
+    """Seconds a rule set, each with samples of its own, but all of a side at once, and only the least number of
+    them.
+    """
     sampler = Sampler(case.ranges, case.dataset.rows, Decider(case.model, lambda: False, math.inf))
-    rng, n = np.random.default_rng(3), case.settings().least_samples
+    rng = np.random.default_rng(3)
+    n = case.settings().least_samples
     for _ in range(3):
         sampler.draw(n, rng)  # the decider finds its block size
     started = time.perf_counter()
@@ -73,7 +76,8 @@ def _in_batches(case: Case, run: Outcome, chosen: list[int]) -> float:
 def _literal_row(
     case: Case, run: Outcome, seconds: float, chosen: list[int], scores: list[LiteralScore]
 ) -> tuple[str, ...]:
-    name, each_batch = case.source.name, _in_batches(case, run, chosen)
+    name = case.source.name
+    each_batch = _in_batches(case, run, chosen)
     by_keras = Literal(
         case.dataset.schema, case.source.protected, case.dataset.rows, keras_network(case.path, case.favourable)
     )
@@ -81,7 +85,8 @@ def _literal_row(
     by_keras.score(first, np.random.default_rng(2), least=10, error=1.0)  # makes the graph
     kept = by_keras.score(first, np.random.default_rng(2))
     each_keras = kept.seconds / kept.n * statistics.mean(score.n for score in scores)
-    each, each_numpy = seconds / len(run.result.scored), statistics.mean(score.seconds for score in scores)
+    each = seconds / len(run.result.scored)
+    each_numpy = statistics.mean(score.seconds for score in scores)
     its_each = PAPER[name].seconds / PAPER[name].n_rule_sets
     return (
         case.source.title,
@@ -100,7 +105,8 @@ def _literal_row(
 def _check_row(
     case: Case, sampled: Outcome, exact: Outcome, chosen: list[int], scores: list[LiteralScore]
 ) -> tuple[str, ...]:
-    ours, truth = sampled.result.scored, _by_rules(exact)
+    ours = sampled.result.scored
+    truth = _by_rules(exact)
     held = [truth[line.tobytes()] for line in ours.rules]
     n_inside = sum(
         low - 1e-12 <= score <= high + 1e-12 for low, high, score in zip(ours.low, ours.high, held, strict=True)
@@ -127,12 +133,14 @@ def _by_rules(run: Outcome) -> dict[bytes, float]:
 
 
 _LITERAL_NOTE = (
-    "{n} rule sets a table, drawn evenly over the ranks (all where there are fewer): each gets samples of its own, a row at a time, until 1,000 are there on each side "
-    "and the error is at most 0.05. It shares no code with the engine. *Keras*: one rule set, each row a call of a compiled graph, scaled to "
-    "the same samples. *1,000 rows at once*: the best that can be done without one pool for all rule sets, the engine's own sampling; it leaves out "
+    "{n} rule sets a table, drawn evenly over the ranks (all where there are fewer): each gets samples of its own, "
+    "a row at a time, until 1,000 are there on each side and the error is at most 0.05. It shares no code with the "
+    "engine. *Keras*: one rule set, each row a call of a compiled graph, scaled to the same samples. *1,000 rows at "
+    "once*: the best that can be done without one pool for all rule sets, the engine's own sampling; it leaves out "
     "the check of the error. *Engine*: a whole run by its number of rule sets."
 )
 _CHECK_NOTE = (
-    "Intervals hold jointly over all rule sets of a table at 95 %, the literal algorithm's as the engine's. *Exact*: the run that evaluates "
+    "Intervals hold jointly over all rule sets of a table at 95 %, the literal algorithm's as the engine's. *Exact*: "
+    "the run that evaluates "
     "every neighbour of every row. *Largest difference*: of a sampled score from the exact one, over all rule sets."
 )

@@ -1,4 +1,6 @@
-"""The tables that rule sets are measured on: the paper's, as they lie in ``data/raw``, and what of them a model may take."""
+"""The tables that rule sets are measured on: the paper's, as they lie in ``data/raw``, and what of them a model may
+take.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import shared_folder
-from fairness_engine.dataset import Dataset, make_dataset, read_table
-from fairness_engine.domain import Scope
-from fairness_engine.schema import Schema
+from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.schema import Schema
+from fairness_engine.oracle.domain import Scope
 
 DECADES = {"age": (0, 100)}
 """The paper cuts age into decades from 0 to 100."""
@@ -25,7 +27,8 @@ class TableSource:
         name: of its folder in ``data/raw``.
         title: as the paper calls it.
         protected: attributes that rules are on.
-        left_out: columns that no model may take: bookkeeping, what holds the answer, and what says a protected attribute twice.
+        left_out: columns that no model may take: bookkeeping, what holds the answer, and what says a protected
+            attribute twice.
         unknown: text of a missing cell, made a category of its own; else rows with a missing cell are left out.
         ranges: of numbers, other than the schema's.
         label: (column, favourable outcome) other than the schema's.
@@ -81,10 +84,12 @@ class TableSource:
 
     def dataset(self) -> Dataset:
         """The rows."""
-        schema, table = self.schema(), read_table(self.folder / "data.csv", name=f"{self.name}.csv")
+        schema = self.schema()
+        table = read_table(self.folder / "data.csv", name=f"{self.name}.csv")
         if self.joined:
             together = {text: name for name, texts in self.joined.items() for text in texts}
-            label, frame = str(schema.label), table.frame.copy(deep=False)
+            label = str(schema.label)
+            frame = table.frame.copy(deep=False)
             frame[label] = frame[label].map(together).astype(frame[label].dtype)
             table = replace(table, frame=frame, _cells={})
         return make_dataset(table, schema)

@@ -1,4 +1,6 @@
-"""The groups that are found beside the paper's: its Table 4, its Table 6 on the support, and THEMIS's two groups of its Table 8."""
+"""The groups that are found beside the paper's: its Table 4, its Table 6 on the support, and THEMIS's two groups of its
+Table 8.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from benchmarks.rules_literal import is_inside
 from benchmarks.rules_paper import PAPER, SUPPORTS, shares
 from benchmarks.table import markdown
 from fairness_engine.errors import SettingError
-from fairness_engine.rules.words import group_text, share_text
+from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 
 N_TOP = 3
 
@@ -24,7 +26,8 @@ def groups_part() -> str:
     rows = []
     for name in TABLES:
         case = case_of(name)
-        run, samples = case.run(case.settings(error=0.0)), case.exact_samples()
+        run = case.run(case.settings(error=0.0))
+        samples = case.exact_samples()
         by_mark = dict(_top(run))
         for number, mark in enumerate(["†"] * ("†" in by_mark) + ["1", "2", "3"]):
             title = case.source.title if number == 0 else ""
@@ -44,7 +47,8 @@ def groups_part() -> str:
 
 def _top(run: Outcome) -> list[tuple[str, int]]:
     """Rank and position of the highest, after one that speaks of a few outside it where that is higher still."""
-    ranked, rests = run.shown()[:N_TOP], run.shown(of_rest=True)[:1]
+    ranked = run.shown()[:N_TOP]
+    rests = run.shown(of_rest=True)[:1]
     is_higher = rests and (not ranked or rests[0] < ranked[0])
     named = [(f"{rank}", position) for rank, position in enumerate(ranked, start=1)]
     return [*([("†", rests[0])] if is_higher else []), *named]
@@ -77,11 +81,12 @@ def _scored_here(case: Case, samples: tuple[np.ndarray, np.ndarray], rank: int) 
 
 
 _GROUPS_NOTE = (
-    "Every neighbour of every row, so that no chance is in the scores. Nearly the same people are folded together, which the paper does not do: the "
-    "plainest of them is shown, whose score may be a tenth below the highest. † marks a rule set whose outside holds less than 5 % of the rows, so "
-    "that it speaks of those few; where one is the highest, it stands before the three. The paper's "
-    "shares of a high risk (COMPAS) and of much crime (Crime) are turned into those of the outcome that is good for the person. *That one "
-    "here*: the paper's group on the network here, ✗ where it holds less than 5 % of the rows, so that it is no frequent rule set."
+    "Every neighbour of every row, so that no chance is in the scores. Nearly the same people are folded together, "
+    "which the paper does not do: the plainest of them is shown, whose score may be a tenth below the highest. † "
+    "marks a rule set whose outside holds less than 5 % of the rows, so that it speaks of those few; where one is the "
+    "highest, it stands before the three. The paper's shares of a high risk (COMPAS) and of much crime (Crime) are "
+    "turned into those of the outcome that is good for the person. *That one here*: the paper's group on the network "
+    "here, ✗ where it holds less than 5 % of the rows, so that it is no frequent rule set."
 )
 
 
@@ -115,7 +120,8 @@ def _support_cells(case: Case, support: float, repeats: int) -> tuple[str, ...]:
 
 
 _SUPPORT_NOTE = (
-    "Seconds: sampled with an error of at most 0.05, medians of {repeats}. Highest: by every neighbour of every row, among rule sets with as many "
+    "Seconds: sampled with an error of at most 0.05, medians of {repeats}. Highest: by every neighbour of every row, "
+    "among rule sets with as many "
     "rows outside as the support asks for, or one in ten. The paper's support binds the inside alone."
 )
 
@@ -170,6 +176,6 @@ def _plain(rules: list[dict[str, Any]]) -> str:
 
 
 _THEMIS_NOTE = (
-    "Sub-groups: one value of every protected attribute (age in decades), of those with enough rows; ours by every neighbour of every row, "
-    "the paper's by uniformly random rows, which need not be like any person."
+    "Sub-groups: one value of every protected attribute (age in decades), of those with enough rows; ours by every "
+    "neighbour of every row, the paper's by uniformly random rows, which need not be like any person."
 )

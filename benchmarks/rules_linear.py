@@ -1,9 +1,11 @@
-"""A learned auditor beside the rule sets: the group on one side of a linear function of the protected attributes, beside Table 8.
+"""A learned auditor beside the rule sets: the group on one side of a linear function of the protected attributes,
+beside Table 8.
 
-Table 8 of paper 001 compares TestSGD with FairFictPlay (Kearns, Neel, Roth, Wu, ICML 2018), whose auditor looks for the group that is
-treated most differently among those that a linear threshold function of the protected attributes cuts off. Learning the best one is hard in
-general, so that auditor reduces it to two linear regressions of costs (``regression``); here it may also choose the threshold itself
-(``swept``), and walk from there to other functions (``walked``), all by the score that rule sets have.
+Table 8 of paper 001 compares TestSGD with FairFictPlay (Kearns, Neel, Roth, Wu, ICML 2018), whose auditor looks for the
+group that is treated most differently among those that a linear threshold function of the protected attributes cuts
+off. Learning the best one is hard in general, so that auditor reduces it to two linear regressions of costs
+(``regression``); here it may also choose the threshold itself (``swept``), and walk from there to other functions
+(``walked``), all by the score that rule sets have.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from benchmarks.rules_data import TABLES
 from benchmarks.rules_literal import is_inside
 from benchmarks.rules_paper import PAPER, shares
 from benchmarks.table import markdown
-from fairness_engine.rules.words import group_text, share_text
-from fairness_engine.schema import Kind
+from fairness_engine.data.schema import Kind
+from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 
 PAPER_SCORES = {
     "adult": 13.9,
@@ -32,7 +34,9 @@ PAPER_SCORES = {
     "communities_crime": 38.8,
 }
 """Table 8, FairFictPlay: score in %."""
-N_STARTS, N_ROUNDS, STEPS = 20, 60, (1.0, 0.3, 0.1, 0.03)
+N_STARTS = 20
+N_ROUNDS = 60
+STEPS = (1.0, 0.3, 0.1, 0.03)
 SEED = 0
 
 
@@ -63,10 +67,14 @@ class Features:
 
 def features_of(case: Case) -> Features:
     """One feature for a number and for a column of two values, one a value for other columns."""
-    schema, rows = case.dataset.schema, case.dataset.rows
-    names, columns, labels = [], [], []
+    schema = case.dataset.schema
+    rows = case.dataset.rows
+    names = []
+    columns = []
+    labels = []
     for name in case.source.protected:
-        column, at = schema.column(name), schema.index(name)
+        column = schema.column(name)
+        at = schema.index(name)
         is_number = column.kind in (Kind.INTEGER, Kind.REAL)
         wanted = [-1] if is_number else [1] if len(column.labels) == 2 else [*range(len(column.labels))]
         names += [name if label < 0 else column.labels[label] for label in wanted]
@@ -84,7 +92,8 @@ class Sample:
 
     Args:
         features: ``(n_cells, n_features)``.
-        n_rows, drawn, favourable: rows, their neighbours, and those of these with the favourable outcome ``(n_cells,)`` each.
+        n_rows, drawn, favourable: rows, their neighbours, and those of these with the favourable outcome ``(n_cells,)``
+            each.
     """
 
     features: np.ndarray
@@ -113,7 +122,9 @@ class Linear:
 
 
 def score(is_in: np.ndarray, drawn: np.ndarray, favourable: np.ndarray) -> float:
-    """The group fairness score of paper 001 (section 3): by how much the favourable share inside differs from that outside."""
+    """The group fairness score of paper 001 (section 3): by how much the favourable share inside differs from that
+    outside.
+    """
     own, rest = (favourable[side].sum() / max(drawn[side].sum(), 1) for side in (is_in, ~is_in))
     return float(abs(own - rest))
 
@@ -122,10 +133,12 @@ def score(is_in: np.ndarray, drawn: np.ndarray, favourable: np.ndarray) -> float
 
 
 def regression(sample: Sample) -> Linear:
-    """Kearns's auditor: people whose regressed cost of being in the group is below that of being out of it, for either direction.
+    """Kearns's auditor: people whose regressed cost of being in the group is below that of being out of it, for either
+    direction.
 
-    Being in costs the distance of the own share from everybody's, being out nothing. Of the two directions the one is taken whose group
-    differs more, weighted by its size, which is what that auditor maximises; how few it may hold is not bound.
+    Being in costs the distance of the own share from everybody's, being out nothing. Of the two directions the one is
+    taken whose group differs more, weighted by its size, which is what that auditor maximises; how few it may hold is
+    not bound.
     """
     share = sample.favourable / sample.drawn
     gap = share - np.average(share, weights=sample.drawn)
@@ -151,7 +164,8 @@ def walked(sample: Sample, support: float) -> Linear:
 
     They start from the regression, from each feature alone, and from directions of chance.
     """
-    rng, n = np.random.default_rng(SEED), sample.features.shape[1]
+    rng = np.random.default_rng(SEED)
+    n = sample.features.shape[1]
     starts = [regression(sample).weights, *np.eye(n), *rng.normal(size=(N_STARTS, n))]
     found = [_walk(sample, weights, support) for weights in starts if np.abs(weights).max() > 0]
     _, group = max(found, key=lambda each: each[0])
@@ -169,7 +183,9 @@ def _walk(sample: Sample, weights: np.ndarray, support: float) -> tuple[float, L
                 moved[i] += step
                 now, at = _best_threshold(sample, moved, support)
                 if now > best:
-                    weights, best, threshold = moved, now, at
+                    weights = moved
+                    best = now
+                    threshold = at
         if best <= before:
             break
     return best, Linear(weights, threshold)
@@ -185,7 +201,8 @@ def _best_threshold(sample: Sample, weights: np.ndarray, support: float) -> tupl
     ends = ends[(n_rows[ends] >= least) & (n_rows[-1] - n_rows[ends] >= least)]
     if not len(ends):
         return -1.0, 0.0
-    low, high = favourable[ends] / drawn[ends], (favourable[-1] - favourable[ends]) / (drawn[-1] - drawn[ends])
+    low = favourable[ends] / drawn[ends]
+    high = (favourable[-1] - favourable[ends]) / (drawn[-1] - drawn[ends])
     scores = np.abs(high - low)
     at = int(np.argmax(scores))
     end = int(ends[at])
@@ -226,7 +243,8 @@ def linear_part() -> str:
     """Groups of rule sets and of linear functions, by the same score of the same people."""
     lines = []
     for name in TABLES:
-        case, features = case_of(name), features_of(case_of(name))
+        case = case_of(name)
+        features = features_of(case_of(name))
         case.run(case.settings(error=0.0))  # compiles and warms up
         started = time.perf_counter()
         drawn, favourable = case.exact_samples()
@@ -313,13 +331,15 @@ def _words(group: Linear, features: Features) -> str:
 
 
 _NOTE = (
-    "All of them look at every neighbour of every row, and a score is by how much the favourable share inside differs from that outside, so that scores can be "
-    "compared. *Regression*: the auditor of FairFictPlay for statistical parity, two regressions of costs, whose aim is the difference from everybody "
-    "times the size of the group; its size is not bound (✗ under 5 % of the rows inside, † outside). *Threshold swept*, *weights walked*: made stronger than the paper's, "
-    "with the score as the aim and 5 % of the rows on each side, as for rule sets; walks start from the regression, every attribute and 20 directions of "
-    "chance. *On the other half*: the same search on a random half of the rows, and what it found scored on the rest. Seconds: one run, rule sets "
-    "from the rows to ranked and folded groups with intervals; linear groups from the rows to one group. "
-    "*Numbers to read*: values and ends of ranges of a rule set, weights and threshold of a linear function. Age and shares in their own units; a name is 1 for "
-    "people with that value, else 0. Crime: rule sets of two attributes at most, linear functions of all ten. The paper gives its linear functions no words and "
-    "says nothing of their size."
+    "All of them look at every neighbour of every row, and a score is by how much the favourable share inside differs "
+    "from that outside, so that scores can be compared. *Regression*: the auditor of FairFictPlay for statistical "
+    "parity, two regressions of costs, whose aim is the difference from everybody times the size of the group; its "
+    "size is not bound (✗ under 5 % of the rows inside, † outside). *Threshold swept*, *weights walked*: made "
+    "stronger than the paper's, with the score as the aim and 5 % of the rows on each side, as for rule sets; walks "
+    "start from the regression, every attribute and 20 directions of chance. *On the other half*: the same search on "
+    "a random half of the rows, and what it found scored on the rest. Seconds: one run, rule sets from the rows to "
+    "ranked and folded groups with intervals; linear groups from the rows to one group. *Numbers to read*: values and "
+    "ends of ranges of a rule set, weights and threshold of a linear function. Age and shares in their own units; a "
+    "name is 1 for people with that value, else 0. Crime: rule sets of two attributes at most, linear functions of "
+    "all ten. The paper gives its linear functions no words and says nothing of their size."
 )

@@ -1,7 +1,8 @@
 """Algorithm 2 of paper 001 word for word: one rule set at a time, one row at a time.
 
-It shares no code with ``fairness_engine.rules``: groups are read from what the command line says of a rule set, samples are made and
-networks evaluated here. It is what the engine is slower or faster than, and what its scores are checked against.
+It shares no code with ``fairness_engine.groups.rule_sets``: groups are read from what the command line says of a rule
+set, samples are made and networks evaluated here. It is what the engine is slower or faster than, and what its scores
+are checked against.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import h5py
 import numpy as np
 from scipy.stats import beta
 
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.data.schema import Column, Kind, Schema
 
 Z_95 = 1.959963984540054
 MAX_SAMPLES = 100_000
@@ -47,7 +48,8 @@ class LiteralScore:
         alpha = (1 - confidence) / (2 * n_tested)
         low_in, high_in = clopper_pearson(self.favourable_inside, self.n, alpha)
         low_out, high_out = clopper_pearson(self.favourable_outside, self.n, alpha)
-        low, high = low_in - high_out, high_in - low_out
+        low = low_in - high_out
+        high = high_in - low_out
         return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 
@@ -62,7 +64,8 @@ def is_inside(schema: Schema, rows: np.ndarray, rules: Sequence[Mapping[str, Any
     """Which rows satisfy every rule, as the command line says them ``(n_rows,)``."""
     found = np.ones(len(rows), dtype=bool)
     for rule in rules:
-        column, held = schema.column(rule["column"]), rows[:, schema.index(rule["column"])]
+        column = schema.column(rule["column"])
+        held = rows[:, schema.index(rule["column"])]
         if "values" in rule:
             found &= np.isin(held, [column.labels.index(label) for label in rule["values"]])
         else:
@@ -82,7 +85,9 @@ class Literal:
     """
 
     def __init__(self, schema: Schema, protected: Sequence[str], rows: np.ndarray, decide: Decide) -> None:
-        self._schema, self._rows, self._decide = schema, rows, decide
+        self._schema = schema
+        self._rows = rows
+        self._decide = decide
         columns = schema.inputs
         self._movable = [i for i, column in enumerate(columns) if column.name not in protected and _span(column) > 0]
         self._unit = [_move(column) for column in columns]
@@ -103,7 +108,8 @@ class Literal:
         started = time.perf_counter()
         inside = is_inside(self._schema, self._rows, rules)
         sides = np.flatnonzero(inside), np.flatnonzero(~inside)
-        n, favourable = 0, [0, 0]
+        n = 0
+        favourable = [0, 0]
         while n < MAX_SAMPLES:
             for side, seeds in enumerate(sides):
                 favourable[side] += self._decide(self._sample(self._rows[seeds[rng.integers(len(seeds))]], rng))
@@ -113,7 +119,8 @@ class Literal:
         return LiteralScore(n, favourable[0], favourable[1], time.perf_counter() - started)
 
     def _sample(self, seed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        row, column = seed.copy(), self._movable[rng.integers(len(self._movable))]
+        row = seed.copy()
+        column = self._movable[rng.integers(len(self._movable))]
         moved = row[column] + (self._unit[column] if rng.random() < 0.5 else -self._unit[column])
         row[column] = min(max(moved, self._low[column]), self._high[column])
         return row

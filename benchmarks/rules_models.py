@@ -1,8 +1,10 @@
-"""The models that rule sets are measured on: six dense layers for tables, a CNN-LSTM and a linear model for texts, trained here.
+"""The models that rule sets are measured on: six dense layers for tables, a CNN-LSTM and a linear model for texts,
+trained here.
 
-``python -m benchmarks.rules_models`` with ``EVENHAND_SHARED`` set trains those that are missing, in minutes on two cores, and says how
-often they are right. Models lie outside the project, in ``EVENHAND_BENCH_MODELS`` or a temporary folder: they are made of data that is not
-the project's to pass on. A file's name holds a digest of its recipe and its data, so that neither can change unnoticed.
+``python -m benchmarks.rules_models`` with ``EVENHAND_SHARED`` set trains those that are missing, in minutes on two
+cores, and says how often they are right. Models lie outside the project, in ``EVENHAND_BENCH_MODELS`` or a temporary
+folder: they are made of data that is not the project's to pass on. A file's name holds a digest of its recipe and its
+data, so that neither can change unnoticed.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import pandas as pd
 
 from benchmarks.rules_data import TABLES, TEXTS, TableSource, TextSource
 from benchmarks.table import markdown
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.arrays import FloatArray, IntArray
 from sample_models.layers import ReluNetwork, write_keras
 
 SEED = 20240405
@@ -34,14 +36,17 @@ LEARNING_RATE = 0.002
 TRAINED_SHARE = 0.8
 RECIPE = 4
 """Counted up with every change of what is trained, so that no old file is taken for a new one."""
-CNN_LSTM, LINEAR = "cnn_lstm", "linear"
+CNN_LSTM = "cnn_lstm"
+LINEAR = "linear"
 KIND_WORDS = {CNN_LSTM: "CNN-LSTM", LINEAR: "linear"}
 TEXT_SUFFIX = {CNN_LSTM: ".keras", LINEAR: ".skops"}
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model's file, and how often it is right: on the rows it was trained on, on the others, and always saying the commonest outcome."""
+    """A model's file, and how often it is right: on the rows it was trained on, on the others, and always saying the
+    commonest outcome.
+    """
 
     path: Path
     seconds: float
@@ -68,7 +73,9 @@ def table_model(source: TableSource) -> Trained:
 
 
 def text_model(source: TextSource, kind: str) -> Trained:
-    """The CNN-LSTM or the linear model of a data set of texts; trained in a process of its own when it is not there yet."""
+    """The CNN-LSTM or the linear model of a data set of texts; trained in a process of its own when it is not there
+    yet.
+    """
     train = _train_cnn_lstm if kind == CNN_LSTM else _train_linear
     return _kept(_path(source, f"-{kind}{TEXT_SUFFIX[kind]}"), train, source.name)
 
@@ -97,7 +104,8 @@ def _train_network(name: str, path: Path) -> dict[str, float]:
     source = TABLES[name]
     dataset = source.dataset()
     assert dataset.labels is not None  # every table here has a label
-    rows, labels = dataset.rows, dataset.labels
+    rows = dataset.rows
+    labels = dataset.labels
     is_trained = _split(len(rows))
     network = _fit(rows[is_trained], labels[is_trained], source)
     write_keras(network, path)
@@ -106,7 +114,8 @@ def _train_network(name: str, path: Path) -> dict[str, float]:
 
 def _fit(rows: FloatArray, labels: IntArray, source: TableSource) -> ReluNetwork:
     keras = _keras()
-    mean, scale = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-9)
+    mean = rows.mean(axis=0)
+    scale = np.maximum(rows.std(axis=0), 1e-9)
     hidden = [keras.layers.Dense(n, activation="relu", kernel_initializer="he_normal") for n in WIDTHS]
     model = keras.Sequential([keras.Input((rows.shape[1],)), *hidden, keras.layers.Dense(1, activation="sigmoid")])
     model.compile(keras.optimizers.Adam(LEARNING_RATE), "binary_crossentropy")

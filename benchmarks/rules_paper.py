@@ -1,7 +1,7 @@
 """The figures of paper 001 (TestSGD) that the benchmark of rule sets stands beside: Tables 3, 4, 5, 6 and 8.
 
-Shares are of the paper's "True" outcome. Where it is the one that nobody wants (a high risk, much crime, a toxic text), ``flipped`` says
-so, and shares are turned round before they are shown: the score is the same.
+Shares are of the paper's "True" outcome. Where it is the one that nobody wants (a high risk, much crime, a toxic text),
+``flipped`` says so, and shares are turned round before they are shown: the score is the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class PaperFigures:
         n_rule_sets, seconds: Table 5.
         top: Table 4, the three highest.
         flipped: whether the shares are of the outcome that is bad for the person.
-        themis: Table 8: (group with the paper's outcome most often, least often, difference in %), or ``None`` where it has none.
+        themis: Table 8: (group with the paper's outcome most often, least often, difference in %), or ``None`` where it
+            has none.
     """
 
     accuracy: float
@@ -58,7 +59,8 @@ def _share(column: str, low: float, high: float) -> dict[str, Any]:
     return {"column": column, "low": low, "high": high}
 
 
-_ASIAN, _AMERICAN = "Asian-Pac-Islander", "Amer-Indian-Eskimo"
+_ASIAN = "Asian-Pac-Islander"
+_AMERICAN = "Amer-Indian-Eskimo"
 _MEN = _one_of("sex", "Male")
 
 PAPER: dict[str, PaperFigures] = {

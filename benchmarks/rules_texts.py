@@ -12,13 +12,14 @@ from benchmarks.rules_data import TEXTS, TextSource
 from benchmarks.rules_models import KIND_WORDS, text_model
 from benchmarks.rules_paper import PAPER, shares
 from benchmarks.table import markdown
-from fairness_engine.models.text_model import TextModel, open_text_model
-from fairness_engine.rules.settings import RuleSettings
-from fairness_engine.rules.text_run import TextSubject, run_text_rules
-from fairness_engine.rules.words import group_text, interval_text, share_text
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.table import read_table
-from fairness_engine.texts import Texts, make_texts
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
+from fairness_engine.data.texts import Texts, make_texts
+from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
+from fairness_engine.groups.rule_sets.phrases import group_text, interval_text, share_text
+from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.models.open_text import open_text_model
+from fairness_engine.models.text_model import TextModel
 
 N_TOP = 3
 RATIO_BAR = 1000.0
@@ -27,7 +28,8 @@ _RATE_TEXTS = 20_000
 
 def texts_part(repeats: int) -> str:
     """Seconds and the highest rule sets of each data set and model."""
-    speed, groups = [], []
+    speed = []
+    groups = []
     for name, source in TEXTS.items():
         texts = _read(source)
         for kind in KIND_WORDS:
@@ -103,9 +105,12 @@ def _bare_rate(model: TextModel, texts: Texts) -> float:
 def _speed_row(
     source: TextSource, kind: str, texts: Texts, model: TextModel, run: Outcome, seconds: float
 ) -> tuple[str, ...]:
-    paper, scored = PAPER[source.name], run.result.scored
-    each, its_each = seconds / len(scored), paper.seconds / paper.n_rule_sets
-    largest, ratio = float(scored.error.max()), its_each / each
+    paper = PAPER[source.name]
+    scored = run.result.scored
+    each = seconds / len(scored)
+    its_each = paper.seconds / paper.n_rule_sets
+    largest = float(scored.error.max())
+    ratio = its_each / each
     return (
         source.title,
         KIND_WORDS[kind],
@@ -126,7 +131,8 @@ def _speed_row(
 
 
 def _group_row(name: str, source: TextSource, kind: str, run: Outcome, rank: int) -> tuple[str, ...]:
-    shown, scored = run.shown(), run.result.scored
+    shown = run.shown()
+    scored = run.result.scored
     ours = ("no term changes a share" if rank == 0 else "", "", "")
     if len(shown) > rank and scored.score[shown[rank]] > 0:
         position = shown[rank]
@@ -139,10 +145,11 @@ def _group_row(name: str, source: TextSource, kind: str, run: Outcome, rank: int
 
 
 _NOTE = (
-    "*Texts decided*: different ones; a text that comes up again is not decided again. *S by the model alone*: these at the rate of one large "
-    "call. The paper's shares of toxic texts are turned into those of texts that are not. The madlibs are templates (*Jim is a moronic chinese*): "
-    "most hold one term, none holds terms of two categories, so there are no rule sets of two terms as the paper has. Models of them are "
-    "trained on 120 texts, which makes them as often right as the paper's; with 1,000 they learn the adjectives by heart and no term matters. "
-    "Of 1,000 sentences about films, 37 hold a term: at the paper's 5 % no category is left; at 1 % race (black, white, ...) and age (old, "
-    "young, ...) are, 20 and 12 sentences, so a share there moves in steps of five points and more."
+    "*Texts decided*: different ones; a text that comes up again is not decided again. *S by the model alone*: these "
+    "at the rate of one large call. The paper's shares of toxic texts are turned into those of texts that are not. "
+    "The madlibs are templates (*Jim is a moronic chinese*): most hold one term, none holds terms of two categories, "
+    "so there are no rule sets of two terms as the paper has. Models of them are trained on 120 texts, which makes "
+    "them as often right as the paper's; with 1,000 they learn the adjectives by heart and no term matters. Of 1,000 "
+    "sentences about films, 37 hold a term: at the paper's 5 % no category is left; at 1 % race (black, white, ...) "
+    "and age (old, young, ...) are, 20 and 12 sentences, so a share there moves in steps of five points and more."
 )

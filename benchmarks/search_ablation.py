@@ -10,10 +10,11 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.search_cases import Case, estimator_case
 from benchmarks.table import markdown
-from fairness_engine.budget import Budget
-from fairness_engine.events import Pairs, PairsFound, ResultReady
-from fairness_engine.search.run import run_search
-from fairness_engine.search.sg import Sg
+from fairness_engine.events import PairsFound, ResultReady
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.sg.sg import Sg
 
 N_INPUTS = 1_000
 """People tested in one run, the paper's limit."""
@@ -54,9 +55,10 @@ def ablation_part(n_seeds: int) -> str:
     """The section: for each case and setting, people found of those tested, in all and by where they came from."""
     parts = [
         "## SG with parts of it switched off",
-        f"Logistic regressions (scikit-learn), as in the paper; {N_INPUTS:,} people tested a run in the printed order (`wave` = 1), 5,000 LIME samples. "
-        f"Found / tested, medians of {n_seeds} seeds; the range of what was found in brackets. When its queue is empty the paper stops, and here uniform "
-        "rows follow: a run without uniform start rows has them in that column. The paper's figures are of its own tables of the same name, one run each.",
+        f"Logistic regressions (scikit-learn), as in the paper; {N_INPUTS:,} people tested a run in the printed order "
+        f"(`wave` = 1), 5,000 LIME samples. Found / tested, medians of {n_seeds} seeds; the range of what was found in "
+        "brackets. When its queue is empty the paper stops, and here uniform rows follow: a run without uniform start "
+        "rows has them in that column. The paper's figures are of its own tables of the same name, one run each.",
     ]
     for name, make in CASES.items():
         case = make()
@@ -64,7 +66,8 @@ def ablation_part(n_seeds: int) -> str:
         rows = []
         for what, table, values in SETTINGS:
             runs = [_run(case, Sg(wave=1, n_inputs=N_INPUTS, **values), seed) for seed in range(n_seeds)]
-            n_wrong, n_pairs = n_wrong + sum(run[1] for run in runs), n_pairs + sum(run[2] for run in runs)
+            n_wrong = n_wrong + sum(run[1] for run in runs)
+            n_pairs = n_pairs + sum(run[2] for run in runs)
             rows.append((what, *_counts([run[0] for run in runs]), table, _paper(name, table, values)))
             print(name, rows[-1], flush=True)
         header = ("SG", "found / tested", "data's rows", "uniform rows", "directed", "undirected", "Table", "paper")

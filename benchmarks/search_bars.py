@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from benchmarks.aequitas import bare_rate
 from benchmarks.search_runs import Bench, spread
 from benchmarks.table import markdown
-from fairness_engine.budget import Budget
+from fairness_engine.oracle.budget import Budget
 
 BARRED = ("adult-age", "adult-sex")
 """Cases that the bars are of."""
@@ -42,8 +42,10 @@ _AUTHORS = {"adult-age": (4659, 74), "adult-sex": (1359, 39)}
 def _maft_bars(bench: Bench) -> list[tuple[str, ...]]:
     wanted, rate = _AUTHORS[bench.case.name]
     runs = bench.runs(bench.make("maft", n_starts=100, n_steps=100, n_rounds=1), Budget(None, 60.0))
-    found, speed = [run.n_found for run in runs], [run.n_found / run.seconds for run in runs]
-    median, fast = statistics.median(found), statistics.median(speed)
+    found = [run.n_found for run in runs]
+    speed = [run.n_found / run.seconds for run in runs]
+    median = statistics.median(found)
+    fast = statistics.median(speed)
     spent = spread([run.evaluations for run in runs], "{:,.0f}")
     large = bench.runs(bench.make("maft", n_starts=1000, n_steps=1000, n_rounds=1), Budget(None, 60.0))
     seconds = [run.seconds for run in large]
@@ -72,7 +74,9 @@ def _sg_bar(bench: Bench) -> list[tuple[str, ...]]:
 
 
 def _large_bars(bench: Bench, name: str) -> list[tuple[str, ...]]:
-    """At 2,000,000 rows: IDIs per 1,000 rows of those that have a bar for it, and the rows per second beside the bare model's."""
+    """At 2,000,000 rows: IDIs per 1,000 rows of those that have a bar for it, and the rows per second beside the bare
+    model's.
+    """
     if name in ("data-scan", "sg"):
         return []  # the one ends with the data before, the other meets its limit of seconds
     technique = bench.make(name)

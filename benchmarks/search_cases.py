@@ -1,7 +1,8 @@
-"""What the comparison of searches is made on: models, data and scopes, each with an evaluation that is not the engine's.
+"""What the comparison of searches is made on: models, data and scopes, each with an evaluation that is not the
+engine's.
 
-The independent half of a case (``decide``, ``allowed``) reads the weights and the schema file by itself and shares no code with
-``fairness_engine``; it judges every pair that a search reports.
+The independent half of a case (``decide``, ``allowed``) reads the weights and the schema file by itself and shares no
+code with ``fairness_engine``; it judges every pair that a search reports.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.table import shared_folder
-from fairness_engine.dataset import make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.schema import Schema
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.models.sklearn_model import compile_estimator
-from fairness_engine.schema import Schema
+from fairness_engine.models.sklearn.estimator import compile_estimator
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
 
 SMALL_LIMITS = {"occupation": (0.0, 3.0), "native-country": (0.0, 0.0)}
 """Of Adult, so that everybody can be counted: one country and four occupations."""
@@ -57,12 +58,13 @@ class Case:
     def n_wrong(self, pairs: Pairs) -> int:
         """How many pairs break what a pair is, by the independent evaluation.
 
-        The two persons are decided differently, differ in protected columns only, hold codes that the file knows, and the rest of them
-        was not reported before.
+        The two persons are decided differently, differ in protected columns only, hold codes that the file knows, and
+        the rest of them was not reported before.
         """
         protected = self.domain.protected.tolist()
         others = [i for i in range(self.domain.n_columns) if i not in protected]
-        first, second = self.codes(pairs.first), self.codes(pairs.second)
+        first = self.codes(pairs.first)
+        second = self.codes(pairs.second)
         wrong = self.decide(first) == self.decide(second)
         wrong |= (first[:, others] != second[:, others]).any(axis=1)
         wrong |= (first[:, protected] == second[:, protected]).all(axis=1)
@@ -101,7 +103,9 @@ def forest_case(name: str, title: str, data: str, protected: str) -> Case:
 
 
 def estimator_case(name: str, title: str, data: str, protected: str, estimator: Any) -> Case:
-    """A case on an estimator of scikit-learn that is trained here on all of the data; its ``predict`` is the independent evaluation."""
+    """A case on an estimator of scikit-learn that is trained here on all of the data; its ``predict`` is the
+    independent evaluation.
+    """
     schema, rows, _, allowed = _data(data, protected, {})
     labels = pd.read_csv(shared_folder() / "data" / "peer" / f"{data}.csv")[str(schema.label)].to_numpy()
     fitted = estimator.fit(_as_codes(schema, rows), labels)
@@ -141,7 +145,9 @@ def _codes(column: dict[str, Any]) -> np.ndarray:
 
 
 def independent_network(path: Path) -> Callable[[np.ndarray], np.ndarray]:
-    """Decisions of a Keras network of ReLU layers and one sigmoid: a plain float64 forward pass over the file's weights."""
+    """Decisions of a Keras network of ReLU layers and one sigmoid: a plain float64 forward pass over the file's
+    weights.
+    """
     with h5py.File(path, "r") as file:
         config = json.loads(file.attrs["model_config"])
         named = {layer["config"]["name"]: layer for layer in config["config"]["layers"]}

@@ -12,13 +12,15 @@ import numpy as np
 
 from benchmarks.aequitas import bare_rate
 from benchmarks.search_cases import Case
-from fairness_engine.budget import Budget
-from fairness_engine.diversity import Surrogate, expected_leaves, fit_surrogate
-from fairness_engine.events import Pairs, PairsFound, Stopped, StopReason
-from fairness_engine.plausibility import Plausibility
+from fairness_engine.errors import StopReason
+from fairness_engine.events import PairsFound, Stopped
+from fairness_engine.measures.diversity import Surrogate, expected_leaves, fit_surrogate
+from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.pairs import Pairs
 from fairness_engine.search import requirements
+from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES, warm_up
-from fairness_engine.search.run import run_search
 
 N_PLAUSIBLE = 2_000
 """Pairs of a run whose plausibility is measured, drawn evenly."""
@@ -75,7 +77,8 @@ class Bench:
         return self._done[key]
 
     def _run(self, technique: Any, budget: Budget, seed: int) -> Outcome:
-        case, batches = self.case, []
+        case = self.case
+        batches = []
         started = time.perf_counter()
         for event in run_search(technique, case.model, case.domain, case.rows, budget, seed):
             if isinstance(event, PairsFound):
@@ -84,7 +87,8 @@ class Bench:
         if not isinstance(event, Stopped):
             raise TypeError(event)
         pairs = Pairs.concatenate(batches, case.domain.n_columns)
-        self.n_runs, self.n_pairs = self.n_runs + 1, self.n_pairs + len(pairs)
+        self.n_runs = self.n_runs + 1
+        self.n_pairs = self.n_pairs + len(pairs)
         self.n_wrong += case.n_wrong(pairs) + abs(len(pairs) - event.n_found)
         is_cut = event.reason is StopReason.SECONDS
         described = self._describe(pairs) if len(pairs) else (None, None)
@@ -101,8 +105,8 @@ class Bench:
     def confirmation(self) -> str:
         """The sentence about the independent evaluation."""
         return (
-            f"{self.case.title}: {self.n_pairs:,} pairs of {self.n_runs:,} runs judged again by an evaluation of its own: **{self.n_wrong:,} wrong**. "
-            f"The bare model decides {self.bare:,.0f} rows/s in one large batch."
+            f"{self.case.title}: {self.n_pairs:,} pairs of {self.n_runs:,} runs judged again by an evaluation of its "
+            f"own: **{self.n_wrong:,} wrong**. The bare model decides {self.bare:,.0f} rows/s in one large batch."
         )
 
 

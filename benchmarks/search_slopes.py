@@ -1,4 +1,6 @@
-"""MAFT's estimate of slopes three ways: one probe a call (the paper's Algorithm 1), one person a call (2), everybody in one call (here)."""
+"""MAFT's estimate of slopes three ways: one probe a call (the paper's Algorithm 1), one person a call (2), everybody in
+one call (here).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ import numpy as np
 
 from benchmarks.search_cases import CASES, Case
 from benchmarks.table import markdown, medians
-from fairness_engine.search.slopes import Terrain
+from fairness_engine.search.techniques.gradient.gradients import Terrain
 
-N_PEOPLE, REPEATS = 1_000, 7
+N_PEOPLE = 1_000
+REPEATS = 7
 """People whose slopes are taken, as many as in RQ3.1; and how often all ways are timed in turn."""
 _H = 1.0
 _NAMES = ("adult-sex", "german-sex", "heart-sex")
@@ -27,8 +30,9 @@ def slopes_part() -> str:
     return "\n\n".join(
         [
             "## MAFT's slopes, one by one and together",
-            f"Slopes of {N_PEOPLE:,} rows of the data (all of a smaller table), h = 1, of the same scores in the same process; medians of {REPEATS} rounds in which "
-            "the three ways take turns. The loop is the paper's Algorithm 1, kept here only; the searches use the last. The three give the same slopes.",
+            f"Slopes of {N_PEOPLE:,} rows of the data (all of a smaller table), h = 1, of the same scores in the same "
+            f"process; medians of {REPEATS} rounds in which the three ways take turns. The loop is the paper's "
+            "Algorithm 1, kept here only; the searches use the last. The three give the same slopes.",
             markdown([*header, *ratios], rows),
         ]
     )
@@ -74,11 +78,13 @@ def _one_probe_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: np
 
 def _one_person_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: np.ndarray) -> np.ndarray:
     """Algorithm 2: a person's probes in one call, the person in another."""
-    slopes, order = np.empty(steps.shape), np.arange(len(ground.columns))
+    slopes = np.empty(steps.shape)
+    order = np.arange(len(ground.columns))
     for i, person in enumerate(people):
         probes = np.repeat(person[None], len(order), axis=0)
         probes[order, ground.columns] += steps[i]
-        near, here = case.model.fast_scores(probes)[:, 0], case.model.fast_scores(person[None])[0, 0]
+        near = case.model.fast_scores(probes)[:, 0]
+        here = case.model.fast_scores(person[None])[0, 0]
         slopes[i] = (near - here) / (steps[i] / ground.unit)
     return slopes
 

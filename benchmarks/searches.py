@@ -1,9 +1,9 @@
 """All searches for individual discrimination side by side, and the bars set for them.
 
-``python -m benchmarks.searches`` with ``EVENHAND_SHARED`` set writes ``benchmarks/searches.md``. A part of it is printed only:
-``--only adult-age,bars``, ``--techniques maft,directed``, ``--seeds 2``, ``--quick``. The papers' own experiments on parts of a technique
-are kept by themselves as well: ``--only ablation,slopes``. Every pair of every run is judged again by an evaluation that shares
-nothing with the engine's (``search_cases.py``).
+``python -m benchmarks.searches`` with ``EVENHAND_SHARED`` set writes ``benchmarks/searches.md``. A part of it is
+printed only: ``--only adult-age,bars``, ``--techniques maft,directed``, ``--seeds 2``, ``--quick``. The papers' own
+experiments on parts of a technique are kept by themselves as well: ``--only ablation,slopes``. Every pair of every run
+is judged again by an evaluation that shares nothing with the engine's (``search_cases.py``).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from benchmarks.search_cases import CASES, Case
 from benchmarks.search_runs import N_PLAUSIBLE, Bench, spread
 from benchmarks.search_slopes import slopes_part
 from benchmarks.table import keep, keep_sections, markdown
-from fairness_engine.budget import Budget
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady
-from fairness_engine.exact import can_count, run_exact
-from fairness_engine.kernels import warm_up as warm_up_kernels
+from fairness_engine.measures.exact_count import can_count, run_exact
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.kernels import warm_up as warm_up_kernels
 from fairness_engine.search.registry import TECHNIQUES
 
 BUDGETS = (10_000, 100_000, 1_000_000)
@@ -46,7 +46,8 @@ def case_part(bench: Bench, names: Sequence[str], budgets: Sequence[int]) -> str
     """The section of a case: every technique that can run on its model, and the exact count where there is one."""
     case = bench.case
     exact, said = _exact(case)
-    rows, left_out = [], []
+    rows = []
+    left_out = []
     for name in names:
         try:
             technique = bench.make(name)
@@ -91,17 +92,20 @@ def _exact(case: Case) -> tuple[int | None, str]:
     seconds = time.perf_counter() - started
     n = int(count["n_discriminatory"])
     return n, (
-        f"Counted exactly: {n:,} of {count['n_individuals']:,} individuals ({count['share']:.2%}), {n_rows:,.0f} rows in {seconds:.1f} s."
+        f"Counted exactly: {n:,} of {count['n_individuals']:,} individuals ({count['share']:.2%}), {n_rows:,.0f} rows "
+        f"in {seconds:.1f} s."
     )
 
 
 # --- the program ----------------------------------------------------------------------------
 
 _NOTE = (
-    "IDIs are individuals (unique on what is not protected) proved by a pair that the model decided differently a second time; rows are all rows "
-    "passed to the model, probes for guidance included. Medians of {n} seeds, the range in brackets; the figures behind the counts are those of the "
-    "largest budget, each budget is a run of its own. Diversity: leaves of one surrogate tree that 1,000 of the finds lie in (docs/techniques.md). "
-    "Plausible: of {plausible:,} of the pairs at most. † a run ended by the limit of {seconds:g} s. Data scan ends with the data."
+    "IDIs are individuals (unique on what is not protected) proved by a pair that the model decided differently a "
+    "second time; rows are all rows passed to the model, probes for guidance included. Medians of {n} seeds, the "
+    "range in brackets; the figures behind the counts are those of the largest budget, each budget is a run of its "
+    "own. Diversity: leaves of one surrogate tree that 1,000 of the finds lie in (docs/techniques.md). Plausible: of "
+    "{plausible:,} of the pairs at most. † a run ended by the limit of {seconds:g} s. Data scan ends with the "
+    "data."
 )
 
 

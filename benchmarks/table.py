@@ -74,7 +74,8 @@ def keep_sections(name: str, title: str, sections: Sequence[str]) -> None:
         name, title: of the file.
         sections: each begins with its heading, ``## ...``.
     """
-    path, made = FOLDER / f"{name}.md", f"*{datetime.datetime.now(tz=datetime.UTC).date()}; {machine()}.*"
+    path = FOLDER / f"{name}.md"
+    made = f"*{datetime.datetime.now(tz=datetime.UTC).date()}; {machine()}.*"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     kept = {text.partition("\n")[0]: text.strip() for text in before.split("\n## ")[1:]}
     for section in sections:

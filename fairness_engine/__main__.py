@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fairness_engine.command_line.outcome import COMMON_KEYS, ExitStatus, Outcome
+from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
 from fairness_engine.errors import EvenhandError, ProcessError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: Exception) -> ExitStatus:
     """Say what went wrong; returns the status to leave with."""
-    from fairness_engine.command_line.display import say
+    from fairness_engine.cli.output import say
 
     if isinstance(error, EvenhandError):
         say(str(error))
@@ -49,9 +49,9 @@ def _explain(error: Exception) -> ExitStatus:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
-    from fairness_engine.command_line.arguments import make_parser
-    from fairness_engine.command_line.display import say, write_result
-    from fairness_engine.command_line.gate import read_gate
+    from fairness_engine.cli.gate import read_gate
+    from fairness_engine.cli.output import say, write_result
+    from fairness_engine.cli.parser import make_parser
 
     options = make_parser().parse_args(arguments)
     command, keys = _command(options)
@@ -71,34 +71,32 @@ def _main(arguments: Sequence[str] | None) -> int:
 def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace], Outcome], tuple[str, ...]]:
     """The function of a command, and the names of its own in the JSON."""
     if options.command == "inspect":
-        from fairness_engine.command_line.inspection import INSPECT_KEYS, inspect
+        from fairness_engine.cli.commands.inspect import INSPECT_KEYS, inspect
 
         return inspect, INSPECT_KEYS
     if options.command == "runs":
-        from fairness_engine.command_line.stored_runs import RUNS_KEYS, runs
+        from fairness_engine.cli.commands.runs import RUNS_KEYS, runs
 
         return runs, RUNS_KEYS
     if options.command == "certify":
-        from fairness_engine.command_line.certification import CERTIFY_KEYS, certify
+        from fairness_engine.cli.commands.certify import CERTIFY_KEYS, certify
 
         return certify, CERTIFY_KEYS
     if options.command == "rules":
-        from fairness_engine.command_line.rules import rules
-        from fairness_engine.command_line.rules_json import RULES_KEYS
+        from fairness_engine.cli.commands.rules import RULES_KEYS, rules
 
         return rules, RULES_KEYS
     if options.command == "retrain":
-        from fairness_engine.command_line.retrain_json import RETRAIN_KEYS
-        from fairness_engine.command_line.retraining import retrain
+        from fairness_engine.cli.commands.retrain import RETRAIN_KEYS, retrain
 
         return retrain, RETRAIN_KEYS
-    from fairness_engine.command_line import comparisons, searches
+    from fairness_engine.cli.commands import compare, search
 
     return {
-        "compare": (comparisons.compare, comparisons.COMPARE_KEYS),
-        "search": (searches.search, searches.SEARCH_KEYS),
-        "estimate": (searches.estimate, searches.ESTIMATE_KEYS),
-        "count": (searches.count, searches.COUNT_KEYS),
+        "compare": (compare.compare, compare.COMPARE_KEYS),
+        "search": (search.search, search.SEARCH_KEYS),
+        "estimate": (search.estimate, search.ESTIMATE_KEYS),
+        "count": (search.count, search.COUNT_KEYS),
     }[options.command]
 
 

@@ -12,19 +12,19 @@ EvenhandError
 └── ProcessError             the model's process ended, hung or broke its protocol
 
 Messages are one sentence or two for the person at the screen: what must hold, what was got,
-what to do; some carry lines of code that do it (``recipe``). ``SearchStopped`` is a signal, not an error: it derives from ``BaseException`` so that no
-``except Exception`` in a technique can swallow it.
+what to do; some carry lines of code that do it (``recipe``). ``SearchStopped`` is a signal, not an error: it derives
+from ``BaseException`` so that no ``except Exception`` in a technique can swallow it.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairness_engine.events import StopReason
-    from fairness_engine.runs.records import Review
+    from fairness_engine.store.records import Review
 
 
 class EvenhandError(Exception):
@@ -33,8 +33,8 @@ class EvenhandError(Exception):
     Args:
         message: a sentence or two.
         recipe: lines of code that do what the message says; empty for most.
-        inputs: what is known of a model's inputs where some of them are not known: for each its ``name``, ``column``, ``category`` and
-            ``how``, as ``models.input_names.InputMatch`` has them.
+        inputs: what is known of a model's inputs where some of them are not known: for each its ``name``, ``column``,
+            ``category`` and ``how``, as ``models.input_names.InputMatch`` has them.
     """
 
     def __init__(self, message: str = "", *, recipe: str = "", inputs: Sequence[Mapping[str, str | None]] = ()) -> None:
@@ -72,7 +72,8 @@ class RunError(EvenhandError):
 
 
 class StaleReviewError(RunError):
-    """A review was changed, from another tab or program, since the state that is to be saved was read; nothing was saved.
+    """A review was changed, from another tab or program, since the state that is to be saved was read; nothing was
+    saved.
 
     Args:
         wanted: the ``Review`` that was to be saved; ``None`` where something else was to be done with it.
@@ -95,3 +96,14 @@ class SearchStopped(BaseException):
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason.value)
         self.reason = reason
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    EVALUATIONS = "evaluation budget spent"
+    SECONDS = "time budget spent"
+    FOUND = "enough found"
+    EXHAUSTED = "every start and step done"
+    CANCELLED = "cancelled"
+    MEMORY = "memory for boxes spent"

@@ -8,94 +8,15 @@ because the other side may have been handed a hostile model.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
-import zlib
 from dataclasses import asdict, dataclass, field, fields
-from enum import StrEnum
 from typing import Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
+from fairness_engine.arrays import MAX_INFLATED_BYTES, FloatArray, IntArray, pack_array, unpack_array
+from fairness_engine.errors import ProcessError, StopReason
+from fairness_engine.pairs import Pairs
 
-from fairness_engine.errors import ProcessError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-_ARRAY_DTYPES = {"float64": np.float64, "int64": np.int64}
 MAX_LINE_BYTES = 256_000_000
-_NUMBER_BYTES = 8
-_COMPRESSED_FROM_BYTES = 1_000_000
-_MAX_INFLATED_BYTES = 512_000_000
-"""A few bytes can stand for any number of zeros."""
-NOT_MEASURED = -1
-"""``Pairs.n_unseen`` of a pair whose plausibility is not known."""
-
-
-class StopReason(StrEnum):
-    """Why a run ended."""
-
-    EVALUATIONS = "evaluation budget spent"
-    SECONDS = "time budget spent"
-    FOUND = "enough found"
-    EXHAUSTED = "every start and step done"
-    CANCELLED = "cancelled"
-    MEMORY = "memory for boxes spent"
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Discriminatory pairs: two rows that differ in protected attributes only and get different decisions.
-
-    Args:
-        first, second: the two persons as rows of the engine, ``(n_pairs, n_columns)`` each.
-        score_first, score_second: their scores ``(n_pairs,)``: score of class 1, or of the decided class when
-            there are more than two.
-        decision_first, decision_second: their classes ``(n_pairs,)``.
-        evaluation: evaluations spent when the pair was found ``(n_pairs,)``; the order of discovery.
-        distance: from the nearest real row ``(n_pairs,)``, 0 to 1; NaN where it was not measured (see ``plausibility``).
-        n_unseen: pairs of values of the person that never occur together in the data though they should ``(n_pairs,)``;
-            -1 where it was not measured.
-    """
-
-    first: FloatArray
-    second: FloatArray
-    score_first: FloatArray
-    score_second: FloatArray
-    decision_first: IntArray
-    decision_second: IntArray
-    evaluation: IntArray
-    distance: FloatArray = field(default_factory=lambda: np.empty(0))
-    n_unseen: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def __post_init__(self) -> None:
-        """What was left out was not measured."""
-        n = len(self.first)
-        if n and not self.distance.size:
-            object.__setattr__(self, "distance", np.full(n, np.nan))
-        if n and not self.n_unseen.size:
-            object.__setattr__(self, "n_unseen", np.full(n, NOT_MEASURED))
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def __getitem__(self, index: slice | NDArray[np.bool_] | IntArray) -> Pairs:
-        return Pairs(*(getattr(self, each.name)[index] for each in fields(self)))
-
-    @staticmethod
-    def empty(n_columns: int) -> Pairs:
-        """No pairs."""
-        rows, numbers, codes = np.empty((0, n_columns)), np.empty(0), np.empty(0, np.int64)
-        return Pairs(rows, rows, numbers, numbers, codes, codes, codes, numbers, codes)
-
-    @staticmethod
-    def concatenate(batches: list[Pairs], n_columns: int) -> Pairs:
-        """All batches, in order."""
-        if not batches:
-            return Pairs.empty(n_columns)
-        return Pairs(*(np.concatenate([getattr(b, each.name) for b in batches]) for each in fields(Pairs)))
 
 
 @dataclass(frozen=True)
@@ -223,7 +144,9 @@ class ModelPart:
 
 @dataclass(frozen=True)
 class ResultReady:
-    """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count``, ``split``, ``certification``; plain JSON."""
+    """A result of a run beside its pairs: ``plausibility``, ``diversity``, ``count``, ``split``, ``certification``;
+    plain JSON.
+    """
 
     name: str
     content: dict[str, Any]
@@ -333,7 +256,7 @@ def _read_arrays(packed: Any) -> dict[str, FloatArray | IntArray]:
     for name, array in packed.items():
         arrays[str(name)] = found = unpack_array(array)
         n_bytes += found.nbytes
-        if n_bytes > _MAX_INFLATED_BYTES:
+        if n_bytes > MAX_INFLATED_BYTES:
             raise ValueError("size")
     return arrays
 
@@ -342,46 +265,3 @@ def _read_space(space: Any) -> dict[str, Any]:
     if not isinstance(space, dict):
         raise TypeError("space")
     return space
-
-
-def pack_array(array: NDArray[Any], *, can_compress: bool = False) -> dict[str, Any]:
-    """A float64 or int64 array as JSON: dtype, shape and base64 of its bytes in C order, compressed if it may be and is large."""
-    data = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iub" else np.float64)
-    raw = data.tobytes()
-    how = {"zlib": True} if can_compress and len(raw) > _COMPRESSED_FROM_BYTES else {}
-    if how:
-        raw = zlib.compress(raw, level=1)
-    shape = list(data.shape)
-    return {"dtype": data.dtype.name, "shape": shape, "base64": base64.b64encode(raw).decode("ascii"), **how}
-
-
-def unpack_array(packed: Any) -> NDArray[Any]:
-    """The array of ``pack_array``; sizes are checked before anything is allocated.
-
-    Raises:
-        ValueError: it is not such an array.
-    """
-    shape = packed["shape"]
-    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 2**31 for n in shape) or len(shape) > 3:
-        raise ValueError("shape")
-    try:
-        raw = base64.b64decode(packed["base64"], validate=True)
-    except binascii.Error as error:
-        raise ValueError("base64") from error
-    if "zlib" in packed:
-        raw = _inflated(raw, _NUMBER_BYTES * math.prod(shape))
-    return np.frombuffer(raw, dtype=_ARRAY_DTYPES[packed["dtype"]]).reshape(shape).copy()
-
-
-def _inflated(raw: bytes, n_bytes: int) -> bytes:
-    """Bytes that were compressed from ``n_bytes``, never more than those."""
-    if n_bytes > _MAX_INFLATED_BYTES:
-        raise ValueError("size")
-    stream = zlib.decompressobj()
-    try:
-        found = stream.decompress(raw, n_bytes + 1)
-    except zlib.error as error:
-        raise ValueError("zlib") from error
-    if len(found) != n_bytes or not stream.eof:
-        raise ValueError("size")
-    return found

@@ -1,11 +1,11 @@
 """Intervals of shares: every one is exact, so that 95 % means at least 95 %, for every number of draws and every share.
 
-Changes of a share, and areas under ROC curves, are made of such intervals. No exact ones are known for them that are not far wider; theirs
-hold 95 % in simulation.
+Changes of a share, and areas under ROC curves, are made of such intervals. No exact ones are known for them that are
+not far wider; theirs hold 95 % in simulation.
 
-Approximations that are narrower on average (Wilson's, Agresti and Coull's, a one-sided bound without a hit) are right less often than they
-say where a share is near 0 or 1, which is where discrimination is looked for: Wilson's at 84 % where a hit is expected in every sixth
-run. ``benchmarks/intervals.md`` has both.
+Approximations that are narrower on average (Wilson's, Agresti and Coull's, a one-sided bound without a hit) are right
+less often than they say where a share is near 0 or 1, which is where discrimination is looked for: Wilson's at 84 %
+where a hit is expected in every sixth run. ``benchmarks/intervals.md`` has both.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ _NEGLIGIBLE_SDS = 12.0
 
 
 def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float = LEVEL) -> tuple[float, float]:
-    """Lowest and highest share that ``n_hits`` of ``n`` draws do not contradict, each end wrong with probability ``(1 - level) / 2`` at most.
+    """Lowest and highest share that ``n_hits`` of ``n`` draws do not contradict, each end wrong with probability ``(1 -
+    level) / 2`` at most.
 
     Args:
         n_hits, n: 0 or more; with no draw the interval is 0 to 1.
-        n_all: how many there are, where draws are made without replacement: at least ``n``. Who was drawn is known, so that the
-            interval of all is the share itself. ``None``: draws are independent.
+        n_all: how many there are, where draws are made without replacement: at least ``n``. Who was drawn is known, so
+            that the interval of all is the share itself. ``None``: draws are independent.
         level: of confidence.
 
     Reference: Clopper and Pearson (1934); of a finite population the same with hypergeometric tails (Katz 1953).
@@ -42,7 +43,8 @@ def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float =
     if n_all is None:
         ends = _ends(np.array([float(n_hits)]), np.array([float(n)]), np.array([half]))
         return float(ends[0][0]), float(ends[1][0])
-    low, high = _least(n_hits, n, n_all, half), n_all - _least(n - n_hits, n, n_all, half)
+    low = _least(n_hits, n, n_all, half)
+    high = n_all - _least(n - n_hits, n, n_all, half)
     return min(low / n_all, n_hits / n), max(
         high / n_all, n_hits / n
     )  # no number of people may make just the share of the draws
@@ -51,21 +53,26 @@ def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float =
 def paired_interval(n_gained: int, n_lost: int, n: int) -> tuple[float, float]:
     """The change of a share of the same ``n`` rows, of which some count that did not and some no longer count, at 95 %.
 
-    The shares of gained and of lost rows have their exact intervals, and the ends of the difference are combined from their distances, as
-    the two are correlated. A Wald interval, adjusted or not, holds less than it says where few rows change in one direction alone.
+    The shares of gained and of lost rows have their exact intervals, and the ends of the difference are combined from
+    their distances, as the two are correlated. A Wald interval, adjusted or not, holds less than it says where few rows
+    change in one direction alone.
 
-    Reference: Newcombe (1998), method 10, and Zou and Donner (2008), here of the cells that change and with exact limits.
+    Reference: Newcombe (1998), method 10, and Zou and Donner (2008), here of the cells that change and with exact
+        limits.
     """
     if not n:
         return -1.0, 1.0
     (least_gained, most_gained), (least_lost, most_lost) = (share_interval(count, n) for count in (n_gained, n_lost))
-    gained, lost = n_gained / n, n_lost / n
+    gained = n_gained / n
+    lost = n_lost / n
     rest = (1 - gained) * (1 - lost)
     together = (
         2 * math.sqrt(gained * lost / rest) if rest > 0 else 2.0
     )  # rows cannot be gained and lost: correlated negatively
-    below, above = gained - least_gained, most_gained - gained
-    lost_below, lost_above = lost - least_lost, most_lost - lost
+    below = gained - least_gained
+    above = most_gained - gained
+    lost_below = lost - least_lost
+    lost_above = most_lost - lost
     down = math.sqrt(below**2 + lost_above**2 + together * below * lost_above)
     up = math.sqrt(above**2 + lost_below**2 + together * above * lost_below)
     return max(-1.0, gained - lost - down), min(1.0, gained - lost + up)
@@ -74,8 +81,9 @@ def paired_interval(n_gained: int, n_lost: int, n: int) -> tuple[float, float]:
 def area_interval(area: float, variance: float, n_positive: int, n_negative: int) -> tuple[float, float]:
     """An area under an ROC curve at 95 %: the share of as many independent draws as vary like it does.
 
-    Its estimated variance is far too small where hardly a pair is in the wrong order, so that it is no less than that of exponential
-    scores with the same area; and an area never varies more than the share of as many draws as there are rows of the rarer kind.
+    Its estimated variance is far too small where hardly a pair is in the wrong order, so that it is no less than that
+    of exponential scores with the same area; and an area never varies more than the share of as many draws as there are
+    rows of the rarer kind.
 
     Args:
         area: 0 to 1.
@@ -84,7 +92,8 @@ def area_interval(area: float, variance: float, n_positive: int, n_negative: int
 
     Reference: Hanley and McNeil (1982) for the least variance; Birnbaum and Klose (1957) for the largest.
     """
-    above, below = area / (2 - area), 2 * area**2 / (1 + area)
+    above = area / (2 - area)
+    below = 2 * area**2 / (1 + area)
     pairs = area * (1 - area) + (n_positive - 1) * (above - area**2) + (n_negative - 1) * (below - area**2)
     variance = max(variance, pairs / (n_positive * n_negative))
     n = float(min(n_positive, n_negative))
@@ -106,7 +115,8 @@ def clopper_pearson(hits: NDArray[Any], n: NDArray[Any], alpha: float | FloatArr
 
     Reference: Clopper and Pearson (1934).
     """
-    hits, n = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    hits = np.asarray(hits, dtype=np.float64)
+    n = np.asarray(n, dtype=np.float64)
     levels, level = np.unique(np.broadcast_to(alpha, n.shape), return_inverse=True)
     base = n.max(initial=0.0) + 1  # the functions are slow: shares that many rule sets have are looked at once
     _, first, line = np.unique((level * base + n) * base + hits, return_index=True, return_inverse=True)
@@ -118,16 +128,22 @@ def _ends(hits: FloatArray, n: FloatArray, half: FloatArray) -> tuple[FloatArray
     """Clopper and Pearson's limits ``(n_shares,)``, each wrong with probability ``half``; hits need not be whole."""
     from scipy.special import betaincinv  # the app's first page needs none
 
-    low, high = np.zeros(len(n)), np.ones(len(n))
-    some, rest = hits > 0, hits < n
+    low = np.zeros(len(n))
+    high = np.ones(len(n))
+    some = hits > 0
+    rest = hits < n
     low[some] = betaincinv(hits[some], (n - hits + 1)[some], half[some])
     high[rest] = betaincinv((hits + 1)[rest], (n - hits)[rest], 1 - half[rest])
     return low, high
 
 
 def _least(n_hits: int, n: int, n_all: int, half: float) -> int:
-    """Of how many of ``n_all``, at least, it is as likely as ``half`` that ``n_hits`` or more are among ``n`` drawn ones."""
-    least, most = n_hits, n_all - (n - n_hits)  # what was seen is there
+    """Of how many of ``n_all``, at least, it is as likely as ``half`` that ``n_hits`` or more are among ``n`` drawn
+    ones.
+    """
+    # what was seen is there
+    least = n_hits
+    most = n_all - (n - n_hits)
     if n_hits == 0 or least == most:
         return least
     while least < most:
@@ -140,11 +156,14 @@ def _least(n_hits: int, n: int, n_all: int, half: float) -> int:
 
 
 def _upper_tail(n_hits: int, n: int, n_marked: int, n_all: int) -> float:
-    """Probability of at least ``n_hits`` marked ones among ``n`` drawn without replacement from ``n_all``, of which ``n_marked`` are."""
+    """Probability of at least ``n_hits`` marked ones among ``n`` drawn without replacement from ``n_all``, of which
+    ``n_marked`` are.
+    """
     from scipy.special import gammaln
 
     share = n_marked / n_all
-    mean, variance = n * share, n * share * (1 - share) * (n_all - n) / max(1, n_all - 1)
+    mean = n * share
+    variance = n * share * (1 - share) * (n_all - n) / max(1, n_all - 1)
     most = min(n, n_marked)
     far = math.ceil(max(n_hits, mean) + _NEGLIGIBLE_SDS * math.sqrt(variance) + _NEGLIGIBLE_SDS)
     hits = np.arange(n_hits, min(most, far) + 1, dtype=np.float64)

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.models.one_hot import is_text
-from fairness_engine.schema import Column, Kind, Layout, Schema
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column, Kind, Layout, Schema
+from fairness_engine.models.encoders.one_hot import is_text
+from fairness_engine.oracle.domain import Domain, Scope
 from sample_data.causal import comments
 from sample_data.causal.census import CENSUS
 from sample_data.causal.credit import CREDIT

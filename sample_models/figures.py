@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.oracle.domain import Domain, Scope
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
 from sample_data.make import TABLES
 
-MAX_INDIVIDUALS, MAX_ROWS = 20_000, 2_000_000
+MAX_INDIVIDUALS = 20_000
+MAX_ROWS = 2_000_000
 SEED = 20240402
 SHARE_MARKERS = ("<!-- shares: written by sample_models/make.py -->", "<!-- end of shares -->")
 MARKERS = ("<!-- figures: written by sample_models/make.py -->", "<!-- end of figures -->")
@@ -32,8 +33,8 @@ def measure(table: CausalModel, decide: Decide, protected: tuple[str, ...], max_
         max_rows: how many rows the model may decide for the uniform share.
 
     Returns:
-        ``accuracy`` and ``majority_share`` of the last quarter of the rows; ``uniform_share`` of ``n_individuals`` uniform
-        ones, and ``data_share`` of the held-out rows, for the recommended ``protected`` attributes.
+        ``accuracy`` and ``majority_share`` of the last quarter of the rows; ``uniform_share`` of ``n_individuals``
+        uniform ones, and ``data_share`` of the held-out rows, for the recommended ``protected`` attributes.
     """
     rows, labels = table.sample()
     held_out = slice(len(rows) * 3 // 4, None)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.schema import Column
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column
 from sample_data.causal.rule import PointRule, allowed, n_values, values
 
 
@@ -49,20 +49,24 @@ def network_of_rule(rule: PointRule) -> ReluNetwork:
 
     The first layer has two hinges at each value where the points of an attribute, or its part in an effect, change:
     their difference is 0 below the value and 1 from it on. The second adds up the points, and tells for every
-    effect whether all its conditions hold. The logit is the total less the cut, plus one half, so that no row is near 0.
+    effect whether all its conditions hold. The logit is the total less the cut, plus one half, so that no row is near
+    0.
     """
     columns = rule.schema.inputs
     tables = [_tables(rule, column) for column in columns]  # (1 + n_effects, n_values) each
     hinges = [(i, k) for i, table in enumerate(tables) for k in _changes(table)]
-    first, first_bias = np.zeros((len(columns), 2 * len(hinges))), np.zeros(2 * len(hinges))
+    first = np.zeros((len(columns), 2 * len(hinges)))
+    first_bias = np.zeros(2 * len(hinges))
     n_sums = 1 + len(rule.effects)
-    second, second_bias = np.zeros((2 * len(hinges), n_sums)), np.zeros(n_sums)
+    second = np.zeros((2 * len(hinges), n_sums))
+    second_bias = np.zeros(n_sums)
     for unit, (i, k) in enumerate(hinges):
         step = columns[i].step or 1.0
         first[i, 2 * unit : 2 * unit + 2] = 1.0 / step
         first_bias[2 * unit : 2 * unit + 2] = np.array([1.0, 0.0]) - values(columns[i])[k] / step
         rise = tables[i][:, k] - tables[i][:, k - 1]
-        second[2 * unit], second[2 * unit + 1] = rise, -rise
+        second[2 * unit] = rise
+        second[2 * unit + 1] = -rise
     starts = np.sum([table[:, 0] for table in tables], axis=0)
     offset = -sum(min(points) for points in rule.points.values())
     second_bias[0] = starts[0] + offset
@@ -103,7 +107,8 @@ def write_onnx(network: ReluNetwork, path: Path) -> None:
     import onnx
 
     make = onnx.helper
-    nodes, weights_of = [], []
+    nodes = []
+    weights_of = []
     name = "rows"
     for i, (weights, biases) in enumerate(network.layers):
         for part, array in (("weights", weights), ("biases", biases)):

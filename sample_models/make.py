@@ -1,7 +1,7 @@
 """Train and write the sample models: ``python -m sample_models.make [--out FOLDER]``; takes well under two minutes.
 
-Every model is trained on the first three quarters of the committed rows, or built from the planted rule itself. Writes the
-models, ``catalogue.json``, ``figures.json`` (what was measured on them), and the table of ``docs/sample-data.md``.
+Every model is trained on the first three quarters of the committed rows, or built from the planted rule itself. Writes
+the models, ``catalogue.json``, ``figures.json`` (what was measured on them), and the table of ``docs/sample-data.md``.
 """
 
 from __future__ import annotations

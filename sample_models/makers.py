@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.schema import Kind, Schema
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Kind, Schema
 from sample_data.causal import comments
 from sample_data.causal.model import CausalModel
 from sample_data.make import CENSUS, CREDIT, MARKETING, RECIDIVISM, outcome_column
@@ -137,8 +137,10 @@ def _keras(table: CausalModel) -> Made:
 def make_census(table: CausalModel) -> Iterator[Made]:
     """The models for census income."""
     rows, labels = training_rows(table)
-    forest, tree = training.forest().fit(rows, labels), training.tree().fit(rows, labels)
-    ensemble, mlp = training.ensemble().fit(rows, labels), training.mlp(rows, labels)
+    forest = training.forest().fit(rows, labels)
+    tree = training.tree().fit(rows, labels)
+    ensemble = training.ensemble().fit(rows, labels)
+    mlp = training.mlp(rows, labels)
     dense = network_of_mlp(mlp.coefs_, mlp.intercepts_)
     yield _keras(table)
     yield _estimator(table, "forest", "Random forest (scikit-learn)", "Twelve small trees that vote.", forest)
@@ -156,7 +158,8 @@ def make_census(table: CausalModel) -> Iterator[Made]:
         table,
         "fair_svm",
         "Linear machine with balanced groups (scikit-learn)",
-        "A linear support vector machine whose scores may not covary with sex: Zafar's constraint. Women and men score alike on average.",
+        "A linear support vector machine whose scores may not covary with sex: Zafar's constraint. Women and men "
+        "score alike on average.",
         training.fair_svm(table.rule.schema, rows, labels),
     )
     trained = "A dense ReLU network trained by scikit-learn."

@@ -16,15 +16,17 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.models.fair_svm import FairLinearSVC
-from fairness_engine.schema import Kind, Schema
 from sample_models.layers import ReluNetwork, network_of_mlp
 
 SEED = 20240401
 N_SVM_ROWS = 1500
 HIDDEN = (24, 12)
-N_EPOCHS, BATCH, LEARNING_RATE = 25, 64, 0.005
+N_EPOCHS = 25
+BATCH = 64
+LEARNING_RATE = 0.005
 
 
 def tree(n_leaves: int = 80) -> DecisionTreeClassifier:
@@ -58,7 +60,8 @@ def fair_svm(schema: Schema, rows: FloatArray, labels: IntArray) -> Pipeline:
 
 def mlp(rows: FloatArray, labels: IntArray) -> MLPClassifier:
     """A multi-layer perceptron; the standardisation of its inputs is folded into the first layer."""
-    mean, scale = rows.mean(axis=0), rows.std(axis=0)
+    mean = rows.mean(axis=0)
+    scale = rows.std(axis=0)
     network = MLPClassifier(
         HIDDEN,
         learning_rate_init=LEARNING_RATE,
@@ -83,7 +86,8 @@ def keras_network(rows: FloatArray, labels: IntArray) -> ReluNetwork:
 
     keras.utils.set_random_seed(SEED)
     tf.config.experimental.enable_op_determinism()
-    mean, scale = rows.mean(axis=0), rows.std(axis=0)
+    mean = rows.mean(axis=0)
+    scale = rows.std(axis=0)
     hidden = [keras.layers.Dense(n, activation="relu") for n in HIDDEN]
     model = keras.Sequential([keras.Input((rows.shape[1],)), *hidden, keras.layers.Dense(1, activation="sigmoid")])
     model.compile(keras.optimizers.Adam(LEARNING_RATE), "binary_crossentropy")

@@ -119,7 +119,7 @@ def announce(address: str, opens_browser: bool) -> None:
 def compile_loops() -> None:
     """Compile the inner loops, once a version, in processes of their own: then the first run need not wait."""
     time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
-    from fairness_engine.runs.compiled import Loops, prepare_compiled
+    from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 
     prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None, *Loops)
 
@@ -127,10 +127,11 @@ def compile_loops() -> None:
 def start_waiting_runs() -> None:
     """Go on with the queue of an earlier server: workers start one another, but not over a restart of the machine."""
     from fairness_engine.errors import RunError
-    from fairness_engine.runs.launch import start_queued
-    from fairness_engine.runs.store import RunStore
+    from fairness_engine.runs.queue import start_queued
+    from fairness_engine.store.store import RunStore
 
-    workspace, url = Path(os.environ["EVENHAND_WORKSPACE"]), os.environ.get("EVENHAND_DATABASE_URL")
+    workspace = Path(os.environ["EVENHAND_WORKSPACE"])
+    url = os.environ.get("EVENHAND_DATABASE_URL")
     if url is None and not (workspace / "evenhand.db").exists():
         return  # nothing waits in a new workspace
     # a store that cannot be used is said on every page
@@ -140,7 +141,7 @@ def start_waiting_runs() -> None:
 
 def preload() -> None:
     """Import what the first page needs while the browser is still opening: most of it is pandas and the run store."""
-    for module in ("pandas", "plotly.graph_objects", "fairness_engine.runs.store"):
+    for module in ("pandas", "plotly.graph_objects", "fairness_engine.store.store"):
         importlib.import_module(module)
 
 

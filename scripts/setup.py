@@ -334,7 +334,9 @@ def prepare(lock):
 
 
 def compile_program():
-    """Keep the program's own modules as bytecode: the model's process, which may write nothing, would compile them at every start."""
+    """Keep the program's own modules as bytecode: the model's process, which may write nothing, would compile them at
+    every start.
+    """
     command = [str(VENV_PYTHON), "-m", "compileall", "-q", *(str(ROOT / name) for name in PROGRAM)]
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(command, cwd=str(ROOT), env=clean_environment(), check=False, **quiet)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import run_cases
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.runs import launch
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.records import Review, RunRecord
-from fairness_engine.runs.store import RunStore
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import queue
+from fairness_engine.store.records import Review, RunRecord
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunStore
 from made_once import made_once
 
 MODEL = "census_income_planted"
@@ -31,7 +31,7 @@ def config_of(review: Review, max_boxes: int = 3000, **settings: Any) -> RunConf
 def run_of(store: RunStore, review: Review, max_boxes: int = 3000, **settings: Any) -> RunRecord:
     """A certification that has ended, made by the real worker."""
     run_id = store.create_run(config_of(review, max_boxes, **settings), review.id)
-    return launch.run_in_foreground(store, run_id, lambda _: None)
+    return queue.run_in_foreground(store, run_id, lambda _: None)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from fairness_engine.runs.compiled import Loops, compiled_folder, prepare_compiled
+from fairness_engine.model_process.compiled_loops import Loops, compiled_folder, prepare_compiled
 from made_once import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKSPACE = Path(tempfile.gettempdir()) / "evenhand-tests"
 
-# before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a version, so that
-# no loop outlives the one it calls
+# before anything imports numba: loops that a run has compiled serve the tests, and theirs serve the runs; a folder a
+# version, so that no loop outlives the one it calls
 os.environ.setdefault("NUMBA_CACHE_DIR", str(compiled_folder(WORKSPACE)))
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -25,7 +25,9 @@ settings.load_profile("repeatable")
 
 
 _LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
-"""Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others idle."""
+"""Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others
+idle.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,7 +46,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out; long files go first."""
+    """Mark what lies in tests/browser as browser tests, so that `-m "not browser"` leaves all of them out; long files
+    go first.
+    """
     tests = Path(__file__).resolve().parent
     for item in items:
         if tests / "browser" in item.path.parents:

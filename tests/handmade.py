@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 
 def small_schema() -> Schema:

@@ -1,4 +1,6 @@
-"""Loan applications as a German bank would export them: clean values, and the same in a CSV file with everything that goes wrong there."""
+"""Loan applications as a German bank would export them: clean values, and the same in a CSV file with everything that
+goes wrong there.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ _REMARKS = (
 def loan_frame(n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
     """True values, one row an application: numbers as numbers, dates as dates, nothing missing but ``Bemerkung``.
 
-    ``bewilligt`` (ja/nein) follows score, income and sum, and is refused more often to everyone but ``m`` and to ``REFUSED_MORE``.
+    ``bewilligt`` (ja/nein) follows score, income and sum, and is refused more often to everyone but ``m`` and to
+    ``REFUSED_MORE``.
     """
     rng = np.random.default_rng(seed)
     shares = 1 / np.arange(1, len(NATIONALITIES) + 1) ** 1.1
@@ -94,7 +97,8 @@ def loan_frame(n_rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
 def write_messy_csv(
     frame: pd.DataFrame, path: Path, seed: int = 0, *, missing: float = 1.0, has_proposed: bool = False
 ) -> pd.DataFrame:
-    """Write the applications with semicolons, decimal commas and points for thousands, in Latin-1, with cells missing in three spellings.
+    """Write the applications with semicolons, decimal commas and points for thousands, in Latin-1, with cells missing
+    in three spellings.
 
     Args:
         frame: of ``loan_frame``.

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.store import RunStore
 
 FOLDER_VARIABLE = "EVENHAND_TESTS_MADE_ONCE"
 """Names the folder of a run of the tests; ``conftest.py`` makes it, and takes it away at the end."""

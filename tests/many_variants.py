@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
-from fairness_engine.domain import Scope
-from fairness_engine.schema import Kind, Schema
+from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.oracle.domain import Scope
 from loan_cases import loan_frame
 
 COLUMNS = ("Geschlecht", "Alter", "Staatsangehörigkeit", "Wohneigentum", "Einkommen", "Score", "bewilligt")
@@ -53,7 +53,8 @@ def loan_schema(n_rows: int = 2_500) -> Schema:
 
 def write_model(folder: Path, kind: str = "tree") -> Path:
     """A model of the applications that discriminates by what was planted: ``tree``, ``linear`` or ``network``."""
-    frame, path = loan_frame(2_500, seed=3)[list(COLUMNS)], folder / f"loans_{kind}.skops"
+    frame = loan_frame(2_500, seed=3)[list(COLUMNS)]
+    path = folder / f"loans_{kind}.skops"
     words = ["Geschlecht", "Staatsangehörigkeit", "Wohneigentum"]
     numbers = ["Alter", "Einkommen", "Score"]
     steps = ColumnTransformer(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.certification.tree import PartitionTree
-from fairness_engine.certification.words import BoxColumn
-from fairness_engine.schema import Column, Kind
+from fairness_engine.certification.partition.partition_tree import PartitionTree
+from fairness_engine.certification.partition.phrases import BoxColumn
+from fairness_engine.data.schema import Column, Kind
 
 N_DIGITS = (74, 8, 99, 5, 16, 42, 1 << 16)
 
@@ -55,8 +55,10 @@ def split_tree(n_leaves: int, seed: int = 0, n_people: int = 30_000) -> Partitio
             continue
         cut = int((low[column] + high[column]) // 2)
         part = (cut + 1 - low[column]) / (high[column] + 1 - low[column])
-        left_high, right_low = high.copy(), low.copy()
-        left_high[column], right_low[column] = cut, cut + 1
+        left_high = high.copy()
+        right_low = low.copy()
+        left_high[column] = cut
+        right_low[column] = cut + 1
         near = [
             1 / (1 + 20 * abs(float(slope @ ((a + b) / 2 - (digits - 1) / 2))) / (reach.sum() + 1e-9))
             for a, b in ((low, left_high), (right_low, high))

@@ -1,4 +1,6 @@
-"""People with an outcome, and one-hot networks of it whose files name nothing, in the orders and scalings that their authors chose."""
+"""People with an outcome, and one-hot networks of it whose files name nothing, in the orders and scalings that their
+authors chose.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.dataset import Dataset
+from fairness_engine.data.dataset import Dataset
 
 N_ROWS = 3_000
 
@@ -16,7 +18,8 @@ def people_csv(n: int = N_ROWS) -> bytes:
     """Ids, two numbers, two categories, and an outcome that depends on all of them."""
     rng = np.random.default_rng(8)
     sex = rng.choice(["m", "w", "d"], n, p=(0.5, 0.45, 0.05))
-    age, months = rng.integers(18, 80, n), rng.integers(6, 90, n)
+    age = rng.integers(18, 80, n)
+    months = rng.integers(6, 90, n)
     job = rng.choice(["bank", "care", "craft", "none"], n)
     merit = 0.05 * (age - 48) - 0.04 * (months - 48) + 1.5 * (job == "bank") - 1.2 * (sex == "w")
     good = merit + rng.logistic(0, 0.6, n) > 0
@@ -37,22 +40,27 @@ ORDERS = {
 
 
 class Net:
-    """A small network on one-hot inputs, trained by scikit-learn, written as the text of a ``.nnet`` file: no name of anything in it."""
+    """A small network on one-hot inputs, trained by scikit-learn, written as the text of a ``.nnet`` file: no name of
+    anything in it.
+    """
 
     def __init__(self, dataset: Dataset, order: str, *, scaling: str = "", of: str = "ja") -> None:
         from sklearn.linear_model import LogisticRegression
 
         self.names = ORDERS[order].split()
         values = self.inputs(dataset)
-        self.shift, self.scale = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        self.shift = np.zeros(values.shape[1])
+        self.scale = np.ones(values.shape[1])
         if scaling:
-            self.shift, self.scale = values.mean(axis=0), values.std(axis=0)
+            self.shift = values.mean(axis=0)
+            self.scale = values.std(axis=0)
         if scaling == "numbers":
             is_number = np.array(["_" not in name for name in self.names])
             self.shift, self.scale = np.where(is_number, self.shift, 0), np.where(is_number, self.scale, 1)
         wanted = np.array(dataset.classes)[dataset.labels] == of
         fitted = LogisticRegression(max_iter=2_000).fit((values - self.shift) / self.scale, wanted)
-        self.weights, self.bias = fitted.coef_[0], float(fitted.intercept_[0])
+        self.weights = fitted.coef_[0]
+        self.bias = float(fitted.intercept_[0])
 
     def inputs(self, dataset: Dataset) -> Any:
         columns = []

@@ -1,4 +1,6 @@
-"""Real retrainings for tests of pages, with the runs that measure both models: made once and copied into each test's workspace."""
+"""Real retrainings for tests of pages, with the runs that measure both models: made once and copied into each test's
+workspace.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import run_cases
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.runs import launch
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.records import Review, RunRecord
-from fairness_engine.runs.store import RunStore
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import queue
+from fairness_engine.store.records import Review, RunRecord
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunStore
 from made_once import made_once
 
 MODEL = "census_income_tree"
@@ -53,12 +55,12 @@ def config_of(review: Review, strategy: str, **changes: object) -> RunConfig:
 def run_of(store: RunStore, review: Review, strategy: str, **changes: object) -> RunRecord:
     """A retraining that has ended, and the runs that follow it."""
     run_id = store.create_run(config_of(review, strategy, **changes), review.id)
-    launch.run_in_foreground(store, run_id, lambda _: None)
+    queue.run_in_foreground(store, run_id, lambda _: None)
     measured = store.results(run_id).get("measured") or {}
     for side in ("before", "after"):
         for follower in measured.get(side, {}).values():
             if follower is not None and store.run(follower).is_active:
-                launch.run_in_foreground(store, follower, lambda _: None)
+                queue.run_in_foreground(store, follower, lambda _: None)
     return store.run(run_id)
 
 

@@ -13,16 +13,16 @@ import numpy as np
 import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.dataset import Dataset, make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import Event, ModelPart, ResultReady, Stopped
-from fairness_engine.mitigation.run import Subject, run_retraining
-from fairness_engine.mitigation.settings import RetrainSettings
-from fairness_engine.mitigation.trainer import Binding
-from fairness_engine.mitigation.trainers import make_trainer
 from fairness_engine.models.open import open_model
-from fairness_engine.samples import find_sample
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.retraining.driver import Subject, run_retraining
+from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.retraining.trainers.factory import make_trainer
+from fairness_engine.retraining.trainers.trainer import Binding
 
 
 @cache
@@ -37,7 +37,8 @@ def subject_of(
     model: Path, dataset: Dataset, scope: Scope, settings: RetrainSettings | None = None, **changes: Any
 ) -> Subject:
     """What is retrained: a model file bound to rows."""
-    schema, favourable = dataset.schema, 1 if dataset.favourable_class is None else dataset.favourable_class
+    schema = dataset.schema
+    favourable = 1 if dataset.favourable_class is None else dataset.favourable_class
     opened = open_model(
         model, schema, classes=dataset.classes, favourable=favourable, threshold=scope.threshold, unsafe_formats=False
     )

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.runs import launch
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.records import FileRole, Review, RunRecord
-from fairness_engine.runs.store import RunStore
-from fairness_engine.samples import find_sample
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import queue
+from fairness_engine.store.records import FileRole, Review, RunRecord
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunStore
 from made_once import made_once
 
 
@@ -52,7 +52,7 @@ def config_of(review: Review, technique: str = "aequitas", **changes: Any) -> Ru
 def run_of(store: RunStore, review: Review, technique: str = "aequitas", **changes: Any) -> RunRecord:
     """A run that has ended, made by the real worker."""
     run_id = store.create_run(config_of(review, technique, **changes), review.id)
-    return launch.run_in_foreground(store, run_id, lambda _: None)
+    return queue.run_in_foreground(store, run_id, lambda _: None)
 
 
 def estimate_of(store: RunStore, review: Review, **changes: Any) -> RunRecord:

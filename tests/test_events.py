@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairness_engine.errors import ProcessError
+from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.errors import ProcessError, StopReason
 from fairness_engine.events import (
     Failed,
     GroupScored,
-    Pairs,
     PairsFound,
     PairsMeasured,
     Progress,
@@ -18,17 +18,17 @@ from fairness_engine.events import (
     RulesScored,
     SharesProved,
     Stopped,
-    StopReason,
     TreeReady,
     from_line,
-    pack_array,
     to_line,
-    unpack_array,
 )
+from fairness_engine.pairs import Pairs
 
 
 def some_pairs(n: int = 3) -> Pairs:
-    rows, numbers, codes = np.arange(n * 4, dtype=float).reshape(n, 4) / 3, np.linspace(0, 1, n), np.arange(n)
+    rows = np.arange(n * 4, dtype=float).reshape(n, 4) / 3
+    numbers = np.linspace(0, 1, n)
+    codes = np.arange(n)
     return Pairs(rows, rows + 1, numbers, numbers, codes, codes, codes)
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fairness_engine.certification.space import Space
-from fairness_engine.events import FloatArray, IntArray
-
-BoolArray = NDArray[np.bool_]
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.certification.partition.lattice import Space
 
 
 @dataclass(frozen=True)
@@ -21,8 +16,10 @@ class Assessed:
     Args:
         certified: weight of the individuals all of whose variants are decided alike ``(n,)``.
         falsified: weight of the individuals two of whose variants are decided differently ``(n,)``.
-        column: which column to split next, its position in ``space.columns``; -1 where there is nothing to split or to gain ``(n,)``.
-        cut: the last digit of the left part, low to high - 1, where ``column`` is not -1 ``(n,)``; ``None`` for the floor mid.
+        column: which column to split next, its position in ``space.columns``; -1 where there is nothing to split or to
+            gain ``(n,)``.
+        cut: the last digit of the left part, low to high - 1, where ``column`` is not -1 ``(n,)``; ``None`` for the
+            floor mid.
     """
 
     certified: FloatArray
@@ -35,11 +32,12 @@ class Assessed:
 class Certificates:
     """What was proved of boxes, in a form that can be checked without the assessor.
 
-    With ``s_f(x) = sum_i coefficients[b, f, starts_i + (x_i, or 0 where the column has one place)] * (x_i, or 1 where it has many)``, an
-    individual ``x`` of box ``b`` (digits) is: decided as class 1 for all variants where ``s_0 > thresholds[b, 0]``; as class 0 for all
-    where ``s_1 < thresholds[b, 1]``; decided differently for two variants where ``thresholds[b, 2] < s_2 < thresholds[b, 3]``. A
-    threshold that nothing reaches is infinite. Whole boxes (several classes, trees) have no coefficients and thresholds of minus or
-    plus infinity where they hold; both of the first two where all variants are decided alike, whatever the class.
+    With ``s_f(x) = sum_i coefficients[b, f, starts_i + (x_i, or 0 where the column has one place)] * (x_i, or 1 where
+    it has many)``, an individual ``x`` of box ``b`` (digits) is: decided as class 1 for all variants where ``s_0 >
+    thresholds[b, 0]``; as class 0 for all where ``s_1 < thresholds[b, 1]``; decided differently for two variants where
+    ``thresholds[b, 2] < s_2 < thresholds[b, 3]``. A threshold that nothing reaches is infinite. Whole boxes (several
+    classes, trees) have no coefficients and thresholds of minus or plus infinity where they hold; both of the first two
+    where all variants are decided alike, whatever the class.
 
     Args:
         coefficients: ``(n, 3, n_places)``; n_places 0 where boxes are decided whole.
@@ -61,7 +59,8 @@ class Certificates:
 class Assessor(Protocol):
     """Decides boxes of one space for one model.
 
-    ``assess`` and ``explain`` are functions of the box alone: the same box gives the same answer, whatever else is asked with it.
+    ``assess`` and ``explain`` are functions of the box alone: the same box gives the same answer, whatever else is
+    asked with it.
     """
 
     space: Space

@@ -1,6 +1,7 @@
 """Pairs that show what a certification falsified: people of falsified boxes, each evaluated and replayed.
 
-No pair proves a share; it stands beside what is proved. Paper 004 samples undecided boxes for counterexamples (section VI-A).
+No pair proves a share; it stands beside what is proved. Paper 004 samples undecided boxes for counterexamples (section
+VI-A).
 """
 
 from __future__ import annotations
@@ -10,27 +11,32 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fairness_engine.certification import refine_kernels as kernels
-from fairness_engine.certification.certificates import explain_in_order
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
-from fairness_engine.certification.refine import Refinement
-from fairness_engine.events import FloatArray, IntArray, Pairs
-from fairness_engine.judge import Judge
-from fairness_engine.replay import Candidates, Replayer
+from fairness_engine.certification.partition import refine_kernels
+from fairness_engine.certification.partition.certificates import explain_in_order
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.oracle.confirmation import Candidates, Replayer
+from fairness_engine.oracle.evaluation import Judge
+from fairness_engine.pairs import Pairs
 
 MAX_PAIRS = 10_000
 _FIRST_TRIED = 64
 _MAX_BOXES = 4000
-_HITS_WANTED, _LEAST_HITS = 2000, 2
+_HITS_WANTED = 2000
+_LEAST_HITS = 2
 """People of falsified parts that are hoped for in all, and of each box."""
 _MAX_TRIES = 1 << 17
 _EXTRA_SECONDS = 5.0
 """As long again it goes on while there is no pair yet."""
-_FIRST_BOXES, _MAX_NODES = 16, 20_000
+_FIRST_BOXES = 16
+_MAX_NODES = 20_000
 
 
 def falsified_rows(refinement: Refinement, rng: np.random.Generator) -> FloatArray:
-    """Individuals of boxes with a falsified part, drawn by weight: more from a box of which less is falsified, the largest boxes first."""
+    """Individuals of boxes with a falsified part, drawn by weight: more from a box of which less is falsified, the
+    largest boxes first.
+    """
     boxes, falsified = _falsified_boxes(refinement)
     if not len(boxes):
         return np.empty((0, refinement.assessor.space.domain.n_columns))
@@ -61,8 +67,8 @@ def counterexamples(
 ) -> Pairs:
     """The pairs among rows ``(n, n_columns)``, each replayed, nobody twice, at most ``MAX_PAIRS``, in the rows' order.
 
-    Where none of them is a pair and something is falsified, people are made from the falsified boxes' certificates: what is falsified is
-    not left without an example because it is rare.
+    Where none of them is a pair and something is falsified, people are made from the falsified boxes' certificates:
+    what is falsified is not left without an example because it is rare.
 
     Args:
         refinement: at its end.
@@ -92,8 +98,10 @@ class _Finder:
 
     def __init__(self, refinement: Refinement) -> None:
         points = refinement.points
-        self._domain, self._n_boxes = points.domain, refinement.n_boxes
-        self._judge, self._replayer = Judge(points.model, points.domain), Replayer(points.model, points.domain)
+        self._domain = points.domain
+        self._n_boxes = refinement.n_boxes
+        self._judge = Judge(points.model, points.domain)
+        self._replayer = Replayer(points.model, points.domain)
         self._found: list[Pairs] = []
         self.n_found = 0
 
@@ -111,7 +119,8 @@ class _Finder:
             values = self._judge.values_of_all(rows[part])
             flags, lowest, highest = self._judge.verdicts(values)
             hits = np.flatnonzero(flags)[: MAX_PAIRS - self.n_found]
-            spent, widest = np.full(len(hits), self._n_boxes, np.int64), (lowest[hits], highest[hits])
+            spent = np.full(len(hits), self._n_boxes, np.int64)
+            widest = (lowest[hits], highest[hits])
             plain = self._judge.plainest(rows[part][hits], values[hits], *widest)
             self._replayer.add(Candidates(rows[part][hits], *plain, spent, widest))
             self._found.append(self._replayer.replay())
@@ -124,10 +133,13 @@ class _Finder:
 def _constructed(
     refinement: Refinement, boxes: IntArray, deadline: float, is_cancelled: Callable[[], bool]
 ) -> FloatArray:
-    """People whom the boxes' own certificates falsify, one of each box; everybody of boxes that were evaluated whole."""
-    space, assessor = refinement.assessor.space, refinement.assessor
+    """People whom the boxes' own certificates falsify, one of each box; everybody of boxes that were evaluated
+    whole.
+    """
+    space = refinement.assessor.space
+    assessor = refinement.assessor
     low, high = refinement.boxes(boxes, refinement.parents()[0])
-    is_whole = refinement.nodes.column[boxes] == kernels.EVALUATED
+    is_whole = refinement.nodes.column[boxes] == refine_kernels.EVALUATED
     told = np.flatnonzero(~is_whole)
     certificates = explain_in_order(assessor, refinement.hands, low[told], high[told], deadline, is_cancelled)
     people = [np.empty((0, low.shape[1]), np.int64)]
@@ -135,7 +147,8 @@ def _constructed(
         ranges = [np.arange(first, last + 1) for first, last in zip(low[box], high[box], strict=True)]
         people.append(np.stack([axis.ravel() for axis in np.meshgrid(*ranges, indexing="ij")], axis=1))
     for which, box in enumerate(told[: len(certificates.leaf)].tolist()):
-        starts, form = certificates.starts, certificates.coefficients[which, 2]
+        starts = certificates.starts
+        form = certificates.coefficients[which, 2]
         digits = [
             first + np.flatnonzero(space.masses[i][first : last + 1] > 0)
             for i, (first, last) in enumerate(zip(low[box].tolist(), high[box].tolist(), strict=True))
@@ -155,13 +168,16 @@ def _constructed(
 
 
 def _between(terms: Sequence[FloatArray], above: float, below: float) -> list[int] | None:
-    """The place of one term a column whose sum lies between two numbers; ``None`` where none was found within ``_MAX_NODES`` steps.
+    """The place of one term a column whose sum lies between two numbers; ``None`` where none was found within
+    ``_MAX_NODES`` steps.
 
-    Columns with the widest terms are settled first, and a term is left out when what remains cannot bring the sum between the two.
+    Columns with the widest terms are settled first, and a term is left out when what remains cannot bring the sum
+    between the two.
     """
     order = sorted(range(len(terms)), key=lambda i: -float(np.ptp(terms[i])) if len(terms[i]) else 0.0)
     least, most = (np.cumsum([0.0, *(end(terms[i]) for i in reversed(order))])[::-1] for end in (np.min, np.max))
-    places, n_left = [0] * len(terms), _MAX_NODES
+    places = [0] * len(terms)
+    n_left = _MAX_NODES
 
     def settle(depth: int, total: float) -> bool:
         nonlocal n_left

@@ -35,14 +35,16 @@ def paced(
         is_cancelled: asked before each part; no part is begun once it is true.
         max_seconds: what a part may take, about.
     """
-    begin, size = 0, first
+    begin = 0
+    size = first
     while begin < n_items and (started := time.perf_counter()) < deadline and not is_cancelled():
         end = min(begin + size, n_items)
         yield slice(begin, end)
         now = time.perf_counter()
         seconds_each = max(now - started, 1e-9) / (end - begin)
         affordable = min((deadline - now) * _SHARE_OF_REST, max_seconds) / seconds_each
-        begin, size = end, int(max(1, min(_GROWTH * size, affordable)))
+        begin = end
+        size = int(max(1, min(_GROWTH * size, affordable)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Rest:
     is_cancelled: Callable[[], bool]
 
     def time_for(self, seconds: float) -> tuple[float, Callable[[], bool]]:
-        """Until when something may take that is worth so many seconds, and what ends it sooner; little after a cancel."""
+        """Until when something may take that is worth so many seconds, and what ends it sooner; little after a
+        cancel.
+        """
         if self.is_cancelled():
             return time.perf_counter() + _HURRIED_SECONDS, never
         return time.perf_counter() + self.patience * seconds, self.is_cancelled

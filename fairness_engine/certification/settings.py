@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from fairness_engine.certification.space import Weights
-from fairness_engine.setting_checks import check_number, check_whole, refuse_unknown, take_choice
+from fairness_engine.certification.partition.lattice import Weights
+from fairness_engine.settings import check_number, check_whole, refuse_unknown, take_choice
 
 MAX_DEPTH = 100_000
 
@@ -16,7 +16,8 @@ MAX_DEPTH = 100_000
 class Mode(StrEnum):
     """How a box is decided.
 
-    ``COUNTING``: the individuals of a box on the decided side of a linear bound are counted. ``CLASSIC``: a box is decided whole or
+    ``COUNTING``: the individuals of a box on the decided side of a linear bound are counted. ``CLASSIC``: a box is
+        decided whole or
     not at all, and refinement ends by depth, as in paper 004 (Algorithms 1-4).
     """
 

@@ -9,13 +9,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray, pack_array, unpack_array
 from fairness_engine.errors import ProcessError, SettingError
-from fairness_engine.events import FloatArray, IntArray, pack_array, unpack_array
 from fairness_engine.models.model import Model, of_class_zero
-
-BoolArray = NDArray[np.bool_]
 
 N_BACKGROUND = 100
 """Rows of the data that stand for "not known", drawn by a fixed seed; fewer for a slow model."""
@@ -34,8 +31,8 @@ class PairValues:
     """How far each attribute moves the score of each person of a pair away from the average score.
 
     Args:
-        contributions: SHAP values of person A and person B ``(2, n_columns)``, in units of the score; 0 for columns that the
-            model does not take. A row sums to the person's score less ``base``.
+        contributions: SHAP values of person A and person B ``(2, n_columns)``, in units of the score; 0 for columns
+            that the model does not take. A row sums to the person's score less ``base``.
         scores: the explained scores ``(2,)``: higher is better for the person (see ``favourable_scores``).
         base: mean score of the background.
         is_exact: over all coalitions of attributes; else from ``n_permutations`` random orders, each also reversed.
@@ -77,9 +74,11 @@ class PairValues:
             ProcessError: it is nothing of the kind.
         """
         try:
-            values, scores = unpack_array(content["contributions"]), unpack_array(content["scores"])
+            values = unpack_array(content["contributions"])
+            scores = unpack_array(content["scores"])
             counts = (int(content["n_background"]), int(content["n_permutations"]))
-            base, seconds = float(content["base"]), float(content["seconds"])
+            base = float(content["base"])
+            seconds = float(content["seconds"])
             found = cls(values, scores, base, content["is_exact"] is True, *counts, seconds)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise ProcessError("The model's process broke its protocol: it sent no explanation.") from None
@@ -94,7 +93,8 @@ def explain_pair(model: Model, people: FloatArray, data_rows: FloatArray, taken:
     """SHAP values of both people of a pair, against rows of the data.
 
     An attribute that is left out takes its values from the background, independently of the others ("interventional"
-    values). With few attributes all coalitions are evaluated, else random orders of attributes, the same for both people.
+    values). With few attributes all coalitions are evaluated, else random orders of attributes, the same for both
+    people.
 
     Args:
         model: what decided.
@@ -119,9 +119,11 @@ def explain_pair(model: Model, people: FloatArray, data_rows: FloatArray, taken:
         masker = _Masker(background[:, taken])
         score = _score_of(model, person, taken)
         if plan.is_exact:
-            explainer, n_masks = ExactExplainer(score, masker), 2**n
+            explainer = ExactExplainer(score, masker)
+            n_masks = 2**n
         else:
-            explainer, n_masks = PermutationExplainer(score, masker, seed=_SEED), plan.n_permutations * (2 * n + 1)
+            explainer = PermutationExplainer(score, masker, seed=_SEED)
+            n_masks = plan.n_permutations * (2 * n + 1)
         explained.append(explainer(person[None, taken], max_evals=n_masks, silent=True))
     values = np.zeros((2, people.shape[1]))
     values[:, taken] = np.stack([np.asarray(one.values, dtype=np.float64)[0] for one in explained])
@@ -172,8 +174,8 @@ def _plan(rows_per_second: float, n_varying: int) -> _Plan:
             return _Plan(False, size, min(MAX_PERMUTATIONS, n_permutations))
     needed = 2 * (2 * n_varying + 1) * _BACKGROUND_SIZES[-1] * _MIN_PERMUTATIONS
     raise SettingError(
-        f"SHAP values of this pair need at least {needed:,} rows of the model, and it decides about {rows_per_second:,.0f} "
-        "rows a second: too slow for an answer here. Change single values of the pair instead."
+        f"SHAP values of this pair need at least {needed:,} rows of the model, and it decides about "
+        f"{rows_per_second:,.0f} rows a second: too slow for an answer here. Change single values of the pair instead."
     )
 
 
@@ -217,8 +219,8 @@ def _compile() -> None:
 class _Masker:
     """Replaces attributes that are left out by those of every background row, in the library's protocol for maskers.
 
-    Its own one takes values as equal when they are close (1 in 100,000) and then does not evaluate them, so that sums are off,
-    and compiles itself for 7 s in every new process.
+    Its own one takes values as equal when they are close (1 in 100,000) and then does not evaluate them, so that sums
+    are off, and compiles itself for 7 s in every new process.
 
     Args:
         background: the taken columns of rows of the data ``(n_background, n_taken)``.
@@ -254,7 +256,9 @@ class _Masker:
 
 
 def _score_of(model: Model, person: FloatArray, taken: IntArray) -> Callable[[FloatArray], FloatArray]:
-    """The explained score as a function of the taken columns ``(n_rows, n_taken) -> (n_rows,)``; blocks bound the memory."""
+    """The explained score as a function of the taken columns ``(n_rows, n_taken) -> (n_rows,)``; blocks bound the
+    memory.
+    """
 
     def score(inputs: FloatArray) -> FloatArray:
         out = np.empty(len(inputs))

@@ -1,4 +1,5 @@
-"""Where a model discriminates: a shallow tree over the attributes that are not protected, measured on rows it did not see.
+"""Where a model discriminates: a shallow tree over the attributes that are not protected, measured on rows it did not
+see.
 
 AEQUITAS names this as missing (paper 000, section 8). Rows are drawn, each is tested with all its variants, a tree is
 learnt on one half of them, and the share of every leaf is measured on the other.
@@ -6,20 +7,23 @@ learnt on one half of them, and the share of every leaf is measured on the other
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
-from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.estimate import Distribution
-from fairness_engine.events import FloatArray, IntArray, Pairs
-from fairness_engine.explanation.conditions import BoolArray, Condition, all_hold
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.errors import ProcessError, SearchStopped, SettingError
+from fairness_engine.explanation.where_tree import Condition, all_hold
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures.share import Distribution
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.pairs import Pairs
 
 MAX_DEPTH = 6
 N_EXAMPLES = 3
@@ -129,12 +133,15 @@ class Where:
     def coverage(self) -> tuple[float, float]:
         """The shares of discriminatory rows, and of all rows, that lie in flagged leaves."""
         inside = [self.nodes[i] for i in self.flagged]
-        hits, rows = sum(node.n_hits for node in inside), sum(node.n for node in inside)
+        hits = sum(node.n_hits for node in inside)
+        rows = sum(node.n for node in inside)
         return hits / max(self.root.n_hits, 1), rows / max(self.root.n, 1)
 
     @property
     def accuracy(self) -> tuple[float, float]:
-        """How often the leaves, and one answer for everybody, say rightly of the other half whether a row is discriminatory."""
+        """How often the leaves, and one answer for everybody, say rightly of the other half whether a row is
+        discriminatory.
+        """
         return _accuracy([self.nodes[i] for i in self.leaves]), _accuracy([self.root])
 
 
@@ -166,13 +173,14 @@ def find_where(model: Model, domain: Domain, data_rows: FloatArray, settings: Wh
     Raises:
         SettingError: no row of the data lies in the domain, or the model is too slow for a few rows.
     """
-    from fairness_engine.explanation.tree import learn_groups  # brings scikit-learn; pages need the shapes alone
+    from fairness_engine.explanation.where_tree import learn_groups  # brings scikit-learn; pages need the shapes alone
 
     started = time.perf_counter()
     rng = np.random.default_rng(np.random.SeedSequence(settings.seed))
     wanted = _draw(domain, data_rows, settings.distribution, rng)
     rows, verdicts, evaluations = _test(model, domain, wanted, settings.max_seconds)
-    learnt, other = slice(0, None, 2), slice(1, None, 2)
+    learnt = slice(0, None, 2)
+    other = slice(1, None, 2)
     groups = learn_groups(domain, rows[learnt], verdicts[learnt], settings.max_depth)
     nodes = tuple(
         Node(
@@ -211,13 +219,14 @@ def _draw(domain: Domain, data_rows: FloatArray, distribution: Distribution, rng
 
 def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) -> tuple[FloatArray, BoolArray, int]:
     """The rows that there was time for, which of them are discriminatory, and the evaluations spent."""
-    from fairness_engine.oracle import Oracle  # brings numba; pages need the shapes alone
+    from fairness_engine.oracle.oracle import Oracle  # brings numba; pages need the shapes alone
 
     first = Oracle(model, domain, Budget(domain.n_variants))
     first.test(wanted[:1])  # what a first call costs once, such as compiling, takes nothing from the time
     oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants, max_seconds))
     verdicts: list[BoolArray] = []
-    done, size = 0, _FEWEST_ROWS
+    done = 0
+    size = _FEWEST_ROWS
     try:
         while done < len(wanted):
             before = time.perf_counter()
@@ -230,15 +239,15 @@ def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) 
     known = np.concatenate(verdicts) if verdicts else np.zeros(0, dtype=bool)
     if len(known) < _FEWEST_ROWS:
         raise SettingError(
-            f"The model must decide {_FEWEST_ROWS * domain.n_variants:,} rows within {max_seconds:g} s for this answer, and is "
-            "slower. Choose fewer variants under Scope, or run a search."
+            f"The model must decide {_FEWEST_ROWS * domain.n_variants:,} rows within {max_seconds:g} s for this "
+            "answer, and is slower. Choose fewer variants under Scope, or run a search."
         )
     return wanted[: len(known)], known, first.evaluations + oracle.evaluations
 
 
 def _examples(model: Model, domain: Domain, nodes: Sequence[Node], rows: FloatArray) -> tuple[Pairs, int]:
     """A few pairs of every leaf, replayed, and the evaluations spent on them."""
-    from fairness_engine.oracle import Oracle
+    from fairness_engine.oracle.oracle import Oracle
 
     leaves = leaf_of(nodes, rows)
     chosen = [np.flatnonzero(leaves == i)[:N_EXAMPLES] for i in np.unique(leaves).tolist()]
@@ -248,3 +257,84 @@ def _examples(model: Model, domain: Domain, nodes: Sequence[Node], rows: FloatAr
     oracle = Oracle(model, domain, Budget(len(picked) * domain.n_variants))
     oracle.probe(picked)
     return oracle.take_found(), oracle.evaluations
+
+
+def where_to_json(where: Where) -> dict[str, Any]:
+    """Everything but the examples, which travel as pairs do."""
+    return {
+        "distribution": where.distribution.value,
+        "nodes": [_node_to_json(node) for node in where.nodes],
+        "evaluations": where.evaluations,
+        "seconds": where.seconds,
+        "n_wanted": where.n_wanted,
+    }
+
+
+def where_from_json(content: Any, domain: Domain, examples: Pairs) -> Where:
+    """Read what ``where_to_json`` wrote.
+
+    Raises:
+        ProcessError: it is nothing of the kind.
+    """
+    try:
+        nodes = tuple(_node_from_json(node, domain) for node in content["nodes"])
+        seconds = float(content["seconds"])
+        counts = (_count(content["evaluations"]), _count(content["n_wanted"]))
+        found = Where(Distribution(content["distribution"]), nodes, counts[0], seconds, counts[1], examples)
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+        raise ProcessError("The model's process broke its protocol: it sent no tree of groups.") from None
+    if not math.isfinite(seconds) or not _is_tree(nodes):
+        raise ProcessError("The model's process broke its protocol: it sent groups that make no tree.")
+    return found
+
+
+def _node_to_json(node: Node) -> dict[str, Any]:
+    return {
+        "parent": node.parent,
+        "is_leaf": node.is_leaf,
+        "counts": [node.n_learnt, node.n_learnt_hits, node.n, node.n_hits],
+        "conditions": [_condition_to_json(condition) for condition in node.conditions],
+    }
+
+
+def _condition_to_json(condition: Condition) -> dict[str, Any]:
+    if condition.positions:
+        return {"column": condition.column, "positions": list(condition.positions)}
+    return {"column": condition.column, "low": condition.low, "high": condition.high}
+
+
+def _node_from_json(content: Any, domain: Domain) -> Node:
+    n_learnt, n_learnt_hits, n, n_hits = (_count(number) for number in content["counts"])
+    if n_learnt_hits > n_learnt or n_hits > n:
+        raise ValueError("counts")
+    conditions = tuple(_condition_from_json(condition, domain) for condition in content["conditions"])
+    parent = int(content["parent"])
+    return Node(parent, conditions, content["is_leaf"] is True, n_learnt, n_learnt_hits, n, n_hits)
+
+
+def _condition_from_json(content: Any, domain: Domain) -> Condition:
+    index = _count(content["column"])
+    column = domain.schema.inputs[index]
+    if column.codes:
+        positions = tuple(_count(position) for position in content["positions"])
+        if not positions or max(positions) >= len(column.codes):
+            raise ValueError("positions")
+        return Condition(index, positions=positions)
+    low = float(content["low"])
+    high = float(content["high"])
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError("range")
+    return Condition(index, low, high)
+
+
+def _count(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise ValueError("count")
+    return number
+
+
+def _is_tree(nodes: tuple[Node, ...]) -> bool:
+    """One root, first; every other group part of an earlier one that is split."""
+    if not 0 < len(nodes) < 2 ** (MAX_DEPTH + 1) or nodes[0].parent != -1 or nodes[0].conditions:
+        return False
+    return all(0 <= node.parent < i and not nodes[node.parent].is_leaf for i, node in enumerate(nodes) if i)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.schema import ModelInput, Schema
 from fairness_engine.errors import FitError
-from fairness_engine.events import FloatArray
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import choose_encoder
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import choose_encoder
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind
-from fairness_engine.models.ties import settle
-from fairness_engine.schema import ModelInput, Schema
+from fairness_engine.models.sklearn.voting import settle
 
 _N_TRIED = 32
 
@@ -23,8 +23,8 @@ class FunctionPredictor:
     """A predictor that calls a function.
 
     Args:
-        function: from inputs ``(n_rows, n_inputs)`` (or a DataFrame) to scores ``(n_rows,)`` or ``(n_rows, k)``; one column is
-            the score of class 1, two are the probabilities of both classes, more are one score a class.
+        function: from inputs ``(n_rows, n_inputs)`` (or a DataFrame) to scores ``(n_rows,)`` or ``(n_rows, k)``; one
+            column is the score of class 1, two are the probabilities of both classes, more are one score a class.
         n_scores: after two columns became one.
         output: what the scores are.
     """

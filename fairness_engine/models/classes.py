@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairness_engine.models.spelling import normal
-from fairness_engine.schema import Schema
+from fairness_engine.data.schema import Schema
+from fairness_engine.models.inputs.spelling import normal
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def match_classes(
     if own is None or _is_numbering(own_names):
         return ClassMatch(classes)
     note = (
-        f"The model's classes are {', '.join(own_names[:6])}, the data's outcomes {', '.join(classes[:6])}: they are matched "
-        "in this order. Check that the favourable outcome is right."
+        f"The model's classes are {', '.join(own_names[:6])}, the data's outcomes {', '.join(classes[:6])}: they are "
+        "matched in this order. Check that the favourable outcome is right."
     )
     return ClassMatch(classes, notes=(note,))
 

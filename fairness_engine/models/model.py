@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
-from fairness_engine.events import FloatArray, IntArray
 
 _ROUNDING_SAFETY = 8.0
 _LEAST_ROUNDING = 1e-6
@@ -56,7 +56,8 @@ class Encoder(Protocol):
 
     Attributes:
         names: what the model's own inputs are called, in its order.
-        columns: names of the schema's columns that they are made of, where inputs are called otherwise (one-hot); optional.
+        columns: names of the schema's columns that they are made of, where inputs are called otherwise (one-hot);
+            optional.
         matches: what each input is taken for and how that is known (``input_names.InputMatch``); optional.
         notes: what a user should know of it, one sentence each; optional.
         block_rows: how many rows to encode at once; ``None`` when ``encode`` hands the rows on as they are.
@@ -89,10 +90,10 @@ class Model:
         format: of the file, in words.
         notes: what a user should know of how the model was read, one sentence each.
         names_classes: the file says what its classes are called.
-        incomplete: what answers rows with missing cells, with the checks of the model's own environment (``incomplete.py``);
-            ``None`` where no such row can be given to the model.
-        reread: the same file bound to another schema, for a look at some scores: its encoder gives the file's own inputs, nothing is
-            checked; ``None`` for a model that is not of a file.
+        incomplete: what answers rows with missing cells, with the checks of the model's own environment
+            (``incomplete.py``); ``None`` where no such row can be given to the model.
+        reread: the same file bound to another schema, for a look at some scores: its encoder gives the file's own
+            inputs, nothing is checked; ``None`` for a model that is not of a file.
     """
 
     predictor: Predictor
@@ -184,7 +185,8 @@ class Model:
 
         Args:
             rows: ``(n_rows, n_columns)``.
-            classes: for more than two classes: whose score, by row ``(n_rows,)``; two classes have one score, of class 1.
+            classes: for more than two classes: whose score, by row ``(n_rows,)``; two classes have one score, of class
+                1.
 
         Raises:
             ModelError: the model has no gradient.
@@ -235,7 +237,9 @@ def decide(scores: FloatArray, threshold: float) -> IntArray:
 
 
 def of_class_zero(scores: FloatArray, output: Output) -> FloatArray:
-    """What a score of class 1 says of the other class, in the same unit: 1 less a probability or a label, a logit with the other sign."""
+    """What a score of class 1 says of the other class, in the same unit: 1 less a probability or a label, a logit with
+    the other sign.
+    """
     return -scores if output is Output.LOGIT else 1.0 - scores
 
 
@@ -259,7 +263,8 @@ def measure_rounding(model: Model, rows: FloatArray) -> float:
     """How far the margins' fast arithmetic may be off, from its differences to the exact one over ``rows``.
 
     Returns:
-        what a predictor with one arithmetic says itself, 0 when it says nothing; else eight times the largest difference, at least 1e-6.
+        what a predictor with one arithmetic says itself, 0 when it says nothing; else eight times the largest
+        difference, at least 1e-6.
     """
     if not hasattr(model.predictor, "exact_margins"):
         return float(getattr(model.predictor, "rounding", 0.0))
@@ -267,3 +272,33 @@ def measure_rounding(model: Model, rows: FloatArray) -> float:
     difference = np.abs(model.margins(rows) - exact)
     finite = difference[np.isfinite(difference)]
     return max(_LEAST_ROUNDING, _ROUNDING_SAFETY * float(finite.max(initial=0.0)))
+
+
+class _Nobody:
+    """A predictor and an encoder that refuse to be asked."""
+
+    kind = "no model"
+    n_inputs: int | None = None
+    n_scores = 1
+    output = Output.LABEL
+    names: tuple[str, ...] = ()
+    block_rows: int | None = None
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ModelError("This needs a model, and the review has none. Add one under Model.")
+
+    predict = margins = encode = plain = _refuse
+
+
+def no_model(classes: tuple[str, ...], favourable: int | None) -> Model:
+    """What stands for a model that is not there; it knows the outcomes of the data's label.
+
+    Whoever asks it for a score gets a ``ModelError`` that says so.
+    """
+    nobody = _Nobody()
+    return Model(nobody, nobody, classes=classes, favourable=1 if favourable is None else favourable, format="none")
+
+
+def is_there(model: Model) -> bool:
+    """Whether this is a model, and not the place of one."""
+    return not isinstance(model.predictor, _Nobody)

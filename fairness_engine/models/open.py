@@ -1,6 +1,7 @@
 """Opens a model file and binds it to a schema.
 
-Everything is refused that could run code or read other files. Only the process that may hold an uploaded model calls this.
+Everything is refused that could run code or read other files. Only the process that may hold an uploaded model calls
+this.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.data.schema import Schema
 from fairness_engine.errors import SettingError
 from fairness_engine.models.classes import match_classes
-from fairness_engine.models.composite import Rearranged
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, choose_encoder
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import CodesEncoder, FoldedEncoder, choose_encoder
+from fairness_engine.models.fit.probing import probe
 from fairness_engine.models.formats import FileFormat, detect_format
+from fairness_engine.models.inputs.typed import TypedEncoder
 from fairness_engine.models.model import Encoder, Model, Output, Predictor, measure_rounding
-from fairness_engine.models.probing import probe
-from fairness_engine.models.typed_inputs import TypedEncoder
-from fairness_engine.schema import Schema
+from fairness_engine.models.sklearn.voting import Rearranged
 
 _ROUNDING_ROWS = 10_000
 _TRIED_ROWS = 64
@@ -81,18 +82,22 @@ def _bound(
     threshold: float | None,
     is_trial: bool = False,
 ) -> Model:
-    """What was read of a file, bound to a schema; for a trial without its checks, its encoder giving the file's own inputs."""
-    notes, own = read.notes, read.classes
+    """What was read of a file, bound to a schema; for a trial without its checks, its encoder giving the file's own
+    inputs.
+    """
+    notes = read.notes
+    own = read.classes
     incomplete: Predictor | None = None
     if read.estimator is not None:
-        from fairness_engine.models.estimator_binding import bind_estimator
-        from fairness_engine.models.incomplete import checked_predictor
-        from fairness_engine.models.sklearn_model import prepare_estimator
+        from fairness_engine.models.fit.incomplete import checked_predictor
+        from fairness_engine.models.sklearn.binding import bind_estimator
+        from fairness_engine.models.sklearn.estimator import prepare_estimator
 
         estimator = prepare_estimator(read.estimator)
         predictor, encoder, more = bind_estimator(estimator, schema, is_trial=is_trial)
         incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
-        own, notes = tuple(str(name) for name in estimator.classes_), (*notes, *more)
+        own = tuple(str(name) for name in estimator.classes_)
+        notes = (*notes, *more)
     else:
         assert read.predictor is not None  # a file yields one or the other
         predictor = read.predictor
@@ -154,7 +159,8 @@ def bind(
     can_fold = isinstance(encoder, CodesEncoder) and not encoder.is_identity and not is_trial
     affine = encoder.affine() if can_fold and isinstance(encoder, CodesEncoder) else None
     if affine is not None and isinstance(predictor, DenseNetwork):
-        predictor, encoder = predictor.with_affine_inputs(*affine), FoldedEncoder(encoder)
+        predictor = predictor.with_affine_inputs(*affine)
+        encoder = FoldedEncoder(encoder)
     if not 0 <= favourable < len(match.classes):
         raise SettingError(f"The favourable class must be one of the model's {len(match.classes)}, got {favourable}.")
     default = 0.0 if predictor.output is Output.LOGIT else 0.5
@@ -180,34 +186,34 @@ def _read(path: Path, file_format: FileFormat, unsafe_formats: bool, name: str) 
     if file_format in (FileFormat.KERAS, FileFormat.KERAS_H5):
         return _Read(_read_keras(path))
     if file_format is FileFormat.SKOPS:
-        from fairness_engine.models.skops_file import read_skops
+        from fairness_engine.models.sklearn.files import read_skops
 
         estimator, notes = read_skops(path)
         return _Read(estimator=estimator, notes=notes)
     if file_format is FileFormat.PICKLE:
-        from fairness_engine.models.pickle_file import read_pickle
+        from fairness_engine.models.sklearn.files import read_pickle
 
         estimator, notes = read_pickle(path, unsafe_formats, name)
         return _Read(estimator=estimator, notes=notes)
     if file_format is FileFormat.ONNX:
-        from fairness_engine.models.onnx_file import read_onnx
+        from fairness_engine.models.onnx.file import read_onnx
 
         predictor, own = read_onnx(path)
         return _Read(predictor, classes=own)
-    from fairness_engine.models.nnet_file import read_nnet
+    from fairness_engine.models.dense.nnet_file import read_nnet
 
     return _Read(read_nnet(path))
 
 
 def _read_keras(path: Path) -> Predictor:
-    from fairness_engine.models.keras_config import UnreadArchitectureError
-    from fairness_engine.models.keras_file import read_keras
+    from fairness_engine.models.keras.config import UnreadArchitectureError
+    from fairness_engine.models.keras.file import read_keras
 
     try:
         network: Predictor = read_keras(path)
         return network
     except UnreadArchitectureError:
-        from fairness_engine.models.keras_runtime import KerasRuntime
+        from fairness_engine.models.keras.runtime import KerasRuntime
 
         return KerasRuntime(path)
 
@@ -227,9 +233,11 @@ def _encoding_notes(encoder: Encoder, schema: Schema) -> tuple[str, ...]:
     for i in encoder.order:
         column = schema.inputs[int(i)]
         if column.name not in schema.layout.codes and any(isinstance(code, str) for code in column.codes):
-            first, last = column.labels[0], column.labels[-1]
+            first = column.labels[0]
+            last = column.labels[-1]
             return (
-                f"The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema ('{column.name}': "
-                f"'{first}' is 0, '{last}' is {len(column.codes) - 1}). Check that the model was trained with this order.",
+                "The model takes numbers, so categories are passed as 0, 1, 2, ... in the order of the schema "
+                f"('{column.name}': '{first}' is 0, '{last}' is {len(column.codes) - 1}). Check that the model was "
+                "trained with this order.",
             )
     return ()

@@ -1,8 +1,8 @@
 """What became of discriminatory pairs between two models: fixed, still there, or new.
 
-Two searches never find the same people, so lists of pairs cannot be compared. Instead each pair that one run found is put to the other
-run's model: whom the original discriminates against and the new model does not, is *fixed*; whom the new model discriminates against
-and the original did not, is *new*.
+Two searches never find the same people, so lists of pairs cannot be compared. Instead each pair that one run found is
+put to the other run's model: whom the original discriminates against and the new model does not, is *fixed*; whom the
+new model discriminates against and the original did not, is *new*.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairness_engine.arrays import BoolArray
 from fairness_engine.errors import RunError
-from fairness_engine.events import Pairs
+from fairness_engine.pairs import Pairs
 
 if TYPE_CHECKING:
-    from fairness_engine.runs.config import RunConfig
-    from fairness_engine.runs.questions import Questions
-    from fairness_engine.runs.run_shelf import RunShelf
+    from fairness_engine.model_process.questions import Questions
+    from fairness_engine.store.run_config import RunConfig
+    from fairness_engine.store.runs import RunShelf
 
-BoolArray = NDArray[np.bool_]
 
 MAX_PAIRS = 20_000
 """Pairs of a run that are looked at: the first ones, which are those that stay the same while it works."""
@@ -32,7 +31,8 @@ class Fates:
     """What became of the pairs of two runs.
 
     Args:
-        is_still: of each pair of the run on the original, whether the new model discriminates against its person ``(n_before,)``.
+        is_still: of each pair of the run on the original, whether the new model discriminates against its person
+            ``(n_before,)``.
         is_new: of each pair of the run on the new model, whether the original did not ``(n_after,)``.
     """
 
@@ -78,8 +78,8 @@ class Fates:
 def pair_fates(store: RunShelf, evaluator: Questions, before_run_id: str, after_run_id: str) -> Fates:
     """Put the pairs of each run to the other run's model.
 
-    A person counts as discriminated against when any two of the person's variants are decided differently; in a scope with a gap of
-    scores, when the scores of the pair's two people differ by more than the gap.
+    A person counts as discriminated against when any two of the person's variants are decided differently; in a scope
+    with a gap of scores, when the scores of the pair's two people differ by more than the gap.
 
     Args:
         store: has both runs.

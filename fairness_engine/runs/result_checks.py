@@ -1,4 +1,6 @@
-"""What a result of the model's process must look like before it is stored: pages read its numbers without another look."""
+"""What a result of the model's process must look like before it is stored: pages read its numbers without another
+look.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairness_engine.models.reading_state import State
+from fairness_engine.models.fit.reading_state import State
 from fairness_engine.runs.retrain_checks import RETRAIN_CHECKS
 
 _MAX_COUNT = 2**62
@@ -58,7 +60,9 @@ def _is_split(content: Mapping[str, Any]) -> bool:
 
 
 def _is_reading(content: Mapping[str, Any]) -> bool:
-    """How far it is confirmed that the model is read rightly: see ``models/reading.py``; only what pages and files say of it."""
+    """How far it is confirmed that the model is read rightly: see ``models/fit/reading.py``; only what pages and files
+    say of it.
+    """
     state, advice, area = _values(content, "state", "advice", "auc")
     is_area = area is None or (is_number(area) and area <= 1)
     sentences = advice if isinstance(advice, list) else [None]
@@ -131,7 +135,8 @@ def _are_data_rows(content: Any) -> bool:
 def _are_rules(content: Mapping[str, Any]) -> bool:
     """The figures of a run of rule sets; what it says beside them is for its own readers."""
     n, n_rows, n_shown = _values(content, "n_rule_sets", "n_rows", "n_shown")
-    by_size, themis = content.get("n_by_size", []), content.get("themis")
+    by_size = content.get("n_by_size", [])
+    themis = content.get("themis")
     return (
         _is_part(n, n_shown)
         and is_count(n_rows)
@@ -147,7 +152,8 @@ def _is_themis(content: Any) -> bool:
     """The two sub-groups that are furthest apart."""
     if not isinstance(content, Mapping) or not _is_interval(*_values(content, "low", "score", "high")):
         return False
-    groups, counts = _values(content, "lowest", "highest"), _values(content, "least_rows", "n_groups")
+    groups = _values(content, "lowest", "highest")
+    counts = _values(content, "least_rows", "n_groups")
     return all(map(is_count, counts)) and all(
         isinstance(group, Mapping) and _is_themis_group(group) for group in groups
     )

@@ -1,4 +1,6 @@
-"""What the results of a retraining must look like before they are stored: pages and the command line read them without another look."""
+"""What the results of a retraining must look like before they are stored: pages and the command line read them without
+another look.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairness_engine.mitigation.settings import Strategy
+from fairness_engine.retraining.settings import Strategy
 
 MAX_ROUNDS = 100
 MAX_EPOCHS = 2_000
@@ -56,12 +58,15 @@ def is_worst_rule_set(content: Content) -> bool:
     scores = [content.get(name) for name in ("before", "after", "worst_after")]
     if not _is_rules(content) or not all(score is None or _is_score(score) for score in scores):
         return False
-    worst, change = content.get("worst_after"), content.get("change")
+    worst = content.get("worst_after")
+    change = content.get("change")
     return (worst is None or _is_rules(worst)) and (change is None or _is_paired(change))
 
 
 def is_retrained(content: Content) -> bool:
-    """``retrained``: what was done, and how it came out. What it says beside that are facts: numbers, texts and lists of texts."""
+    """``retrained``: what was done, and how it came out. What it says beside that are facts: numbers, texts and lists
+    of texts.
+    """
     counts = (
         "n_rounds",
         "n_train",
@@ -152,7 +157,8 @@ def _is_epoch(point: Any) -> bool:
 def _is_group(group: Any) -> bool:
     if not isinstance(group, Mapping):
         return False
-    names, labels = group.get("names"), group.get("labels")
+    names = group.get("names")
+    labels = group.get("labels")
     counts = _values(group, "n", "n_before", "n_after", "n_better", "n_worse")
     if not all(isinstance(texts, list) and _is_list(texts, _MAX_RULES, _is_text) for texts in (names, labels)):
         return False

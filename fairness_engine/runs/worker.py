@@ -1,7 +1,7 @@
 """The worker: one process a run. It owns the store's side of the run and never opens an upload itself.
 
-``python -m fairness_engine.runs.worker --workspace DIR RUN_ID`` claims the run, starts the model's process, folds its events
-into the store and ends the run in exactly one final state. It asks every 0.1 s whether someone cancelled.
+``python -m fairness_engine.runs.worker --workspace DIR RUN_ID`` claims the run, starts the model's process, folds its
+events into the store and ends the run in exactly one final state. It asks every 0.1 s whether someone cancelled.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairness_engine.errors import EvenhandError, ProcessError
-from fairness_engine.events import StopReason
-from fairness_engine.runs.alive import birth, host_name
-from fairness_engine.runs.compiled import Loops, prepare_compiled
-from fairness_engine.runs.config import RunKind, unsafe_formats_allowed
-from fairness_engine.runs.evaluator import Evaluator
-from fairness_engine.runs.fold import Fold
-from fairness_engine.runs.model_process import ModelProcess
-from fairness_engine.runs.picked import picked_cases, picked_rule_set
-from fairness_engine.runs.records import RunRecord, RunState
-from fairness_engine.runs.remeasure import start_measuring
-from fairness_engine.runs.store import RunStore
+from fairness_engine.errors import EvenhandError, ProcessError, StopReason
+from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.runs.case_selection import picked_cases, picked_rule_set
+from fairness_engine.runs.follow_ups import start_measuring
+from fairness_engine.runs.recorder import Fold
+from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.run_config import RunKind, unsafe_formats_allowed
+from fairness_engine.store.store import RunStore
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -41,10 +40,12 @@ SILENCE_SECONDS = 600.0
 MAX_RUN_SECONDS = 24 * 3600.0
 _GRACE_SECONDS = 120.0
 _LONGER_GRACE_SECONDS = {RunKind.CERTIFY: 300.0, RunKind.RETRAIN: 600.0}
-"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it, and a retraining ends the
-fit of an estimator that it cannot interrupt, measures the new model and searches its rule sets."""
+"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it, and a
+retraining ends the fit of an estimator that it cannot interrupt, measures the new model and searches its rule sets."""
 _LONGER_SILENCE_SECONDS = {RunKind.RETRAIN: 3600.0}
-"""One fit of an estimator tells nothing until it is done. A person can cancel it at any time, and a budget of seconds ends it."""
+"""One fit of an estimator tells nothing until it is done. A person can cancel it at any time, and a budget of seconds
+ends it.
+"""
 _POLL_SECONDS = 0.05
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
@@ -79,14 +80,18 @@ class Worker:
             state = self._work()
             message = None
         except ProcessError as error:
-            state, message = RunState.CRASHED, str(error)
+            state = RunState.CRASHED
+            message = str(error)
         except EvenhandError as error:
-            state, message = RunState.FAILED, str(error)
+            state = RunState.FAILED
+            message = str(error)
         except Exception as error:  # noqa: BLE001 - the run must end in a final state; the log keeps the rest
             self._note(traceback.format_exc())
-            state, message = RunState.CRASHED, f"The run ended by an unexpected error ({type(error).__name__})."
+            state = RunState.CRASHED
+            message = f"The run ended by an unexpected error ({type(error).__name__})."
         if self._cancelled_at is not None and self._fold.stop_reason in (None, StopReason.CANCELLED):
-            state, message = RunState.CANCELLED, None
+            state = RunState.CANCELLED
+            message = None
         return self._end(state, message)
 
     def _end(self, state: RunState, message: str | None) -> RunState:
@@ -94,7 +99,8 @@ class Worker:
             self._fold.close()
         except (EvenhandError, OSError) as error:
             self._note(traceback.format_exc())
-            state, message = RunState.FAILED, str(error)
+            state = RunState.FAILED
+            message = str(error)
         reason = StopReason.CANCELLED if state is RunState.CANCELLED else self._fold.stop_reason
         if message:
             self._note(message)
@@ -102,7 +108,8 @@ class Worker:
         return state
 
     def _work(self) -> RunState:
-        config, store = self._run.config, self._store
+        config = self._run.config
+        store = self._store
         data = store.file(config.data_id)
         model = store.file(config.model_id) if config.model_id else None
         if not self._prepare():
@@ -140,8 +147,8 @@ class Worker:
     def _follow_up(self) -> None:
         """Queue the runs that measure what a retraining made, before it is shown as ended.
 
-        Where a person cancelled it in the app they are wanted too: the best model so far is the result. A command line that was
-        interrupted wants nothing more.
+        Where a person cancelled it in the app they are wanted too: the best model so far is the result. A command line
+        that was interrupted wants nothing more.
         """
         run = self._run
         is_ended = self._is_told_to_end() or (self._cancelled_at is not None and run.review_id is None)
@@ -247,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         work(store, options.run_id, lambda: bool(told))
     finally:
         if not told:  # whatever became of this run, those that wait go on
-            from fairness_engine.runs.launch import start_queued
+            from fairness_engine.runs.queue import start_queued
 
             start_queued(store)
         store.close()

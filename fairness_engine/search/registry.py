@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fairness_engine.errors import SettingError
-from fairness_engine.search.adf import Adf
-from fairness_engine.search.aequitas import Aequitas
-from fairness_engine.search.data_scan import DataScan
-from fairness_engine.search.directed import Directed
-from fairness_engine.search.eidig import Eidig
-from fairness_engine.search.maft import Maft
-from fairness_engine.search.maft_plus import MaftPlus
-from fairness_engine.search.random_search import RandomSearch
-from fairness_engine.search.sg import Sg
-from fairness_engine.search.sg_shared import SgShared
+from fairness_engine.search.techniques.aequitas import Aequitas
+from fairness_engine.search.techniques.data_scan import DataScan
+from fairness_engine.search.techniques.directed.directed import Directed
+from fairness_engine.search.techniques.gradient.adf import Adf
+from fairness_engine.search.techniques.gradient.eidig import Eidig
+from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
+from fairness_engine.search.techniques.random_search import RandomSearch
+from fairness_engine.search.techniques.sg.sg import Sg
+from fairness_engine.search.techniques.sg.sg_shared import SgShared
 
 TECHNIQUES: dict[str, type[Any]] = {
     technique.name: technique
@@ -34,7 +33,9 @@ def technique_named(name: str) -> type[Any]:
 
 
 def warm_up(*techniques: type[Any]) -> None:
-    """Compile or load the loops of the techniques that have some of their own, so that a search does not wait for them."""
+    """Compile or load the loops of the techniques that have some of their own, so that a search does not wait for
+    them.
+    """
     for technique in techniques:
         own = getattr(technique, "warm_up", None)
         if own is not None:

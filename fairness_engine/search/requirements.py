@@ -1,7 +1,7 @@
 """What a search needs of a model and a domain, said in one sentence before anything is searched.
 
-``check`` asks the model itself, in the process of the run. ``why_not`` and ``notes_of`` read the fit card, so that the app can
-say the same before a run is started; they know less, and leave to ``check`` what the card does not tell.
+``check`` asks the model itself, in the process of the run. ``why_not`` and ``notes_of`` read the fit card, so that the
+app can say the same before a run is started; they know less, and leave to ``check`` what the card does not tell.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.domain import Domain
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import FitError, ModelError, SettingError
-from fairness_engine.events import FloatArray, IntArray
 from fairness_engine.models.model import Model, Output
+from fairness_engine.oracle.domain import Domain
 
 _SEED = 0
 _FIRST_EVALUATIONS = 64
-_MIN_PEOPLE, _ENOUGH_PEOPLE, _MAX_PEOPLE = 256, 512, 4096
+_MIN_PEOPLE = 256
+_ENOUGH_PEOPLE = 512
+_MAX_PEOPLE = 4096
 """A verdict needs the first; people of one decision are tried up to the second, people of one score up to the last."""
 _MAX_SECONDS = 3.0
 
@@ -28,8 +30,8 @@ _MAX_SECONDS = 3.0
 def check(model: Model, domain: Domain, rows: FloatArray, technique: Any = None) -> tuple[str, ...]:
     """Refuse a search that cannot find anything, and say what a reader should know of one that can.
 
-    A few people are tried with all their variants, half of them rows of the data and half uniform; as soon as two decisions
-    differ, that is enough. These evaluations are no technique's and not charged to its budget.
+    A few people are tried with all their variants, half of them rows of the data and half uniform; as soon as two
+    decisions differ, that is enough. These evaluations are no technique's and not charged to its budget.
 
     Args:
         model, domain: what is assessed, and where.
@@ -57,13 +59,14 @@ def _on_protected(model: Model, domain: Domain) -> Iterator[str]:
     taken = model.taken(domain.schema.names)
     if not taken.intersection(protected):
         raise FitError(
-            f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it decides all "
-            "variants alike by construction, and a search would find nothing. Compare groups instead."
+            f"The model must take a protected attribute, but {', '.join(protected)} is not among its inputs: it "
+            "decides all variants alike by construction, and a search would find nothing. Compare groups instead."
         )
     for name, values in zip(protected, domain.variant_values.T, strict=True):
         if name not in taken:
             yield (
-                f"The model does not take '{name}', so nothing changes with it, and every person costs {len(set(values))} times the "
+                f"The model does not take '{name}', so nothing changes with it, and every person costs "
+                f"{len(set(values))} times the "
                 "evaluations needed. Leave it out of the protected attributes under Scope."
             )
 
@@ -75,8 +78,8 @@ def _on_technique(model: Model, domain: Domain, technique: Any) -> Iterator[str]
         raise ModelError(_no_gradient(technique, model.predictor.kind))
     if not len(domain.movable) and getattr(technique, "moves_rows", True):
         raise SettingError(
-            f"{technique.title} moves attributes, but none is left to move: all that are not protected are fixed, have one value, "
-            "or are not taken by the model. Free one under Scope, or choose the data scan."
+            f"{technique.title} moves attributes, but none is left to move: all that are not protected are fixed, have "
+            "one value, or are not taken by the model. Free one under Scope, or choose the data scan."
         )
     if getattr(technique, "estimates_gradient", False) and model.predictor.output is Output.LABEL:
         yield _labels_only(technique)
@@ -84,14 +87,15 @@ def _on_technique(model: Model, domain: Domain, technique: Any) -> Iterator[str]
 
 def _no_gradient(technique: Any, kind: str) -> str:
     return (
-        f"{technique.title} follows the true gradient, which only a network that takes every column as one number has; this model "
-        f"({kind}) has none. Choose MAFT, which estimates gradients from the scores of any model."
+        f"{technique.title} follows the true gradient, which only a network that takes every column as one number has; "
+        f"this model ({kind}) has none. Choose MAFT, which estimates gradients from the scores of any model."
     )
 
 
 def _labels_only(technique: Any) -> str:
     return (
-        f"The model gives labels without scores: {technique.title} sees a slope only where one step changes the label, and elsewhere "
+        f"The model gives labels without scores: {technique.title} sees a slope only where one step changes the "
+        "label, and elsewhere "
         "moves at random, so it may find less. Compare it with Directed or AEQUITAS, which need labels only."
     )
 
@@ -129,27 +133,27 @@ class _Answers:
 def _on_answers(model: Model, answers: _Answers, score_gap: float) -> Iterator[str]:
     if answers.n_not_finite == answers.n_rows:
         raise FitError(
-            f"The model must give numbers, but gave none (NaN) for all of {answers.n_rows:,} rows tried. Check the ranges of the "
-            "columns, or train the model again."
+            f"The model must give numbers, but gave none (NaN) for all of {answers.n_rows:,} rows tried. Check the "
+            "ranges of the columns, or train the model again."
         )
     if answers.n_not_finite:
         yield (
-            f"The model gives no number (NaN) for {answers.n_not_finite:,} of {answers.n_rows:,} rows tried: such rows are never "
-            "reported as found. Check the ranges of the columns."
+            f"The model gives no number (NaN) for {answers.n_not_finite:,} of {answers.n_rows:,} rows tried: such rows "
+            "are never reported as found. Check the ranges of the columns."
         )
     if len(answers.classes) > 1 or answers.n_people < _MIN_PEOPLE:
         return
     if answers.have_one_score:
         scores = ", ".join(f"{score:.4g}" for score in answers.lowest)
         raise FitError(
-            f"The model must tell people apart, but gave all of {answers.n_rows:,} rows tried the same score ({scores}): a search would "
-            "find nothing. Check that its inputs are scaled and ordered as in its training."
+            f"The model must tell people apart, but gave all of {answers.n_rows:,} rows tried the same score "
+            f"({scores}): a search would find nothing. Check that its inputs are scaled and ordered as in its training."
         )
     if score_gap == 0:
         (only,) = answers.classes
         yield (
-            f"The model decided all of {answers.n_rows:,} rows tried for '{model.classes[only]}', though their scores differ: expect few "
-            "pairs, or none. Check the decision threshold, or set a score gap under Scope."
+            f"The model decided all of {answers.n_rows:,} rows tried for '{model.classes[only]}', though their scores "
+            "differ: expect few pairs, or none. Check the decision threshold, or set a score gap under Scope."
         )
 
 
@@ -158,7 +162,8 @@ def _try_out(model: Model, domain: Domain, rows: FloatArray) -> _Answers:
     people = _people(domain, rows)
     n_scores = model.predictor.n_scores
     answers = _Answers(0, 0, 0, np.full(n_scores, np.inf), np.full(n_scores, -np.inf), frozenset())
-    size, started = max(1, _FIRST_EVALUATIONS // domain.n_variants), time.perf_counter()
+    size = max(1, _FIRST_EVALUATIONS // domain.n_variants)
+    started = time.perf_counter()
     while answers.n_people < len(people) and not answers.are_enough:
         batch = people[answers.n_people : answers.n_people + size]
         answers = _added(answers, model, domain.variants(batch).reshape(-1, domain.n_columns), len(batch))
@@ -203,12 +208,13 @@ def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -
         card: ``FitCard.to_json``; what an older card does not tell is left to ``check``.
         protected: names of the protected attributes.
     """
-    output, used = card.get("output") or {}, card.get("uses_protected") or {}
+    output = card.get("output") or {}
+    used = card.get("uses_protected") or {}
     is_blind = bool(protected) and all(used.get(name) is False for name in protected)
     if is_blind and output.get("min") is not None and output["min"] == output.get("max"):
         return (
-            f"The model gives everybody the same score ({output['min']:.4g}), so a search would find nothing. Check that its inputs are "
-            "scaled and ordered as in its training."
+            f"The model gives everybody the same score ({output['min']:.4g}), so a search would find nothing. Check "
+            "that its inputs are scaled and ordered as in its training."
         )
     if is_blind:
         names = " and ".join([", ".join(protected[:-1]), protected[-1]] if len(protected) > 1 else protected)
@@ -225,9 +231,11 @@ def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -
 
 def notes_of(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -> tuple[str, ...]:
     """What to know before a technique is started with the model of a fit card; arguments as ``why_not``."""
-    used, notes = card.get("uses_protected") or {}, []
+    used = card.get("uses_protected") or {}
+    notes = []
     notes += [
-        f"No score changed with '{name}' on the rows tried: expect pairs that differ in the others only. Without it a search is cheaper."
+        f"No score changed with '{name}' on the rows tried: expect pairs that differ in the others only. Without it a "
+        "search is cheaper."
         for name in protected
         if len(protected) > 1 and used.get(name) is False
     ]

@@ -16,21 +16,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from fairness_engine.budget import Budget
+from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import SettingError
-from fairness_engine.events import Event, FloatArray
+from fairness_engine.events import Event
+from fairness_engine.oracle.budget import Budget
 
 if TYPE_CHECKING:
-    from fairness_engine.oracle import Oracle
+    from fairness_engine.oracle.oracle import Oracle
 
 
 class Technique(Protocol):
     """One way to search for discriminatory pairs.
 
     Class attributes: ``name`` (command line, e.g. ``aequitas``), ``title`` (screens), ``summary`` (when to use it, one
-    line), ``reference`` (paper and algorithm number). Optional claims that ``requirements.py`` reads: ``needs_gradient`` (of
-    the model, else it is refused), ``estimates_gradient`` (from scores, which labels hardly give), and ``moves_rows``, False
-    for one that works where no attribute may be moved.
+    line), ``reference`` (paper and algorithm number). Optional claims that ``requirements.py`` reads:
+    ``needs_gradient`` (of the model, else it is refused), ``estimates_gradient`` (from scores, which labels hardly
+    give), and ``moves_rows``, False for one that works where no attribute may be moved.
     """
 
     name: ClassVar[str]

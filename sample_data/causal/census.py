@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.events import FloatArray
-from fairness_engine.schema import Schema
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
 from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
@@ -29,7 +29,8 @@ COLUMNS = (AGE, WORKCLASS, EDUCATION, MARITAL, OCCUPATION, RACE, SEX, GAIN, HOUR
 
 RACE_SHARES = [[0.12, 0.20, 0.08, 0.60]]
 CHANCE_MALE = 0.52
-MEAN_AGE, AGE_SPREAD = 43.0, 14.0
+MEAN_AGE = 43.0
+AGE_SPREAD = 14.0
 EDUCATION_BY_RACE = [  # 8, 9, ... 18 years
     [0.01, 0.01, 0.02, 0.02, 0.14, 0.06, 0.11, 0.05, 0.32, 0.18, 0.08],
     [0.03, 0.04, 0.05, 0.06, 0.30, 0.10, 0.12, 0.06, 0.15, 0.07, 0.02],
@@ -43,12 +44,18 @@ OCCUPATION_BY_DEGREE = [
     [0.05, 0.10, 0.18, 0.20, 0.28, 0.14, 0.05],
 ]
 OCCUPATION_TILT_FEMALE = [0.4, 1.9, 0.7, 0.6, 1.1, 1.0, 1.4]
-SINGLE_UNTIL, WIDOWED_FROM = 27, 66
+SINGLE_UNTIL = 27
+WIDOWED_FROM = 66
 MARITAL_BY_STAGE = [[0.04, 0.26, 0.70, 0.0], [0.20, 0.60, 0.18, 0.02], [0.16, 0.56, 0.06, 0.22]]
-MEAN_HOURS, HOURS_FEMALE, HOURS_MANAGEMENT, HOURS_SPREAD = 42.0, -5.0, 5.0, 9.0
+MEAN_HOURS = 42.0
+HOURS_FEMALE = -5.0
+HOURS_MANAGEMENT = 5.0
+HOURS_SPREAD = 9.0
 MANAGEMENT = OCCUPATION.labels.index("Management")
-CHANCE_GAIN, CHANCE_GAIN_PER_DEGREE = 0.05, 0.05
-MEAN_GAIN, GAIN_SPREAD = 8.0, 5.0
+CHANCE_GAIN = 0.05
+CHANCE_GAIN_PER_DEGREE = 0.05
+MEAN_GAIN = 8.0
+GAIN_SPREAD = 5.0
 
 PENALTY = Effect(
     "women with a degree, part time",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.events import IntArray
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.arrays import IntArray
+from fairness_engine.data.schema import Column, Kind, Schema
 from sample_data.causal.draw import choose, decided, table
 from sample_data.causal.model import category
 
@@ -79,7 +79,8 @@ TONES: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 CUT = 5
 NOISE = 0.45
-N_ROWS, SEED = 1500, 20240305
+N_ROWS = 1500
+SEED = 20240305
 CHANCE_CATEGORY = [[0.28, 0.28, 0.14, 0.14, 0.16]]  # the four kinds of terms, in order, then no term
 TONE_SHARES = [[0.38, 0.40, 0.22]]
 
@@ -122,7 +123,9 @@ def every_comment() -> Iterator[Comment]:
 
 
 def count(kind: str) -> tuple[int, int]:
-    """How many comments are discriminatory when the term is exchanged within one kind of terms, and how many there are."""
+    """How many comments are discriminatory when the term is exchanged within one kind of terms, and how many there
+    are.
+    """
     n_discriminatory = n = 0
     for comment in every_comment():
         n += 1
@@ -139,7 +142,8 @@ def sample() -> tuple[list[tuple[str, str]], IntArray]:
     tones = choose(rng, table(TONE_SHARES, same))
     kinds = choose(rng, table(CHANCE_CATEGORY, same))
     drawn = rng.random((N_ROWS, 2))
-    cells, totals = [], []
+    cells = []
+    totals = []
     for tone, kind, (which, word) in zip(tones, kinds, drawn, strict=True):
         comment = pool_list[tone][int(which * len(pool_list[tone]))]
         term = [*TERMS.values()][kind][int(word * 4)] if kind < len(TERMS) else None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.events import FloatArray
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.schema import Column, Kind, Schema
 from sample_data.causal.draw import bell, choose, happens, table
 from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
@@ -27,9 +27,11 @@ SEX = category("sex", "female", "male")
 COLUMNS = (STATUS, DURATION, HISTORY, PURPOSE, AMOUNT, SAVINGS, EMPLOYMENT, HOUSING, AGE, SEX)
 
 CHANCE_MALE = 0.55
-MEAN_AGE, AGE_SPREAD = 36.0, 13.0
+MEAN_AGE = 36.0
+AGE_SPREAD = 13.0
 STAGE_FROM = (26, 40)
-MEAN_EMPLOYMENT, EMPLOYMENT_SPREAD = [1.2, 4.2, 7.0], 2.6
+MEAN_EMPLOYMENT = [1.2, 4.2, 7.0]
+EMPLOYMENT_SPREAD = 2.6
 HOUSING_BY_STAGE = [[0.12, 0.46, 0.42], [0.58, 0.34, 0.08], [0.72, 0.22, 0.06]]
 STATUS_BY_SAVINGS = [
     [0.46, 0.30, 0.12, 0.12],
@@ -42,7 +44,9 @@ HISTORY_SHARES = [[0.24, 0.16, 0.24, 0.36]]
 PURPOSE_SHARES = [[0.18, 0.34, 0.12, 0.22, 0.14]]
 MEAN_AMOUNT = [8500.0, 7500.0, 4500.0, 3000.0, 4000.0]
 AMOUNT_SPREAD = 2600.0
-MEAN_DURATION, MONTHS_PER_1000, DURATION_SPREAD = 16.0, 2.6, 9.0
+MEAN_DURATION = 16.0
+MONTHS_PER_1000 = 2.6
+DURATION_SPREAD = 9.0
 
 AGE_RULE = Effect(
     "young and long",
@@ -104,7 +108,8 @@ def draw(n: int, rng: np.random.Generator) -> FloatArray:
 CREDIT = CausalModel(
     name="credit",
     title="Credit",
-    description="Who is granted a loan, with a planted rule against applicants under 26 who ask for more than 30 months.",
+    description="Who is granted a loan, with a planted rule against applicants under 26 who ask for more than 30 "
+    "months.",
     rule=RULE,
     draw=draw,
     equations=(

@@ -6,11 +6,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.events import FloatArray, IntArray
+from fairness_engine.arrays import FloatArray, IntArray
 
 
 def choose(rng: np.random.Generator, weights: FloatArray) -> IntArray:
-    """One category a row: ``weights`` is ``(n_rows, n_categories)``, not necessarily normalised; gives ``(n_rows,)``."""
+    """One category a row: ``weights`` is ``(n_rows, n_categories)``, not necessarily normalised; gives
+    ``(n_rows,)``.
+    """
     cumulative = np.cumsum(np.maximum(weights, 0.0), axis=1)
     drawn = rng.random(len(weights)) * cumulative[:, -1]
     return np.minimum((drawn[:, None] >= cumulative).sum(axis=1), weights.shape[1] - 1).astype(np.int64)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.events import FloatArray
-from fairness_engine.schema import Schema
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
 from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
@@ -29,7 +29,8 @@ COLUMNS = (AGE, SEX, ORIGIN, JOB, EDUCATION, MARITAL, BALANCE, HOUSING, CONTACTS
 
 ORIGIN_SHARES = [[0.25, 0.25, 0.25, 0.25]]
 CHANCE_MALE = 0.5
-MEAN_AGE, AGE_SPREAD = 46.0, 14.0
+MEAN_AGE = 46.0
+AGE_SPREAD = 14.0
 STAGE_FROM = (26, 62)
 JOB_BY_STAGE = [
     [0.04, 0.00, 0.20, 0.42, 0.12, 0.22],
@@ -45,9 +46,13 @@ EDUCATION_BY_JOB = [
     [0.42, 0.52, 0.06],
 ]
 MARITAL_BY_STAGE = [[0.01, 0.15, 0.84], [0.14, 0.62, 0.24], [0.18, 0.70, 0.12]]
-MEAN_BALANCE, BALANCE_PER_YEAR, BALANCE_MANAGEMENT, BALANCE_SPREAD = 3.0, 0.16, 4.0, 5.5
+MEAN_BALANCE = 3.0
+BALANCE_PER_YEAR = 0.16
+BALANCE_MANAGEMENT = 4.0
+BALANCE_SPREAD = 5.5
 CHANCE_HOUSING = 0.46
-MEAN_CONTACTS, CONTACTS_SPREAD = 1.6, 1.7
+MEAN_CONTACTS = 1.6
+CONTACTS_SPREAD = 1.7
 OUTCOME_SHARES = [[0.0, 1.0, 0.0], [0.55, 0.12, 0.33]]
 CHANCE_MOBILE = 0.7
 

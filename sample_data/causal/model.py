@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.schema import Column, Kind
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column, Kind
 from sample_data.causal.draw import decided
 from sample_data.causal.rule import PointRule
 

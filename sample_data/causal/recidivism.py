@@ -1,15 +1,16 @@
 """Recidivism: whose risk of a new offence is called raised.
 
-Planted: an intersection. African-American men get 5 points; neither their race nor their sex adds points alone. Age under
-25 adds 3 points openly. Race also acts through the number of earlier offences. The space is small enough to be enumerated.
+Planted: an intersection. African-American men get 5 points; neither their race nor their sex adds points alone. Age
+under 25 adds 3 points openly. Race also acts through the number of earlier offences. The space is small enough to be
+enumerated.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.events import FloatArray
-from fairness_engine.schema import Schema
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.schema import Schema
 from sample_data.causal.draw import bell, choose, happens, table
 from sample_data.causal.model import CausalModel, as_rows, category, whole
 from sample_data.causal.rule import Effect, PointRule, ladder
@@ -28,12 +29,17 @@ CHANCE_MALE = 0.68
 RACE_SHARES = [[0.38, 0.34, 0.18, 0.10]]
 AGE_SHARES = [[0.54, 0.20, 0.26]]
 MEAN_PRIORS = [3.5, 4.0, 1.5]
-PRIORS_AFRICAN_AMERICAN, PRIORS_SPREAD = 1.2, 3.2
+PRIORS_AFRICAN_AMERICAN = 1.2
+PRIORS_SPREAD = 3.2
 MEAN_JUVENILE = [0.2, 0.0, 0.9]
 JUVENILE_SPREAD = 0.9
-CHANCE_FELONY, CHANCE_FELONY_PER_OFFENCE = 0.25, 0.03
+CHANCE_FELONY = 0.25
+CHANCE_FELONY_PER_OFFENCE = 0.03
 CHARGE_BY_DEGREE = [[0.28, 0.28, 0.08, 0.08, 0.28], [0.18, 0.20, 0.24, 0.30, 0.08]]
-MEAN_DAYS, DAYS_FELONY, DAYS_PER_OFFENCE, DAYS_SPREAD = 3.0, 8.0, 0.8, 6.0
+MEAN_DAYS = 3.0
+DAYS_FELONY = 8.0
+DAYS_PER_OFFENCE = 0.8
+DAYS_SPREAD = 6.0
 
 INTERSECTION = Effect(
     "African-American men",
@@ -96,8 +102,8 @@ RECIDIVISM = CausalModel(
         "charge_degree <- earlier_offences",
         "charge <- charge_degree",
         "days_in_custody <- charge_degree, earlier_offences",
-        "risk <- points of earlier_offences, juvenile_offences, charge_degree, charge, days_in_custody; and the planted "
-        "effects of race and sex together, and of age_group",
+        "risk <- points of earlier_offences, juvenile_offences, charge_degree, charge, days_in_custody; and the "
+        "planted effects of race and sex together, and of age_group",
     ),
     noise=0.9,
     n_rows=4000,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.events import FloatArray, IntArray
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column, Kind, Schema
 
 Condition = tuple[str, ...] | tuple[float, float]
 """Labels of a category, or the closed range of a number."""

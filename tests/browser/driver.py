@@ -25,13 +25,16 @@ from browser import QUIET_FLAGS, candidates  # noqa: E402  (scripts/ is no packa
 
 PATIENCE_SECONDS = 300.0
 PATIENCE_MS = 1000 * PATIENCE_SECONDS
-"""How long anything may take: a wait ends with what it waits for, so that only a test that fails is slow, however busy the machine is."""
+"""How long anything may take: a wait ends with what it waits for, so that only a test that fails is slow, however busy
+the machine is.
+"""
 expect.set_options(timeout=PATIENCE_MS)
 APOLOGY = "Something went wrong that should not have"
 REST_MS = 120
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
-# When the page last told the server something, and when it last heard of it: until the server answers, the app looks at rest.
+# When the page last told the server something, and when it last heard of it: until the server answers, the app looks at
+# rest.
 NOTE_MESSAGES = """
 const send = WebSocket.prototype.send;
 WebSocket.prototype.send = function (...message) {
@@ -42,8 +45,8 @@ WebSocket.prototype.send = function (...message) {
 };
 """
 
-# The app is at rest when the script has ended, the connection stands, the server has answered, and nothing is marked as stale
-# or as a placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
+# The app is at rest when the script has ended, the connection stands, the server has answered, and nothing is marked as
+# stale or as a placeholder; all of it for REST_MS without a break, for one click can start a second rerun.
 AT_REST = """
 (restMs) => {
   const app = document.querySelector('[data-testid="stApp"]');
@@ -210,7 +213,8 @@ class AppPage:
         self.page.wait_for_function(AT_REST, arg=REST_MS, polling=30)
 
     def wait_until_told(self, ms: int = 300) -> None:
-        """Wait for what a table, a chart or an upload gathers for a moment before it tells the server, and for the server.
+        """Wait for what a table, a chart or an upload gathers for a moment before it tells the server, and for the
+        server.
 
         Until then the app is at rest.
         """
@@ -218,7 +222,9 @@ class AppPage:
         self.wait_until_at_rest()
 
     def pause(self, ms: int) -> None:
-        """Let the page's own timers go off: it counts the time itself, so that those set before come before, however late."""
+        """Let the page's own timers go off: it counts the time itself, so that those set before come before, however
+        late.
+        """
         self.page.evaluate("(ms) => new Promise((done) => setTimeout(done, ms))", ms)
 
     def text(self) -> str:
@@ -239,7 +245,9 @@ class AppPage:
         expect(self.page.get_by_role("dialog")).to_contain_text(text)
 
     def expect_no_exception(self) -> None:
-        """Nothing unexpected: no exception box, no apology of the app, no "Page not found", no failed browser script."""
+        """Nothing unexpected: no exception box, no apology of the app, no "Page not found", no failed browser
+        script.
+        """
         assert self.page.get_by_test_id("stException").count() == 0, self.text()
         assert APOLOGY not in self.text(), f"{self.text()}\n{self.app_log()}"
         assert self.page.get_by_text("Page not found").count() == 0, "the app says: Page not found"
@@ -326,7 +334,8 @@ class AppPage:
         return Path(coming.value.path())
 
     def download_table(self, label: str, *, choice: str | None = None) -> str:
-        """Open what saves a table, press its button, and return the table that came in the zip; the provenance must be beside it.
+        """Open what saves a table, press its button, and return the table that came in the zip; the provenance must be
+        beside it.
 
         Args:
             label: of what opens; the first that begins so.

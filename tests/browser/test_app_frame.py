@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from driver import AppPage, AppServer, OpenPage
 
-from fairness_engine.runs.store import RunStore
-from pages.components import steps
+from fairness_engine.store.store import RunStore
+from pages.shared.app import navigation
 from run_cases import review_of
 
 
@@ -23,7 +23,7 @@ def test_a_deep_link_as_the_first_request_opens_its_page(fresh_server: AppServer
     assert tab.page.url.startswith(f"{fresh_server.url}/techniques")
     assert tab.page.get_by_role("dialog").count() == 0
     menu = tab.page.get_by_test_id("stSidebar").get_by_role("link")
-    assert menu.count() == len(steps.PLACES), "the declared menu is there, not Streamlit's automatic one"
+    assert menu.count() == len(navigation.PLACES), "the declared menu is there, not Streamlit's automatic one"
 
 
 def test_a_page_that_does_not_exist_is_said_to_be_missing(app: AppPage) -> None:
@@ -32,14 +32,14 @@ def test_a_page_that_does_not_exist_is_said_to_be_missing(app: AppPage) -> None:
 
 
 def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenPage) -> None:
-    """On the way through all pages, in light and dark by turns, nothing is asked of another machine, and the app's process loads no
-    machine-learning runtime."""
+    """On the way through all pages, in light and dark by turns, nothing is asked of another machine, and the app's
+    process loads no machine-learning runtime."""
     themes = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
     tabs = {theme: open_page(app_server, theme=theme) for theme in themes}
     asked: list[str] = []
     for tab in tabs.values():
         tab.page.on("request", lambda request: asked.append(request.url))
-    for place, theme in zip(steps.PLACES, itertools.cycle(themes)):
+    for place, theme in zip(navigation.PLACES, itertools.cycle(themes)):
         tab = tabs[theme]
         tab.goto(place.url)
         tab.expect_no_exception()
@@ -47,7 +47,7 @@ def test_every_page_opens_by_its_address(app_server: AppServer, open_page: OpenP
         app = tab.page.get_by_test_id("stApp")
         assert app.evaluate("element => getComputedStyle(element).backgroundColor") == themes[theme]
         tab.screenshot(f"empty/{place.url or 'start'}-{theme}")
-    assert len(asked) > len(steps.PLACES), "requests were recorded"
+    assert len(asked) > len(navigation.PLACES), "requests were recorded"
     assert [url for url in asked if not url.startswith((app_server.url, "data:", "blob:"))] == []
     assert [tab.external_requests for tab in tabs.values()] == [[], []]
     assert runtimes_of(app_server.pid) == []
@@ -63,7 +63,7 @@ def test_the_open_review_and_every_page_are_in_view_without_scrolling(
     tab.goto("data", review=review.id)
     sidebar = tab.page.get_by_test_id("stSidebar")
     links = sidebar.get_by_role("link")
-    assert links.count() == len(steps.PLACES)
+    assert links.count() == len(navigation.PLACES)
     for shown in (sidebar.get_by_text(name), links.first, links.last):
         box = shown.bounding_box()
         assert box is not None
@@ -118,7 +118,8 @@ def test_a_foreign_name_that_points_here_gets_no_session(app_server: AppServer, 
     """DNS rebinding: a page of another site cannot reach the app under a name of its own."""
     key = "dGhlIHNhbXBsZSBub25jZQ=="
     request = (
-        f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}:{app_server.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}:{app_server.port}\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: streamlit\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", app_server.port), timeout=10) as connection:

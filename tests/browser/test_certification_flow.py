@@ -1,4 +1,6 @@
-"""A certification in a real browser: started, followed, read, a box chosen in table and map, another minute, two side by side."""
+"""A certification in a real browser: started, followed, read, a box chosen in table and map, another minute, two side
+by side.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from playwright.sync_api import expect
 
 import certify_cases
 import run_cases
-from fairness_engine.domain import Scope
-from fairness_engine.runs.records import Review
-from fairness_engine.runs.store import RunState, RunStore
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.store.records import Review
+from fairness_engine.store.store import RunState, RunStore
 
 pytestmark = pytest.mark.browser
 TABLE = '[class*="st-key-boxes_"] .dvn-scroller'

@@ -9,7 +9,7 @@ from driver import AppPage, AppServer
 from playwright.sync_api import expect
 
 from conftest import OpenPage
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.store import RunStore
 
 
 def untick_all_but(app: AppPage, title: str) -> None:

@@ -9,8 +9,8 @@ from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import Locator, expect
 
 import run_cases
-from fairness_engine.runs.records import RunRecord
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.records import RunRecord
+from fairness_engine.store.store import RunStore
 
 pytestmark = pytest.mark.browser
 

@@ -8,19 +8,20 @@ from dataclasses import replace
 from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.runs import launch
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.store import FileRole, Review, RunStore
-from fairness_engine.samples import find_sample
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import queue
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import FileRole, Review, RunStore
 
 SAMPLE = find_sample("credit")
 
 
 def searched_review(server: AppServer) -> tuple[Review, str]:
     """The credit sample with a search and a run of rule sets; the run's id."""
-    store, model = RunStore(server.workspace), SAMPLE.models[0]
+    store = RunStore(server.workspace)
+    model = SAMPLE.models[0]
     schema = SAMPLE.schema_for(model)
     data = store.add_file(SAMPLE.data, SAMPLE.data.name, FileRole.DATA)
     file = store.add_file(model.path, model.path.name, FileRole.MODEL)
@@ -31,7 +32,7 @@ def searched_review(server: AppServer) -> tuple[Review, str]:
     search = RunConfig(RunKind.SEARCH, technique="data-scan", budget=Budget(20_000), **same)
     rules = RunConfig(RunKind.RULES, settings={"edges": "round", "error": 0.1}, **same)
     runs = [
-        launch.run_in_foreground(store, store.create_run(each, review.id), lambda _: None) for each in (search, rules)
+        queue.run_in_foreground(store, store.create_run(each, review.id), lambda _: None) for each in (search, rules)
     ]
     store.close()
     return review, runs[1].id

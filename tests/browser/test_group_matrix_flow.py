@@ -1,5 +1,5 @@
-"""Two attributes and group figures in a real browser: a cell is clicked and opens its rule set; figures of another choice; nothing wider
-than a small screen."""
+"""Two attributes and group figures in a real browser: a cell is clicked and opens its rule set; figures of another
+choice; nothing wider than a small screen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 import group_cases
-from fairness_engine.runs.records import Review, RunRecord
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.records import Review, RunRecord
+from fairness_engine.store.store import RunStore
 
 pytestmark = pytest.mark.browser
 

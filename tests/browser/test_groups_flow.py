@@ -1,4 +1,6 @@
-"""Groups in a real browser: a run started from the page, read, narrowed, one rule set picked in the chart, pinned, shared by its link."""
+"""Groups in a real browser: a run started from the page, read, narrowed, one rule set picked in the chart, pinned,
+shared by its link.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 import group_cases
-from fairness_engine.runs.records import Review
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.records import Review
+from fairness_engine.store.store import RunStore
 from group_cases import PLANTED
 
 pytestmark = pytest.mark.browser
@@ -90,7 +92,8 @@ def test_a_link_opens_its_rule_set(
     app.wait_until_at_rest()
     app.expect_no_exception()
     overflow = app.page.evaluate(
-        "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - main.clientWidth; }"
+        "() => { const main = document.querySelector('[data-testid=stMain]'); return main.scrollWidth - "
+        "main.clientWidth; }"
     )
     assert overflow <= 0, "nothing stands out of the window"
     app.screenshot(f"groups-{theme}-{width}")

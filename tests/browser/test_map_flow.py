@@ -15,8 +15,8 @@ from driver import ROOT, AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 import partition_trees
-from fairness_engine.certification.tree import PartitionTree
-from fairness_engine.certification.words import describe_box
+from fairness_engine.certification.partition.partition_tree import PartitionTree
+from fairness_engine.certification.partition.phrases import describe_box
 
 pytestmark = pytest.mark.browser
 
@@ -125,7 +125,7 @@ def shown(map_server: AppServer, open_page: OpenPage) -> Map:
 
 
 def palette(theme: str = "light") -> dict[str, list[str]]:
-    from pages.components.partition_map import _colours
+    from pages.certification.partition_map import _colours
 
     return _colours()[theme]
 
@@ -285,7 +285,8 @@ def test_a_long_path_is_folded_and_opens(shown: Map, tree: PartitionTree) -> Non
 
 
 def depth_of(tree: PartitionTree, box: int) -> int:
-    parents, depth = tree.parents(), 0
+    parents = tree.parents()
+    depth = 0
     while (box := int(parents[box])) >= 0:
         depth += 1
     return depth
@@ -390,7 +391,8 @@ def test_a_choice_costs_few_bytes(map_server: AppServer, open_page: OpenPage) ->
 def test_zoom_survives_reruns_and_another_weight(shown: Map, tree: PartitionTree) -> None:
     shown.stage.focus()
     shown.press("Home", "ArrowDown", "ArrowDown", "ArrowDown", "Enter")
-    here, box = shown.here(), chosen_box(shown)
+    here = shown.here()
+    box = chosen_box(shown)
     assert here != "Everybody"
     before = shown.shares(palette())
     shown.press("ArrowDown")

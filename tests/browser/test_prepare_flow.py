@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from driver import AppPage, AppServer
 
-from fairness_engine.runs.store import Review, RunStore
-from fairness_engine.samples import find_sample
-from fairness_engine.schema import Kind
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.schema import Kind
+from fairness_engine.store.store import Review, RunStore
 
 SAMPLE = find_sample("credit")
-LARGEST_X, TYPE_X = 180 + 120 + 125 + 105 + 50, 180 + 120 + 60
+LARGEST_X = 180 + 120 + 125 + 105 + 50
+TYPE_X = 180 + 120 + 60
 """Where the cells of 'Largest' and 'Type' lie in the table of columns, in pixels."""
 
 

@@ -1,4 +1,6 @@
-"""A retraining in a real browser: pinned pairs become cases, it is started, watched and stopped; what was best is kept."""
+"""A retraining in a real browser: pinned pairs become cases, it is started, watched and stopped; what was best is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ import pytest
 from driver import AppPage, AppServer, OpenPage
 
 import run_cases
-from fairness_engine.runs.records import Review
-from fairness_engine.runs.store import RunState, RunStore
-from pages.components.retrain_cases import strategy_key
-from pages.components.retrain_plan import TRAINED
+from fairness_engine.store.records import Review
+from fairness_engine.store.store import RunState, RunStore
+from pages.retrain.plan import TRAINED
+from pages.shared.people.case_basket import strategy_key
 
 pytestmark = pytest.mark.browser
 

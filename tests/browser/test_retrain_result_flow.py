@@ -1,4 +1,6 @@
-"""The result of a retraining in a real browser: read, its files saved, the new model kept, old runs marked; several side by side."""
+"""The result of a retraining in a real browser: read, its files saved, the new model kept, old runs marked; several
+side by side.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import pytest
 from driver import AppPage, AppServer, OpenPage
 
 import retrained_runs
-from fairness_engine.runs.records import VersionState
-from fairness_engine.runs.store import RunStore
+from fairness_engine.store.records import VersionState
+from fairness_engine.store.store import RunStore
 from retrained_runs import Retrained
 
 pytestmark = pytest.mark.browser

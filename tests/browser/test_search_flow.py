@@ -16,11 +16,11 @@ from playwright.sync_api import expect
 
 import run_cases
 from conftest import OpenPage
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
-from fairness_engine.runs import launch
-from fairness_engine.runs.records import RunRecord
-from fairness_engine.runs.store import RunStore
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs import queue
+from fairness_engine.store.records import RunRecord
+from fairness_engine.store.store import RunStore
 
 MAX_SECONDS = 60.0
 
@@ -127,7 +127,7 @@ def test_a_run_goes_on_while_the_server_is_killed(fresh_server: AppServer, open_
     tab = open_page(fresh_server)
     tab.goto("plan", review=review.id)
     run_id = store.create_run(run_cases.config_of(review, "random", budget=Budget(9 * 10**12)), review.id)
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     tab.goto("run", run=run_id, settle=False)
     tab.expect_text("▶ Running")
     before = wait_for(store, run_id, lambda run: run.n_found > 0)
@@ -142,7 +142,8 @@ def test_a_run_goes_on_while_the_server_is_killed(fresh_server: AppServer, open_
 
 def plausible(store: RunStore, run: RunRecord) -> np.ndarray:
     """Positions of the pairs that the list shows at first."""
-    pairs, limit = store.pairs(run.id), store.results(run.id)["plausibility"]["limit"]
+    pairs = store.pairs(run.id)
+    limit = store.results(run.id)["plausibility"]["limit"]
     return np.flatnonzero((pairs.distance <= limit) & (pairs.n_unseen == 0))
 
 
@@ -201,8 +202,10 @@ def test_pairs_are_saved_as_csv(app: AppPage, store: RunStore) -> None:
     lines = list(csv.reader(app.download_table("Save as CSV", choice=f"All {run.n_found} pairs").splitlines()))
     assert lines[0][:2] == ["pair", "side"]
     assert len(lines) == 1 + 2 * run.n_found
-    first, second = lines[1], lines[2]
-    protected, score = {lines[0].index("sex"), lines[0].index("race")}, lines[0].index("score for >50K")
+    first = lines[1]
+    second = lines[2]
+    protected = {lines[0].index("sex"), lines[0].index("race")}
+    score = lines[0].index("score for >50K")
     assert {i for i in range(2, score) if first[i] != second[i]} <= protected
     assert first[score + 1] != second[score + 1]
     assert lines[0][score + 2 :] == ["distance", "n_unseen"]

@@ -1,4 +1,6 @@
-"""Tries to refute a stored proof: by people drawn at random, by whole enumeration, and by people looked for near its limits."""
+"""Tries to refute a stored proof: by people drawn at random, by whole enumeration, and by people looked for near its
+limits.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Attack:
     """
 
     def __init__(self, proof: Proof, people: People, judge: Judge, seed: int = 0) -> None:
-        self.proof, self.people, self.judge = proof, people, judge
+        self.proof = proof
+        self.people = people
+        self.judge = judge
         self.rng = np.random.default_rng(seed)
 
     # --- truth ------------------------------------------------------------------------------
@@ -68,7 +72,8 @@ class Attack:
         """Every claim that is made about people ``(n, D)`` of boxes ``(n,)``, against the truth."""
         alike, differ = (slack > 0 for slack in self.proof.slack(boxes, digits))
         claimed = np.flatnonzero(alike | differ)
-        rows, k = self._rows(digits[claimed]), len(self.people.variants)
+        rows = self._rows(digits[claimed])
+        k = len(self.people.variants)
         margins = None if self.judge.margins is None else self.judge.margins(rows)
         decisions = (self.judge.decide(rows) if margins is None else margins > 0).reshape(len(claimed), k)
         unfair = (decisions != decisions[:, :1]).any(axis=1)
@@ -82,7 +87,8 @@ class Attack:
 
     def _n_changed_by_float32(self, rows: np.ndarray, margins: np.ndarray, unfair: np.ndarray) -> int:
         """How many people float32 would judge otherwise; only those near the threshold can be."""
-        least, k = np.abs(margins).min(axis=1), margins.shape[1]
+        least = np.abs(margins).min(axis=1)
+        k = margins.shape[1]
         near = np.flatnonzero(least < 0.01 * np.abs(margins).max())
         if self.judge.decide_float32 is None or not len(near):
             return 0
@@ -93,8 +99,12 @@ class Attack:
     # --- people drawn -----------------------------------------------------------------------
 
     def uniform(self, n: int) -> tuple[int, Report, np.ndarray]:
-        """Uniform people of the whole: how many are unfair, the claims about them, and how many are claimed alike and different."""
-        n_unfair, report, n_claimed = 0, Report(), np.zeros(2, int)
+        """Uniform people of the whole: how many are unfair, the claims about them, and how many are claimed alike and
+        different.
+        """
+        n_unfair = 0
+        report = Report()
+        n_claimed = np.zeros(2, int)
         for size in _sizes(n):
             digits = (self.rng.random((size, len(self.proof.n_digits))) * self.proof.n_digits).astype(int)
             n_unfair += int(self.are_unfair(digits).sum())
@@ -104,8 +114,12 @@ class Attack:
         return n_unfair, report, n_claimed
 
     def in_regions(self, n: int, *, falsified: bool, n_largest: int | None = None) -> Report:
-        """About ``n`` people inside what is claimed, of all leaves by what is claimed of them, or of the largest alone evenly."""
-        proof, report, n_tried = self.proof, Report(), 0
+        """About ``n`` people inside what is claimed, of all leaves by what is claimed of them, or of the largest alone
+        evenly.
+        """
+        proof = self.proof
+        report = Report()
+        n_tried = 0
         shares = (proof.falsified if falsified else proof.certified)[proof.leaf]
         shares = np.where(proof.has_certificate(proof.leaf), shares, 0.0)
         if n_largest:
@@ -125,7 +139,8 @@ class Attack:
         return report
 
     def _inside(self, boxes: np.ndarray) -> np.ndarray:
-        low, high = self.proof.low[boxes], self.proof.high[boxes]
+        low = self.proof.low[boxes]
+        high = self.proof.high[boxes]
         return low + (self.rng.random(low.shape) * (high - low + 1)).astype(int)
 
     def corners(self, n: int) -> Report:
@@ -142,7 +157,9 @@ class Attack:
     # --- people looked for ------------------------------------------------------------------
 
     def descend(self, n: int, n_steps: int, *, falsified: bool) -> Report:
-        """``n`` people who move, one attribute a step, towards the limit of what is claimed (one half) or of the decision."""
+        """``n`` people who move, one attribute a step, towards the limit of what is claimed (one half) or of the
+        decision.
+        """
         proof = self.proof
         shares = np.sqrt(
             (proof.falsified if falsified else proof.certified)[proof.leaf]
@@ -153,7 +170,8 @@ class Attack:
         boxes = self.rng.choice(proof.leaf, 20 * n, p=shares / shares.sum())
         digits = proof.steered(boxes, self._inside(boxes), self.rng, falsified=falsified)
         inside = np.flatnonzero(proof.slack(boxes, digits)[int(falsified)] > 0)[:n]
-        boxes, digits = boxes[inside], digits[inside]
+        boxes = boxes[inside]
+        digits = digits[inside]
         report = self.judge_claims(boxes, digits)
         height = self._height(boxes, digits, falsified)
         for _ in range(n_steps):
@@ -162,26 +180,34 @@ class Attack:
             report += self.judge_claims(boxes[claimed], moved[claimed])
             there = self._height(boxes, moved, falsified)
             better = claimed & (there <= height)
-            digits[better], height[better] = moved[better], there[better]
+            digits[better] = moved[better]
+            height[better] = there[better]
         return report
 
     def _moved(self, boxes: np.ndarray, digits: np.ndarray) -> np.ndarray:
         """Everybody with one attribute changed: by one, to an end of the box, or to anything in it."""
-        n, out, lines = len(digits), digits.copy(), np.arange(len(digits))
+        n = len(digits)
+        out = digits.copy()
+        lines = np.arange(len(digits))
         column = self.rng.integers(digits.shape[1], size=n)
-        low, high, now = self.proof.low[boxes, column], self.proof.high[boxes, column], digits[lines, column]
+        low = self.proof.low[boxes, column]
+        high = self.proof.high[boxes, column]
+        now = digits[lines, column]
         anywhere = low + (self.rng.random(n) * (high - low + 1)).astype(int)
         kind = self.rng.integers(5, size=n)
         out[lines, column] = np.clip(np.choose(kind, [now - 1, now + 1, low, high, anywhere]), low, high)
         return out
 
     def _height(self, boxes: np.ndarray, digits: np.ndarray, falsified: bool) -> np.ndarray:
-        """How far people are from what they move to: the limit of the claim for even lines, of the decision for odd ones."""
+        """How far people are from what they move to: the limit of the claim for even lines, of the decision for odd
+        ones.
+        """
         slack = self.proof.slack(boxes, digits)[int(falsified)]
         if self.judge.margins is None or not len(digits):
             return slack
         margins = self.judge.margins(self._rows(digits)).reshape(len(digits), len(self.people.variants))
-        least, most = margins.min(axis=1), margins.max(axis=1)
+        least = margins.min(axis=1)
+        most = margins.max(axis=1)
         apart = np.minimum(most, -least)
         lead = apart if falsified else -apart
         return np.where(np.arange(len(digits)) % 2, lead, slack)
@@ -189,25 +215,34 @@ class Attack:
     # --- shares -----------------------------------------------------------------------------
 
     def small_boxes(self, n_most: int) -> tuple[int, list[str]]:
-        """Enumerates up to ``n_most`` leaves of at most ``SMALL`` people: how many, and those whose shares cannot be."""
-        proof, wrong = self.proof, []
+        """Enumerates up to ``n_most`` leaves of at most ``SMALL`` people: how many, and those whose shares cannot
+        be.
+        """
+        proof = self.proof
+        wrong = []
         small = proof.leaf[(proof.n_points(proof.leaf) <= SMALL) & (proof.n_merged[proof.leaf] == 0)]
         for box in small[:n_most]:
-            weight, share = proof.weight[box], float(self.are_unfair(self.everybody(int(box))).mean())
-            least, most = proof.falsified[box], weight - proof.certified[box]
+            weight = proof.weight[box]
+            share = float(self.are_unfair(self.everybody(int(box))).mean())
+            least = proof.falsified[box]
+            most = weight - proof.certified[box]
             if not least - 1e-9 * weight <= share * weight <= most + 1e-9 * weight:
                 wrong.append(f"box {box}: unfair {share * weight} by enumeration, not {least} to {most}")
         return min(len(small), n_most), wrong
 
     def everybody(self, box: int = 0) -> np.ndarray:
         """The people of a box as digits ``(n, D)``."""
-        low, high = self.proof.low[box], self.proof.high[box]
+        low = self.proof.low[box]
+        high = self.proof.high[box]
         axes = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
         return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
     def counted_too_much(self, max_points: float, n_most: int) -> list[str]:
-        """Leaves of up to ``max_points`` people whose shares are more than their certificates hold for, by enumeration."""
-        proof, wrong = self.proof, []
+        """Leaves of up to ``max_points`` people whose shares are more than their certificates hold for, by
+        enumeration.
+        """
+        proof = self.proof
+        wrong = []
         held = proof.has_certificate(proof.leaf) & (proof.n_merged[proof.leaf] == 0)
         sizes = proof.n_points(proof.leaf)
         for box in proof.leaf[held & (sizes > SMALL) & (sizes <= max_points)][:n_most]:
@@ -224,7 +259,8 @@ class Attack:
 
 def interval(n_hits: int, n: int, z: float = _Z) -> tuple[float, float]:
     """Wilson's interval of a share."""
-    share, spread = n_hits / n, z * z / n
+    share = n_hits / n
+    spread = z * z / n
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / (4 * n))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,7 +1,8 @@
-"""A second reading of model files, schema files and stored proofs, for judging certifications. It imports nothing of the engine.
+"""A second reading of model files, schema files and stored proofs, for judging certifications. It imports nothing of
+the engine.
 
-The truth about a person is what the weights in the file say in float64. A framework that evaluates the same weights in float32 rounds
-differently; how often that changes a decision is counted elsewhere, it refutes nothing.
+The truth about a person is what the weights in the file say in float64. A framework that evaluates the same weights in
+float32 rounds differently; how often that changes a decision is counted elsewhere, it refutes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class Judge:
 
 
 def read_judge(path: Path) -> Judge:
-    """The judge of a model file: ``.h5``, ``.keras``, ``.nnet``, ``.onnx``; scikit-learn decides its own (``.skops``)."""
+    """The judge of a model file: ``.h5``, ``.keras``, ``.nnet``, ``.onnx``; scikit-learn decides its own
+    (``.skops``).
+    """
     if path.suffix == ".skops":
         import skops.io
 
@@ -143,7 +146,8 @@ def _nnet_layers(path: Path) -> Layers:
     """The header's bounds, means and ranges belong to another application and are passed over."""
     lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("//")]
     widths = [int(value) for value in lines[1].split(",") if value.strip()]
-    at, layers = 7, []
+    at = 7
+    layers = []
     for n_in, n_out in itertools.pairwise(widths):
         block = [[float(value) for value in line.split(",") if value.strip()] for line in lines[at : at + 2 * n_out]]
         weights = np.array(block[:n_out]).T
@@ -206,7 +210,8 @@ class People:
     ) -> None:
         columns = [column for column in schema["columns"] if column["name"] != schema.get("label")]
         at = {column["name"]: i for i, column in enumerate(columns)}
-        limits, bins = limits or {}, bins or {}
+        limits = limits or {}
+        bins = bins or {}
         self.n_columns = len(columns)
         self.base = np.array([_range(column, limits)[0] for column in columns])
         self.columns = np.array([at[name] for name in names], dtype=int)
@@ -241,7 +246,9 @@ class People:
         return any(value is None for value in self.values)
 
     def variant_rows(self, digits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """``(n, D)`` -> ``(n * K, n_columns)``, the variants of a person together; anywhere in a cell, its ends among it."""
+        """``(n, D)`` -> ``(n * K, n_columns)``, the variants of a person together; anywhere in a cell, its ends among
+        it.
+        """
         rows = np.tile(self.base, (len(digits), 1))
         for i, column in enumerate(self.columns):
             values = self.values[i]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.certification.network import ReluNetwork
-from fairness_engine.certification.space import Space
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.relu_network import ReluNetwork
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 
 @dataclass(frozen=True)
@@ -109,5 +109,6 @@ def margins(network: ReluNetwork, points: np.ndarray, offset: float = 0.0) -> np
 def random_boxes(digits: tuple[int, ...], n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The whole, and boxes inside it ``(n, D)`` each."""
     ends = np.sort(rng.integers(0, np.array(digits), size=(2, n, len(digits))), axis=0)
-    ends[0, 0], ends[1, 0] = 0, np.array(digits) - 1
+    ends[0, 0] = 0
+    ends[1, 0] = np.array(digits) - 1
     return ends[0].astype(np.int64), ends[1].astype(np.int64)

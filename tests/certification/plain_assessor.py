@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Certificates
-from fairness_engine.certification.network import ReluNetwork
+from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.space import Space
-from fairness_engine.events import FloatArray, IntArray
 
 _SLACK = 1e-9
 
@@ -39,7 +39,9 @@ class PlainAssessor:
     is_exact = False
 
     def __init__(self, network: ReluNetwork, space: Space, mode: Mode) -> None:
-        self.network, self.space, self.mode = network, space, mode
+        self.network = network
+        self.space = space
+        self.mode = mode
         layers = len(network.widths)
         self.kind = f"ReLU network of {layers} hidden {'layer' if layers == 1 else 'layers'}"
         self.method = "symbolic bounds on whole boxes"
@@ -48,7 +50,9 @@ class PlainAssessor:
         """Whole boxes, one after the other."""
         n = len(low)
         weights = self.space.weigh(low, high)
-        certified, falsified, column = np.zeros(n), np.zeros(n), np.full(n, -1)
+        certified = np.zeros(n)
+        falsified = np.zeros(n)
+        column = np.full(n, -1)
         for b in range(n):
             bounds, blame = self._bounds(low[b], high[b])
             if (bounds[:, 0] > 0).all() or (bounds[:, 1] < 0).all():
@@ -61,7 +65,8 @@ class PlainAssessor:
 
     def explain(self, low: IntArray, high: IntArray) -> Certificates:
         """Bounds only: boxes are decided whole."""
-        n, k = len(low), self.network.n_variants
+        n = len(low)
+        k = self.network.n_variants
         found = [self._bounds(low[b], high[b]) for b in range(n)]
         bounds = np.array([f[0] for f in found]).reshape(n, k, 2)
         blame = np.array([f[1] for f in found]).reshape(n, low.shape[1])
@@ -84,17 +89,22 @@ class PlainAssessor:
 
     def _range(self, form: _Form, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """Bounds ``(K, n, 2)`` of a form on a box, and the width that each column gives the first sum ``(D,)``."""
-        starts, reach = self.network.starts, self.network.reach
+        starts = self.network.starts
+        reach = self.network.reach
         begin = end = np.zeros(form.coefficients.shape[1])
         widths = np.zeros(len(low))
         for i in range(len(low)):
             part = form.coefficients[starts[i] : starts[i + 1]]
             if len(part) == 1:
                 ends = part[0] * (low[i] - reach[i]), part[0] * (high[i] + reach[i])
-                least, most = np.minimum(*ends), np.maximum(*ends)
+                least = np.minimum(*ends)
+                most = np.maximum(*ends)
             else:
-                least, most = part[low[i] : high[i] + 1].min(axis=0), part[low[i] : high[i] + 1].max(axis=0)
-            begin, end, widths[i] = begin + least, end + most, (most - least)[0]
+                least = part[low[i] : high[i] + 1].min(axis=0)
+                most = part[low[i] : high[i] + 1].max(axis=0)
+            begin = begin + least
+            end = end + most
+            widths[i] = (most - least)[0]
         spread = form.limits @ np.abs(form.errors)
         slack = _SLACK * (1 + np.abs(begin) + np.abs(end) + np.abs(form.constants) + spread)
         return np.stack(
@@ -104,15 +114,18 @@ class PlainAssessor:
 
 def _after_relu(form: _Form, bounds: FloatArray, slope: float, weights: FloatArray, biases: FloatArray) -> _Form:
     """The next layer's sums, from those of one layer and their bounds ``(K, n, 2)``."""
-    lower, upper = bounds[:, :, 0], bounds[:, :, 1]
-    least, most = lower.min(axis=0), upper.max(axis=0)
+    lower = bounds[:, :, 0]
+    upper = bounds[:, :, 1]
+    least = lower.min(axis=0)
+    most = upper.max(axis=0)
     crossing = (least < 0) & (most > 0)
     safe = np.where(crossing, most - least, 1.0)
     rising = np.where(crossing, (most - slope * least) / safe, np.where(least >= 0, 1.0, slope))
     ends = [np.where(z >= 0, z, slope * z) - rising * z for z in (lower, upper)]
     highest = np.maximum(*ends)
     lowest = np.where((lower < 0) & (upper > 0), np.minimum(0.0, np.minimum(*ends)), np.minimum(*ends))
-    shift, error = np.where(crossing, (highest + lowest) / 2, 0.0), np.where(crossing, (highest - lowest) / 2, 0.0)
+    shift = np.where(crossing, (highest + lowest) / 2, 0.0)
+    error = np.where(crossing, (highest - lowest) / 2, 0.0)
     live = np.flatnonzero(error.max(axis=0) > 0)
     fresh = np.zeros((len(live), len(rising)))
     fresh[np.arange(len(live)), live] = 1.0

@@ -12,17 +12,17 @@ import numpy as np
 from certification.attack import SMALL, Attack
 from certification.independent import Judge, People, read_judge
 from certification.stored_proof import Proof
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.assessors import make_assessor
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.partition_tree import LeafCertificates, read_tree, write_tree
+from fairness_engine.certification.partition.validation import read_certificates, read_tree_arrays, space_to_json
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.subject import make_assessor
-from fairness_engine.certification.tree import LeafCertificates, read_tree, write_tree
-from fairness_engine.certification.tree_check import read_certificates, read_tree_arrays, space_to_json
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.schema import Schema
 from fairness_engine.events import Event, ResultReady, SharesProved, TreeReady
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.schema import Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def certify(
 
 
 def complete(path: Path, model: Model, domain: Domain, settings: CertifySettings) -> None:
-    """Give every leaf of a stored proof its certificate: a run keeps those of its largest leaves, for want of time and room."""
+    """Give every leaf of a stored proof its certificate: a run keeps those of its largest leaves, for want of time and
+    room.
+    """
     tree, more = read_tree(path)
     leaf = np.flatnonzero(tree.is_leaf & (tree.n_merged == 0) & (tree.certified + tree.falsified > 0))
     low, high = tree.boxes()

@@ -8,16 +8,16 @@ from time import perf_counter
 import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.network import read_network
-from fairness_engine.certification.network_assessor import NetworkAssessor
-from fairness_engine.certification.points import Points
-from fairness_engine.certification.refine import Refinement
+from fairness_engine.certification.networks.assessor import NetworkAssessor
+from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.lattice import Space, Weights, make_space
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.space import Space, Weights, make_space
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.models.model import Model
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 from handmade import (
     FunctionPredictor,
     all_individuals,
@@ -56,21 +56,29 @@ class KnowingAssessor:
         cut: ``None`` to split in the middle, or how far from the box's low end.
     """
 
-    kind, method, is_exact = "knowing", "by knowing", False
+    kind = "knowing"
+    method = "by knowing"
+    is_exact = False
 
     def __init__(self, space: Space, is_unfair: np.ndarray, part: float = 0.0, cut: int | None = None) -> None:
-        self.space, self._is_unfair, self._masses = space, is_unfair, mass_table(space)
-        self._part, self._cut = part, cut
+        self.space = space
+        self._is_unfair = is_unfair
+        self._masses = mass_table(space)
+        self._part = part
+        self._cut = cut
         self.n_assessed = 0
 
     def assess(self, low: np.ndarray, high: np.ndarray) -> Assessed:
         self.n_assessed += len(low)
-        certified, falsified = np.zeros(len(low)), np.zeros(len(low))
+        certified = np.zeros(len(low))
+        falsified = np.zeros(len(low))
         column = (high - low).argmax(axis=1)
         for b, box in enumerate(boxes_as_slices(low, high)):
-            unfair, masses = self._is_unfair[box], self._masses[box]
+            unfair = self._is_unfair[box]
+            masses = self._masses[box]
             part = 1.0 if unfair.all() or not unfair.any() else self._part
-            certified[b], falsified[b] = part * masses[~unfair].sum(), part * masses[unfair].sum()
+            certified[b] = part * masses[~unfair].sum()
+            falsified[b] = part * masses[unfair].sum()
             if part == 1.0:
                 column[b] = -1
         cut = None if self._cut is None else low[np.arange(len(low)), column] + self._cut
@@ -93,7 +101,9 @@ class KnowingAssessor:
 class OpenAssessor:
     """Proves nothing and splits the widest column; as fast as a box can be."""
 
-    kind, method, is_exact = "open", "not at all", False
+    kind = "open"
+    method = "not at all"
+    is_exact = False
 
     def __init__(self, space: Space) -> None:
         self.space = space

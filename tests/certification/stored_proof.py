@@ -1,6 +1,7 @@
 """A stored partition tree with its certificates, read without the engine.
 
-It takes nothing but the format (``certification/tree.py``, ``Certificates`` in ``certification/assessor.py``).
+It takes nothing but the format (``certification/partition/partition_tree.py``, ``Certificates`` in
+``certification/assessor.py``).
 """
 
 from __future__ import annotations
@@ -25,27 +26,37 @@ class Proof:
             held = {name: file[name] for name in file.files}
         self.more = json.loads(held["more"].tobytes())
         self.names: list[str] = self.more["columns"]
-        self.column, self.cut, self.right = held["column"], held["cut"], held["right"]
-        self.weight, self.certified, self.falsified = held["weight"], held["certified"], held["falsified"]
-        self.n_merged, self.n_digits = held["n_merged"], held["n_digits"]
+        self.column = held["column"]
+        self.cut = held["cut"]
+        self.right = held["right"]
+        self.weight = held["weight"]
+        self.certified = held["certified"]
+        self.falsified = held["falsified"]
+        self.n_merged = held["n_merged"]
+        self.n_digits = held["n_digits"]
         self.low, self.high = self._boxes()
         self.leaf = np.flatnonzero(self.column < 0)
         self._row = np.full(len(self.column), -1)
         self._row[held["certificate_leaf"]] = np.arange(len(held["certificate_leaf"]))
         # a last line that claims nothing, for boxes without a certificate (their row is -1)
-        forms, limits = held["certificate_coefficients"], held["certificate_thresholds"]
+        forms = held["certificate_coefficients"]
+        limits = held["certificate_thresholds"]
         self._coefficients = np.concatenate([forms, np.zeros((1, *forms.shape[1:]))])
         self._thresholds = np.concatenate([limits, [[np.inf, -np.inf, np.inf, -np.inf]]])
         self._starts = held["certificate_starts"]
 
     def _boxes(self) -> tuple[np.ndarray, np.ndarray]:
-        low, high = np.zeros((len(self.column), len(self.n_digits)), int), np.zeros((0, 0), int)
+        low = np.zeros((len(self.column), len(self.n_digits)), int)
+        high = np.zeros((0, 0), int)
         high = np.tile(self.n_digits - 1, (len(self.column), 1))
         for box, column in enumerate(self.column):
             if column >= 0:
-                left, right = box + 1, self.right[box]
-                low[[left, right]], high[[left, right]] = low[box], high[box]
-                high[left, column], low[right, column] = self.cut[box], self.cut[box] + 1
+                left = box + 1
+                right = self.right[box]
+                low[[left, right]] = low[box]
+                high[[left, right]] = high[box]
+                high[left, column] = self.cut[box]
+                low[right, column] = self.cut[box] + 1
         return low, high
 
     def n_points(self, boxes: np.ndarray) -> np.ndarray:
@@ -67,7 +78,8 @@ class Proof:
 
     def _sums(self, boxes: np.ndarray, digits: np.ndarray) -> np.ndarray:
         """The three forms of each box at people ``(n, 3)``."""
-        row, sums = self._row[boxes], np.zeros((len(boxes), 3))
+        row = self._row[boxes]
+        sums = np.zeros((len(boxes), 3))
         if self._coefficients.shape[2]:
             for i in range(digits.shape[1]):
                 is_table = self._starts[i + 1] - self._starts[i] > 1
@@ -76,8 +88,11 @@ class Proof:
         return sums
 
     def slack(self, boxes: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By how much people are inside what is certified, and inside what is falsified; above 0 is a claim ``(n,)`` each."""
-        row, sums = self._row[boxes], self._sums(boxes, digits)
+        """By how much people are inside what is certified, and inside what is falsified; above 0 is a claim ``(n,)``
+        each.
+        """
+        row = self._row[boxes]
+        sums = self._sums(boxes, digits)
         limits = self._thresholds[row]
         alike = np.maximum(sums[:, 0] - limits[:, 0], limits[:, 1] - sums[:, 1])
         differ = np.minimum(sums[:, 2] - limits[:, 2], limits[:, 3] - sums[:, 2])
@@ -86,9 +101,14 @@ class Proof:
     def steered(
         self, boxes: np.ndarray, digits: np.ndarray, rng: np.random.Generator, *, falsified: bool
     ) -> np.ndarray:
-        """People with one attribute changed so that their box claims something of them, where one such change is enough."""
-        row, n, lines = self._row[boxes], len(boxes), np.arange(len(boxes))
-        out, places = digits.copy(), np.diff(self._starts)
+        """People with one attribute changed so that their box claims something of them, where one such change is
+        enough.
+        """
+        row = self._row[boxes]
+        n = len(boxes)
+        lines = np.arange(len(boxes))
+        out = digits.copy()
+        places = np.diff(self._starts)
         if not self._coefficients.shape[2] or not (places == 1).any():
             return out
         form = np.full(n, 2) if falsified else rng.integers(2, size=n)

@@ -1,4 +1,6 @@
-"""What cannot be certified says so in a sentence or two, and odd questions get right answers, from the question to the last event."""
+"""What cannot be certified says so in a sentence or two, and odd questions get right answers, from the question to the
+last event.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +23,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.assessors import is_certified_by_construction, make_assessor
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.partition.lattice import make_space
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import make_space
-from fairness_engine.certification.subject import is_certified_by_construction, make_assessor
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import ModelError, SettingError
-from fairness_engine.events import Event, ResultReady, Stopped, StopReason, TreeReady
-from fairness_engine.exact import run_exact
-from fairness_engine.models.activations import Activation
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import ModelError, SettingError, StopReason
+from fairness_engine.events import Event, ResultReady, Stopped, TreeReady
+from fairness_engine.measures.exact_count import run_exact
 from fairness_engine.models.callable_model import open_callable
-from fairness_engine.models.composite import Rearranged
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder, LabelsEncoder
-from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder, LabelsEncoder
+from fairness_engine.models.encoders.one_hot import OneHotEncoder as OneHotColumns
+from fairness_engine.models.encoders.one_hot import one_hot_features
 from fairness_engine.models.model import Model, Output
-from fairness_engine.models.one_hot import OneHotEncoder as OneHotColumns
-from fairness_engine.models.one_hot import one_hot_features
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import EstimatorPredictor, prepare_estimator
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.models.sklearn.estimator import EstimatorPredictor, prepare_estimator
+from fairness_engine.models.sklearn.voting import Rearranged
+from fairness_engine.oracle.domain import Domain, Scope
 from handmade import small_domain
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -129,7 +131,8 @@ ESTIMATORS: list[tuple[Any, str, str]] = [
     (
         VotingClassifier([("a", KNeighborsClassifier(3)), ("b", RandomForestClassifier(3))]),
         "hard vote of 2",
-        "its members, or votes between more than two classes, cannot be. Certify its members one by one, or search for pairs instead.",
+        "its members, or votes between more than two classes, cannot be. Certify its members one by one, or search "
+        "for pairs instead.",
     ),
     (
         VotingClassifier([("a", LogisticRegression()), ("b", RandomForestClassifier(3))], voting="soft"),
@@ -144,8 +147,8 @@ ESTIMATORS: list[tuple[Any, str, str]] = [
     (
         make_pipeline(PolynomialFeatures(), LogisticRegression()),
         "linear model (LogisticRegression)",
-        "its transformations do not take every column by itself, or depend on a number in steps or curves. Scale numbers and one-hot encode "
-        "categories, each column by itself, or search for pairs instead.",
+        "its transformations do not take every column by itself, or depend on a number in steps or curves. Scale "
+        "numbers and one-hot encode categories, each column by itself, or search for pairs instead.",
     ),
     (
         make_pipeline(PolynomialFeatures(), MLPClassifier((4,), max_iter=5)),
@@ -199,7 +202,9 @@ def test_a_network_that_no_layer_turns_round_is_refused_by_its_output() -> None:
 class Runtime:
     """Stands for a model that another program evaluates; what it does does not matter."""
 
-    n_inputs, n_scores, output = 4, 1, Output.PROBABILITY
+    n_inputs = 4
+    n_scores = 1
+    output = Output.PROBABILITY
     feature_names = None
 
     def predict(self, inputs: Any) -> np.ndarray:
@@ -220,7 +225,8 @@ def test_models_that_other_programs_evaluate_are_refused(name: str, remedy: str)
     predictor = type(name, (Runtime,), {"kind": "something large"})()
     said = refused(bind(predictor, CodesEncoder(SCHEMA), SCHEMA))
     assert said == (
-        f"This model ('something large') cannot be certified: it is more than a chain of dense layers. {remedy}, or search for pairs instead."
+        f"This model ('something large') cannot be certified: it is more than a chain of dense layers. {remedy}, or "
+        "search for pairs instead."
     )
 
 
@@ -311,7 +317,8 @@ def test_of_two_protected_attributes_one_is_no_input(hidden: tuple[int, ...]) ->
     taken = Schema((SEX, AGE, HOURS), label="y", protected=("sex",))
     layers = network_of(*hidden, schema=taken, seed=1).predictor.layers
     model = bind(DenseNetwork(layers), CodesEncoder(SCHEMA, [0, 2, 3]), SCHEMA)
-    both, alone = domain_of(model, ("sex", "race")), domain_of(model)
+    both = domain_of(model, ("sex", "race"))
+    alone = domain_of(model)
     assert both.n_variants == 6
     assert [proved(model, domain)[0]["falsified"] for domain in (both, alone)] == pytest.approx(
         [exact_share(model, alone)] * 2

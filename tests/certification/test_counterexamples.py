@@ -10,14 +10,14 @@ import pytest
 from certification.refinement_cases import KnowingAssessor, in_a_minute, network_refined, points_of, small_case
 from fairness_engine.certification import counterexamples as module
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.linear_assessor import LinearAssessor
-from fairness_engine.certification.network import read_network
-from fairness_engine.certification.points import Points
-from fairness_engine.certification.refine import Refinement
-from fairness_engine.certification.space import Weights, make_space
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.certification.linear.assessor import LinearAssessor
+from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.relu_network import read_network
+from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 from handmade import linear_network, network_model
 
 

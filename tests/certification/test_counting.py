@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certification.networks import everybody, random_boxes
-from fairness_engine.certification.counting import count_sides, make_masses
-from fairness_engine.certification.counting_kernels import MIN_GRID
+from fairness_engine.certification.networks.counting_kernels import MIN_GRID, count_sides, make_masses
 
 
 def _sums(coefficients: np.ndarray, starts: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -70,7 +69,8 @@ def test_one_column_is_counted_exactly(is_rising: bool) -> None:
     if not is_rising:
         sides = sides[:, [1, 0, 3, 2]]
     found = count_sides(coefficients, np.array([0, 1]), *box, masses, sides)[0]
-    above, below = 5_000_000 - 100, 100 - 2
+    above = 5_000_000 - 100
+    below = 100 - 2
     assert found.tolist() == [*((above, below) if is_rising else (below, above)), 101]
 
 

@@ -12,23 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certification.networks import everybody, random_boxes
-from fairness_engine.certification import linear_sums
-from fairness_engine.certification.linear_assessor import LinearAssessor
-from fairness_engine.certification.linear_sums import ColumnSums, distribute, is_enumerable
-from fairness_engine.certification.network import ReluNetwork, read_network
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.assessors import make_assessor
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.linear import sums as linear_sums
+from fairness_engine.certification.linear.assessor import LinearAssessor
+from fairness_engine.certification.linear.sums import ColumnSums, distribute, is_enumerable
+from fairness_engine.certification.partition.lattice import N_CELLS, Space, Weights, make_space
+from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import N_CELLS, Space, Weights, make_space
-from fairness_engine.certification.subject import make_assessor
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import ResultReady, Stopped, StopReason
-from fairness_engine.exact import run_exact
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import StopReason
+from fairness_engine.events import ResultReady, Stopped
+from fairness_engine.measures.exact_count import run_exact
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 RACE = Column("race", Kind.CATEGORICAL, codes=(0, 3, 1), labels=("a", "b", "c"))
 JOB = Column("job", Kind.CATEGORICAL, codes=(1, 2, 4, 40), labels=("clerk", "nurse", "judge", "none"))
@@ -56,7 +57,8 @@ def columns(draw: st.DrawFn, max_columns: int = 5, max_values: int = 6) -> list[
 
 def enumerated(parts: list[ColumnSums]) -> tuple[np.ndarray, np.ndarray]:
     """Every sum and its weight, one after the other."""
-    sums, weights = [], []
+    sums = []
+    weights = []
     for chosen in itertools.product(*(range(len(part)) for part in parts)):
         sums.append(sum(part.values[i] for part, i in zip(parts, chosen, strict=True)))
         weights.append(np.prod([part.full_weights[i] for part, i in zip(parts, chosen, strict=True)]))
@@ -65,7 +67,9 @@ def enumerated(parts: list[ColumnSums]) -> tuple[np.ndarray, np.ndarray]:
 
 @given(columns(), st.tuples(numbers, numbers).map(sorted))
 def test_weights_between_two_limits_are_those_of_enumeration(parts: list[ColumnSums], limits: list[float]) -> None:
-    low, high = limits[0] * 2 + 1e-4, limits[1] * 2 + 1e-4  # no sum of three decimals lies there
+    # no sum of three decimals lies there
+    low = limits[0] * 2 + 1e-4
+    high = limits[1] * 2 + 1e-4
     found = distribute(parts)
     sums, weights = enumerated(parts)
     assert found.error == 0
@@ -101,7 +105,8 @@ def test_half_open_intervals_part_the_whole() -> None:
 
 def test_columns_of_many_values_are_convolved_from_below() -> None:
     rng = np.random.default_rng(0)
-    left, right = rng.random(3000), rng.random(2000) * (rng.random(2000) < 0.7)
+    left = rng.random(3000)
+    right = rng.random(2000) * (rng.random(2000) < 0.7)
     found = linear_sums._convolved(left, right)
     exact = np.convolve(left, right)
     assert (found <= exact).all()
@@ -126,7 +131,9 @@ def test_what_is_enumerated_is_bounded() -> None:
 
 
 def model_of(seed: int = 0, schema: Schema = SCHEMA, **options: object) -> Model:
-    """A logistic regression of random weights, about half of the people above the threshold, the first column of some weight."""
+    """A logistic regression of random weights, about half of the people above the threshold, the first column of some
+    weight.
+    """
     rng = np.random.default_rng(seed)
     scale = np.array([2 / max(column.codes or (column.high - column.low,)) for column in schema.inputs])
     weights = rng.normal(size=(len(schema.inputs), 1)) * scale[:, None]
@@ -188,11 +195,13 @@ def test_certificates_are_the_models_own_form_and_hold_for_everybody() -> None:
     model = model_of(2)
     assessor, space = case_of(model, protected=("race", "hours"))
     low, high = random_boxes(tuple(space.n_digits), 30, np.random.default_rng(0))
-    told, found = assessor.explain(low, high), assessor.assess(low, high)
+    told = assessor.explain(low, high)
+    found = assessor.assess(low, high)
     n_held = 0
     for b in range(len(low)):
         digits = everybody(low[b], high[b])
-        starts, form = told.starts, told.coefficients[b]
+        starts = told.starts
+        form = told.coefficients[b]
         assert (form == form[0]).all()
         sums = sum(
             form[0, starts[i]] * digits[:, i] if starts[i + 1] - starts[i] == 1 else form[0, starts[i] + digits[:, i]]
@@ -283,7 +292,8 @@ def test_larger_ones_on_a_grid_and_refined() -> None:
     assert 0 < undecided < 1e-4
     assert found.column[0] == np.abs(assessor.network.first[:, 0]).argmax()
     digits = space.draw(*[np.repeat(ends, 200_000, axis=0) for ends in (low, high)], np.random.default_rng(0))
-    share, error = unfair(model, space, digits).mean(), 2e-3
+    share = unfair(model, space, digits).mean()
+    error = 2e-3
     assert found.falsified[0] / space.total - error <= share <= found.falsified[0] / space.total + undecided + error
     refined = [
         e
@@ -385,7 +395,7 @@ def shared_linear(request: pytest.FixtureRequest, shared: Path) -> tuple[Model, 
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    from fairness_engine.dataset import make_dataset, read_table
+    from fairness_engine.data.dataset import make_dataset, read_table
 
     folder = shared / "data" / "peer"
     schema = Schema.read(folder / f"{request.param}__fairify_fairquant.schema.json").with_protected(("age",))

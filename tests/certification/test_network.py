@@ -19,22 +19,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from fairness_engine.certification import network as reading
-from fairness_engine.certification.network import ReluNetwork, read_network
-from fairness_engine.certification.space import N_CELLS, Space, make_space
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.certification import relu_network
+from fairness_engine.certification.partition.lattice import N_CELLS, Space, make_space
+from fairness_engine.certification.relu_network import ReluNetwork, read_network
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
 from fairness_engine.errors import ModelError, SettingError
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder, FoldedEncoder, LabelsEncoder
-from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder, FoldedEncoder, LabelsEncoder
+from fairness_engine.models.encoders.one_hot import OneHotEncoder as OneHotColumns
+from fairness_engine.models.encoders.one_hot import one_hot_features
+from fairness_engine.models.encoders.tabulated import TabulatedEncoder
 from fairness_engine.models.model import Model
-from fairness_engine.models.one_hot import OneHotEncoder as OneHotColumns
-from fairness_engine.models.one_hot import one_hot_features
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.models.tabulated import TabulatedEncoder
-from fairness_engine.samples import find_sample
-from fairness_engine.schema import Column, Kind, ModelInput, Schema
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.oracle.domain import Domain, Scope
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -272,7 +272,9 @@ def test_variants_that_are_the_same_to_the_model_are_listed_once() -> None:
 
 
 def test_variants_with_equal_weights_of_their_own_are_not_the_same() -> None:
-    """0.1 + 0.2 - 0.3 is not 0, and depends on the order: two inputs of equal weight may decide differently on the threshold."""
+    """0.1 + 0.2 - 0.3 is not 0, and depends on the order: two inputs of equal weight may decide differently on the
+    threshold.
+    """
     features = one_hot_features(SCHEMA)
     layers = layers_of(len(features), 1)
     layers[0].weights[:] = 0.1
@@ -433,7 +435,7 @@ def test_many_values_behind_labels_are_read_in_blocks(monkeypatch: pytest.Monkey
         LabelsEncoder(schema),
         schema,
     )
-    monkeypatch.setattr(reading, "_BLOCK_NUMBERS", 1 << 16)
+    monkeypatch.setattr(relu_network, "_BLOCK_NUMBERS", 1 << 16)
     space = make_space(Domain(schema, Scope(("sex",))))
     assert peak_bytes(lambda: read_network(model, space)) < 200_000 * 64 * 8 / 20
     network = read_network(model, space)
@@ -443,7 +445,7 @@ def test_many_values_behind_labels_are_read_in_blocks(monkeypatch: pytest.Monkey
 
 def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = bound(DenseNetwork(layers_of(6, 5, 1)), CodesEncoder(SCHEMA))
-    monkeypatch.setattr(reading, "_MAX_TABLE_NUMBERS", 19)
+    monkeypatch.setattr(relu_network, "_MAX_TABLE_NUMBERS", 19)
     with pytest.raises(
         ModelError,
         match=r"takes 'job' unevenly, and a table of its 4 values for 5 neurons does not fit in memory\. Narrow",
@@ -456,7 +458,7 @@ def test_one_hot_columns_of_many_categories_are_read_in_blocks(monkeypatch: pyte
     schema = Schema((SEX, town), label="y", protected=("sex",), model_input=ModelInput.ONE_HOT)
     features = one_hot_features(schema)
     model = bind(DenseNetwork(layers_of(len(features), 3, 1)), OneHotColumns(schema, features), schema)
-    monkeypatch.setattr(reading, "_BLOCK_NUMBERS", 7000)
+    monkeypatch.setattr(relu_network, "_BLOCK_NUMBERS", 7000)
     network, space = case_of(model, schema)
     assert np.diff(network.starts).tolist() == [500]
     check(model, network, space)
@@ -490,8 +492,8 @@ PROVABLE = (Activation.RELU, Activation.RELU6, Activation.LEAKY_RELU, Activation
 def test_other_hidden_activations_are_refused_by_name(activation: Activation) -> None:
     said = refused(replaced(layers_of(6, 5, 4, 1), 1, activation, 1.0))
     assert said == (
-        f"This network cannot be certified. Hidden layer 2 uses {activation}, and proofs are made for ReLU (also leaky, and capped at 6) "
-        "only. Search for pairs or estimate the share instead."
+        f"This network cannot be certified. Hidden layer 2 uses {activation}, and proofs are made for ReLU (also "
+        "leaky, and capped at 6) only. Search for pairs or estimate the share instead."
     )
 
 
@@ -532,7 +534,8 @@ def test_thresholds_that_scores_do_not_cross_are_refused(last: Activation, thres
 
 def test_encoders_that_are_not_known_to_take_columns_apart_are_refused() -> None:
     class Stranger:
-        names, block_rows = SCHEMA.names, None
+        names = SCHEMA.names
+        block_rows = None
 
         def encode(self, rows: np.ndarray) -> np.ndarray:
             return rows * rows[:, :1]

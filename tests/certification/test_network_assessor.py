@@ -10,8 +10,8 @@ import pytest
 from certification.networks import Shape, everybody, margins, random_boxes, random_network, space_of
 from certification.plain_assessor import PlainAssessor
 from fairness_engine.certification.assessor import Certificates
-from fairness_engine.certification.network_assessor import NetworkAssessor
-from fairness_engine.certification.room_kernels import MAX_ERRORS
+from fairness_engine.certification.networks.assessor import NetworkAssessor
+from fairness_engine.certification.networks.workspace_kernels import MAX_ERRORS
 from fairness_engine.certification.settings import Mode
 
 SHAPES = {
@@ -37,14 +37,16 @@ N_BOXES = 30
 def _case(name: str, seed: int, mode: Mode = Mode.COUNTING) -> tuple[NetworkAssessor, np.ndarray, np.ndarray]:
     shape = SHAPES[name]
     rng = np.random.default_rng(seed)
-    network, space = random_network(shape, rng), space_of(shape.digits)
+    network = random_network(shape, rng)
+    space = space_of(shape.digits)
     middle = np.median(margins(network, everybody(*(ends[0] for ends in space.whole()))))
     network = replace(network, biases=(*network.biases[:-1], network.biases[-1] - middle))
     return NetworkAssessor(network, space, mode), *random_boxes(shape.digits, N_BOXES, rng)
 
 
 def _sums(certificates: Certificates, box: int, form: int, points: np.ndarray) -> np.ndarray:
-    line, starts = certificates.coefficients[box, form], certificates.starts
+    line = certificates.coefficients[box, form]
+    starts = certificates.starts
     total = np.zeros(len(points))
     for i, start in enumerate(starts[:-1]):
         total += line[start] * points[:, i] if starts[i + 1] - start == 1 else line[start + points[:, i]]
@@ -64,12 +66,14 @@ def test_nothing_is_claimed_that_is_not_so(name: str, mode: Mode) -> None:
     n_decided = 0
     for seed in range(3):
         assessor, low, high = _case(name, seed, mode)
-        found, certificates = assessor.assess(low, high), assessor.explain(low, high)
+        found = assessor.assess(low, high)
+        certificates = assessor.explain(low, high)
         is_whole = found.certified == assessor.space.weigh(low, high)
         for b in range(N_BOXES):
             points = everybody(low[b], high[b])
             sums = np.stack([margins(assessor.network, points, offset) for offset in (0.0, -1.0, 0.37, 1.0)])
-            ups, downs = (sums > 0).all(axis=(0, 2)), (sums <= 0).all(axis=(0, 2))
+            ups = (sums > 0).all(axis=(0, 2))
+            downs = (sums <= 0).all(axis=(0, 2))
             is_split = ((sums > 0).any(axis=2) & (sums <= 0).any(axis=2)).all(axis=0)
             is_alike = np.stack([(sums[o] > 0).all(axis=1) | (sums[o] <= 0).all(axis=1) for o in range(4)]).all(axis=0)
             assert found.certified[b] <= is_alike.sum()
@@ -109,7 +113,8 @@ def test_bounds_are_narrower_than_plain_ones(name: str) -> None:
     assessor, low, high = _case(name, 5)
     bounds = assessor.explain(low, high).bounds
     plain = PlainAssessor(assessor.network, assessor.space, Mode.COUNTING).explain(low, high).bounds
-    widths, plain_widths = np.diff(bounds, axis=2), np.diff(plain, axis=2)
+    widths = np.diff(bounds, axis=2)
+    plain_widths = np.diff(plain, axis=2)
     assert widths.sum() <= plain_widths.sum() * (1.05 if SHAPES[name].n_lines else 1 + 1e-6)
     if len(assessor.network.widths) == 1:
         assert (widths <= plain_widths + 1e-6 * (1 + plain_widths)).all()

@@ -22,7 +22,8 @@ def test_nothing_is_begun_when_time_is_up() -> None:
 
 
 def test_parts_grow_while_there_is_time_and_shrink_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, seconds_each = 0.0, 0.01
+    now = 0.0
+    seconds_each = 0.01
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
     sizes = []
     for part in paced(10_000, 10.0, first=2):
@@ -41,7 +42,8 @@ def test_nothing_is_begun_once_it_is_cancelled() -> None:
 
 
 def test_parts_are_so_short_that_a_cancel_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, seconds_each = 0.0, 0.01
+    now = 0.0
+    seconds_each = 0.01
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now)
     sizes = []
     for part in paced(1000, math.inf, max_seconds=0.25):

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from certification.refinement_cases import OpenAssessor, large_domain, threshold_model
-from fairness_engine.certification import run, storage
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification import driver as run
+from fairness_engine.certification.driver import run_certification
+from fairness_engine.certification.partition import refine_kernels
+from fairness_engine.certification.partition.lattice import Weights
+from fairness_engine.certification.partition.partition_tree import PartitionTree
+from fairness_engine.certification.partition.validation import read_certificates, read_tree_arrays
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import Weights
-from fairness_engine.certification.tree import PartitionTree
-from fairness_engine.certification.tree_check import read_certificates, read_tree_arrays
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import ModelError, SettingError
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import ModelError, SettingError, StopReason
 from fairness_engine.events import (
     Event,
     PairsFound,
@@ -25,15 +26,14 @@ from fairness_engine.events import (
     ResultReady,
     SharesProved,
     Stopped,
-    StopReason,
     TreeReady,
     from_line,
     to_line,
 )
-from fairness_engine.exact import run_exact
+from fairness_engine.measures.exact_count import run_exact
 from fairness_engine.models.model import Model
+from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.schema import Column, Kind, Schema
 from handmade import function_model, linear_network, network_model, small_domain, small_network
 
 
@@ -183,7 +183,8 @@ def test_a_cancel_is_heard_while_the_undecided_are_estimated(n_more: int) -> Non
         n_asked = None if n_asked is None else n_asked + 1
         return n_asked is not None and n_asked > n_more
 
-    events, rows = [], domain.sample(300, np.random.default_rng(9))
+    events = []
+    rows = domain.sample(300, np.random.default_rng(9))
     for event in run_certification(network_model(domain), domain, rows, settings, 0, is_cancelled=is_cancelled):
         events.append(event)
         if isinstance(event, Progress) and event.phase == "estimating what is undecided":
@@ -211,7 +212,7 @@ def test_work_of_fifty_milliseconds_a_box_is_ended_between_a_few_boxes(monkeypat
 
 def test_it_ends_before_memory_does(monkeypatch: pytest.MonkeyPatch) -> None:
     model, domain = endless(monkeypatch)
-    monkeypatch.setattr(storage, "MAX_BYTES", 3_000_000)
+    monkeypatch.setattr(refine_kernels, "MAX_BYTES", 3_000_000)
     result, events = certified(model, domain)
     assert events[-1].reason is StopReason.MEMORY
     assert result["boxes"] > 100
@@ -272,9 +273,11 @@ def _events(model: Model, domain: Domain) -> Iterator[Event]:
 
 
 def test_what_follows_takes_no_longer_than_the_time_that_was_given_or_some_seconds() -> None:
-    """Refinement that ended by itself after a third of a second left half a minute of drawing to who had asked for ten seconds."""
-    from fairness_engine.certification import run
-    from fairness_engine.events import StopReason
+    """Refinement that ended by itself after a third of a second left half a minute of drawing to who had asked for ten
+    seconds.
+    """
+    from fairness_engine.certification import driver as run
+    from fairness_engine.errors import StopReason
 
     ended = run._End(StopReason.EXHAUSTED, None, 0.3)  # type: ignore[arg-type]
     assert run._patience(ended, 10.0) * run._WORTH_SECONDS <= 20.0

@@ -1,4 +1,6 @@
-"""On spaces that can be counted, what is proved is compared with everybody: person by person, box by box, share by share."""
+"""On spaces that can be counted, what is proved is compared with everybody: person by person, box by box, share by
+share.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ from certification.attack import Attack
 from certification.independent import Judge, Layers, People, column_values, judge_of_estimator, judge_of_layers
 from certification.proofs import attack_of, certify, open_case
 from certification.stored_proof import Proof
+from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.space import Weights
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.schema import Schema
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder
+from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.model import Model
-from fairness_engine.models.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import compile_estimator
-from fairness_engine.schema import Schema
+from fairness_engine.models.sklearn.estimator import compile_estimator
+from fairness_engine.oracle.domain import Domain, Scope
 
 BOXES = (1, 7, 60, 600, 0)
 """Where a certification is stopped to be compared; 0: it goes on to its end."""
@@ -168,7 +170,10 @@ def check_every_box(attack: Attack, truth: np.ndarray, leaf: np.ndarray, weight:
 
 def compare(case: Small, path: Path, settings: dict[str, Any], rows: np.ndarray | None = None) -> list[dict[str, Any]]:
     """Certify to several numbers of boxes and compare each with the enumeration; the results."""
-    results, truth, digits, weight = [], np.empty(0, bool), np.empty((0, 0), int), np.empty(0)
+    results = []
+    truth = np.empty(0, bool)
+    digits = np.empty((0, 0), int)
+    weight = np.empty(0)
     for max_boxes in BOXES:
         found = certify(case.model, case.domain, CertifySettings(max_boxes=max_boxes, **settings), path, rows=rows)
         proof = Proof(path)
@@ -203,7 +208,9 @@ def compare(case: Small, path: Path, settings: dict[str, Any], rows: np.ndarray 
 
 
 def weights_of(digits: np.ndarray, proof: Proof, rows: np.ndarray | None, case: Small) -> np.ndarray:
-    """The product of the shares of an individual's values in the data, by counting rows of the engine that lie in the domain."""
+    """The product of the shares of an individual's values in the data, by counting rows of the engine that lie in the
+    domain.
+    """
     assert rows is not None
     inside = rows[((rows >= case.domain.low) & (rows <= case.domain.high)).all(axis=1)]
     weight = np.ones(len(digits))
@@ -217,7 +224,8 @@ def weights_of(digits: np.ndarray, proof: Proof, rows: np.ndarray | None, case: 
 
 def data_rows(case: Small, seed: int) -> np.ndarray:
     """Rows of the engine, of which some values are much more frequent than others and some do not occur."""
-    domain, rng = case.domain, np.random.default_rng(seed)
+    domain = case.domain
+    rng = np.random.default_rng(seed)
     digits = np.floor(rng.beta(0.4, 0.9, (300, domain.n_columns)) * domain.n_values)
     return domain.low + digits * domain.unit
 
@@ -258,7 +266,8 @@ def test_networks_of_small_whole_numbers_with_many_people_on_the_threshold(
     rng = np.random.default_rng(seed)
     widths = [6, *rng.integers(3, 7, n_hidden).tolist(), 1]
     rows = sample_codes(PEOPLE, 2000, rng)
-    values, layers = rows, []
+    values = rows
+    layers = []
     for place, shape in enumerate(pairwise(widths)):
         weights = rng.integers(-2, 3, shape).astype(float)
         middle = np.round(np.median(values @ weights, axis=0))

@@ -14,12 +14,12 @@ from certification.attack import Attack, Report, interval
 from certification.independent import judge_of_layers
 from certification.proofs import attack_of, certify, open_case
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.schema import Schema
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.open import bind
-from fairness_engine.schema import Schema
+from fairness_engine.oracle.domain import Domain, Scope
 
 N_SAMPLES = 4_000
 MAX_BOXES = 2_000
@@ -126,7 +126,8 @@ CONTINUOUS = {
 def test_proofs_over_continuous_columns_hold_anywhere_in_a_cell(seed: int, tmp_path: Path) -> None:
     schema_path = tmp_path / "schema.json"
     schema_path.write_text(json.dumps(CONTINUOUS), encoding="utf-8")
-    schema, rng = Schema.from_json(CONTINUOUS), np.random.default_rng(seed)
+    schema = Schema.from_json(CONTINUOUS)
+    rng = np.random.default_rng(seed)
     domain = Domain(schema, Scope(("sex",)))
     widths = (5, 8, 6, 1)
     scale = np.array([1.0, 2.0, 25.0, 25.0, 2.0])[:, None]
@@ -170,7 +171,8 @@ def test_the_attack_finds_a_threshold_that_claims_too_much(threshold: int, prove
     def spoil(held: dict[str, np.ndarray]) -> None:
         held["certificate_thresholds"][:, threshold] += (-8.0, 8.0, -8.0, 8.0)[threshold]
 
-    sound, loose = _spoilt(proved, lambda held: None), _spoilt(proved, spoil)
+    sound = _spoilt(proved, lambda held: None)
+    loose = _spoilt(proved, spoil)
     falsified = threshold >= 2
     assert sound.descend(400, 60, falsified=falsified).n_wrong == 0
     assert loose.descend(400, 60, falsified=falsified).n_wrong > 0
@@ -182,6 +184,7 @@ def test_the_attack_finds_shares_that_are_too_large(name: str, proved: tuple[Pat
         other = "falsified" if name == "certified" else "certified"
         held[name] = np.minimum(held[name] * 1.02 + 1e-4 * held["weight"], held["weight"] - held[other])
 
-    sound, more = _spoilt(proved, lambda held: None), _spoilt(proved, spoil)
+    sound = _spoilt(proved, lambda held: None)
+    more = _spoilt(proved, spoil)
     assert sound.counted_too_much(20_000, 200) == sound.small_boxes(200)[1] == []
     assert more.counted_too_much(20_000, 200) + more.small_boxes(200)[1]

@@ -1,4 +1,6 @@
-"""What is said of the undecided: estimates against enumeration, pairs that hold, rows of the data by what is proved of them."""
+"""What is said of the undecided: estimates against enumeration, pairs that hold, rows of the data by what is proved of
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ from certification.refinement_cases import (
     points_of,
     threshold_model,
 )
-from fairness_engine.certification import undecided
-from fairness_engine.certification.certificates import proved_by
-from fairness_engine.certification.hands import Hands
-from fairness_engine.certification.refine import Refinement
-from fairness_engine.certification.space import Weights, make_space
-from fairness_engine.certification.stored import stored_certificates, stored_tree
-from fairness_engine.certification.undecided import data_rows_proved, draw_undecided
+from fairness_engine.certification.partition import undecided
+from fairness_engine.certification.partition.certificates import proved_by
+from fairness_engine.certification.partition.export import stored_certificates, stored_tree
+from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
+from fairness_engine.certification.thread_pool import Hands
 
 
 def open_truth(refinement: Refinement) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,7 +46,8 @@ def open_truth(refinement: Refinement) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 def undecided_truth(refinement: Refinement) -> float:
     """Of the undecided share that is printed, how much is unfair: everybody evaluated, less what is falsified."""
-    space, standing = refinement.assessor.space, refinement.standing
+    space = refinement.assessor.space
+    standing = refinement.standing
     digits = everybody(space)
     masses = mass_table(space)[tuple(digits.T)]
     unfair = masses[refinement.points.are_unfair(space.rows(digits))].sum()
@@ -55,7 +58,8 @@ def undecided_truth(refinement: Refinement) -> float:
 @pytest.mark.parametrize("n_boxes", [1, 3, 9])
 def test_the_estimate_is_of_the_share_that_is_called_undecided(weights: Weights, n_boxes: int) -> None:
     refinement = network_refined(n_boxes, weights)
-    share, standing = undecided_truth(refinement), refinement.standing
+    share = undecided_truth(refinement)
+    standing = refinement.standing
     draws = draw_undecided(refinement, 20_000, np.random.default_rng(1), in_a_minute())
     said = draws.to_json()
     assert draws.undecided == pytest.approx(standing.undecided / refinement.assessor.space.total)
@@ -69,7 +73,8 @@ def test_the_estimate_is_of_the_share_that_is_called_undecided(weights: Weights,
 
 def test_draws_are_of_everybody_in_boxes_left_open_by_weight() -> None:
     refinement = network_refined(9, Weights.DATA)
-    space, nodes = refinement.assessor.space, refinement.nodes
+    space = refinement.assessor.space
+    nodes = refinement.nodes
     digits = everybody(space)
     leaves = refinement.leaves_of(digits)
     is_open = (nodes.weight - nodes.certified - nodes.falsified)[leaves] > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairness_engine.certification.variant_lines import find_lines
+from fairness_engine.certification.networks.variant_lines import find_lines
 
 N_NEURONS = 6
 

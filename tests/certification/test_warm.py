@@ -12,15 +12,16 @@ import importlib, sys
 from numba.core.registry import CPUDispatcher
 from fairness_engine.certification import warm
 from fairness_engine.models import tree_kernels
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
 from test_box import opened
 
 def signatures():
-    names = [*(f"certification.{name}" for name in warm.KERNELS), "models.tree_kernels"]
+    names = [*(f"certification.{name}" for name in warm.KERNELS), "models.trees.kernels"]
     modules = [importlib.import_module(f"fairness_engine.{name}") for name in names]
     loops = {value for module in modules for value in vars(module).values() if isinstance(value, CPUDispatcher)}
-    return {(loop.py_func.__module__, loop.py_func.__name__, signature) for loop in loops for signature in loop.signatures}
+    found = [(loop.py_func.__module__, loop.py_func.__name__, loop.signatures) for loop in loops]
+    return {(module, name, signature) for module, name, signatures in found for signature in signatures}
 
 warm.warm_up()
 tree_kernels.warm_up()

@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 
 import handmade
-from fairness_engine import oracle
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ProcessError, SettingError
-from fairness_engine.estimate import Distribution
-from fairness_engine.explanation import where as where_module
-from fairness_engine.explanation.conditions import Condition, all_hold, sentence
-from fairness_engine.explanation.tree import learn_groups, roundest
-from fairness_engine.explanation.where import Where, WhereSettings, find_where, leaf_of
-from fairness_engine.explanation.where_json import where_from_json, where_to_json
+from fairness_engine.explanation import where
+from fairness_engine.explanation.where import Where, WhereSettings, find_where, leaf_of, where_from_json, where_to_json
+from fairness_engine.explanation.where_tree import Condition, all_hold, learn_groups, roundest, sentence
 from fairness_engine.intervals import share_interval
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.measures.share import Distribution
+from fairness_engine.oracle import oracle
+from fairness_engine.oracle.domain import Domain, Scope
 
 NO_DATA = np.empty((0, 5))
 UNIFORM = WhereSettings(Distribution.UNIFORM)
@@ -37,7 +35,8 @@ def biased() -> Where:
 
 
 def test_the_leaf_with_share_1_is_exactly_the_box() -> None:
-    found, everybody = biased(), handmade.all_individuals(handmade.small_domain())
+    found = biased()
+    everybody = handmade.all_individuals(handmade.small_domain())
     leaves = leaf_of(found.nodes, everybody)
     certain = [i for i in found.leaves if found.nodes[i].share == 1]
     assert len(certain) == 1
@@ -61,14 +60,16 @@ def test_its_figures_say_that_the_tree_is_right() -> None:
 
 
 def test_the_leaves_part_all_rows_also_those_that_were_not_seen() -> None:
-    found, everybody = biased(), handmade.all_individuals(handmade.small_domain())
+    found = biased()
+    everybody = handmade.all_individuals(handmade.small_domain())
     held = np.stack([all_hold(found.nodes[i].conditions, everybody) for i in found.leaves])
     assert (held.sum(axis=0) == 1).all()
 
 
 def test_examples_are_pairs_of_their_leaf() -> None:
-    found, domain = biased(), handmade.small_domain()
-    assert 0 < len(found.examples) <= where_module.N_EXAMPLES
+    found = biased()
+    domain = handmade.small_domain()
+    assert 0 < len(found.examples) <= where.N_EXAMPLES
     assert is_in_box(found.examples.first).all()
     assert (found.examples.decision_first != found.examples.decision_second).all()
     differing = (found.examples.first != found.examples.second).any(axis=0)
@@ -93,7 +94,8 @@ def test_the_same_seed_gives_the_same_groups() -> None:
 
 def test_shares_are_of_rows_that_the_tree_did_not_see() -> None:
     """Verdicts that follow from nothing: the tree finds no groups, or such whose held-out share is everybody's."""
-    domain, rng = handmade.small_domain(), np.random.default_rng(0)
+    domain = handmade.small_domain()
+    rng = np.random.default_rng(0)
     noise = (
         rng.random((10, 10, 5, 3)) < 0.3
     )  # a table by age, hours, wealth and job: no condition tells it in a few words
@@ -137,7 +139,8 @@ def test_nobody_or_everybody_is_one_leaf(score: Callable[[np.ndarray], np.ndarra
 
 
 def test_chance_makes_no_groups() -> None:
-    domain, rng = handmade.small_domain(), np.random.default_rng(4)
+    domain = handmade.small_domain()
+    rng = np.random.default_rng(4)
     rows = domain.sample(4000, rng)
     assert len(learn_groups(domain, rows, rng.random(4000) < 0.2, 4)) <= 3
 
@@ -195,7 +198,8 @@ def test_a_slow_model_is_asked_for_as_long_as_there_is_time(monkeypatch: pytest.
 
 
 def test_too_few_rows_are_refused_in_a_sentence() -> None:
-    model, domain = handmade.function_model(handmade.biased_score), handmade.small_domain()
+    model = handmade.function_model(handmade.biased_score)
+    domain = handmade.small_domain()
     with pytest.raises(SettingError, match="At least 20 rows of the data must lie in the ranges of the scope, got 3"):
         find_where(model, domain, handmade.all_individuals(domain)[:3], WhereSettings())
     with pytest.raises(SettingError, match="must decide 40 rows within 1e-09 s"):
@@ -247,7 +251,8 @@ def test_many_labels_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("below", "above", "expected"),
-    [(25, 26, 25.5), (3, 7, 5), (5013, 5060, 5040), (0.1234, 0.1299, 0.127), (-3.0, 4.0, 0.5), (0.0, 1e-12, 5e-13), (1.0, np.nextafter(1, 2), 1.0)],
+    [(25, 26, 25.5), (3, 7, 5), (5013, 5060, 5040), (0.1234, 0.1299, 0.127), (-3.0, 4.0, 0.5), (0.0, 1e-12, 5e-13),
+        (1.0, np.nextafter(1, 2), 1.0)],
 )  # fmt: skip
 def test_a_cut_falls_on_a_round_number(below: float, above: float, expected: float) -> None:
     number = roundest(below, above)

@@ -1,4 +1,5 @@
-"""One model of loan applications, exported in every way that its author might have: what the file holds, and what it answers for each applicant.
+"""One model of loan applications, exported in every way that its author might have: what the file holds, and what it
+answers for each applicant.
 
 The true answers are computed from the true values by NumPy, scikit-learn or Keras themselves, never by the engine.
 """
@@ -31,7 +32,9 @@ LABELS = {
     "good/bad": ("good", "bad"),
     "three": ("ja", "nein"),
 }
-"""How the data writes that an application was granted, and that it was not. In ``three`` some are under review instead."""
+"""How the data writes that an application was granted, and that it was not. In ``three`` some are under review
+instead.
+"""
 UNDER_REVIEW = "prüfen"
 Layers = list[tuple[Any, Any]]
 """Weights ``(n_inputs, n_units)`` and biases of each layer; ReLU between them, nothing after the last."""
@@ -70,7 +73,8 @@ class Case:
 
 
 class Bank:
-    """The applications, and one logistic model and one network that were trained on 70 % of them, as weights of raw inputs.
+    """The applications, and one logistic model and one network that were trained on 70 % of them, as weights of raw
+    inputs.
 
     Attributes:
         inputs: the numbers, and one column a category as ``column_category``, in the file's order.
@@ -96,15 +100,19 @@ class Bank:
     def scaler(self, table: pd.DataFrame, how: str, *, is_all: bool = False, of: Any = None) -> tuple[Any, Any]:
         """``(shift, scale)`` of every input, learned on the training rows: ``how`` is standard, minmax or empty."""
         learned = table[self.is_train if of is None else of]
-        shift, scale = np.zeros(table.shape[1]), np.ones(table.shape[1])
+        shift = np.zeros(table.shape[1])
+        scale = np.ones(table.shape[1])
         if how == "standard":
-            shift, scale = learned.mean().to_numpy(), learned.std(ddof=0).to_numpy()
+            shift = learned.mean().to_numpy()
+            scale = learned.std(ddof=0).to_numpy()
         if how == "minmax":
-            shift, scale = learned.min().to_numpy(), (learned.max() - learned.min()).to_numpy()
+            shift = learned.min().to_numpy()
+            scale = (learned.max() - learned.min()).to_numpy()
         scale = np.where(scale > 0, scale, 1.0)
         if not is_all:
             is_number = np.array([name in NUMBERS for name in table.columns])
-            shift, scale = np.where(is_number, shift, 0), np.where(is_number, scale, 1)
+            shift = np.where(is_number, shift, 0)
+            scale = np.where(is_number, scale, 1)
         return shift, scale
 
     def fit(self, table: pd.DataFrame, kind: str = "logistic", *, is_all: bool = False, target: Any = None) -> Layers:
@@ -172,7 +180,9 @@ def shares(values: Any) -> Any:
 
 
 def rearranged(bank: Bank, layers: Layers, names: Sequence[str], shift: Any, scale: Any) -> Layers:
-    """The same model for inputs of other names, order and scaling, as an author has it who prepared them so; dropped ones are told by the others."""
+    """The same model for inputs of other names, order and scaling, as an author has it who prepared them so; dropped
+    ones are told by the others.
+    """
     weights, bias = layers[0]
     by_name = dict(zip(bank.inputs.columns, weights, strict=True))
     bias = np.array(bias, dtype=float)
@@ -204,7 +214,9 @@ def file_of(folder: Path, name: str, suffix: str) -> Path:
 
 
 def coded(bank: Bank, codes: str) -> pd.DataFrame:
-    """One number a column: categories by their place in the alphabet, among first appearances, or by how many there are."""
+    """One number a column: categories by their place in the alphabet, among first appearances, or by how many there
+    are.
+    """
     table = pd.DataFrame(index=bank.frame.index)
     for name in COLUMNS:
         cells = bank.frame[name]

@@ -1,4 +1,6 @@
-"""Exports without a name of anything: dense layers as .h5, .nnet and ONNX, their inputs in every order, scaling and coding."""
+"""Exports without a name of anything: dense layers as .h5, .nnet and ONNX, their inputs in every order, scaling and
+coding.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
 from models.export_bank import (
     CATEGORIES,
     COLUMNS,
@@ -34,7 +36,9 @@ from models.small_models import write_legacy_h5
 
 
 def write_layers(path: Path, layers: Layers) -> Path:
-    """A file of dense layers, in the format of its suffix; .nnet ends in a logit, the others in a sigmoid or softmax."""
+    """A file of dense layers, in the format of its suffix; .nnet ends in a logit, the others in a sigmoid or
+    softmax.
+    """
     n_outputs = layers[-1][0].shape[1]
     last = Activation.SIGMOID if n_outputs == 1 else Activation.SOFTMAX
     if path.suffix == ".h5":
@@ -61,7 +65,9 @@ def _write_onnx(path: Path, layers: Layers) -> None:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    nodes, tensors, at = [], [], "x"
+    nodes = []
+    tensors = []
+    at = "x"
     for i, (weights, bias) in enumerate(layers):
         tensors += [numpy_helper.from_array(np.asarray(weights, np.float32), f"w{i}")]
         tensors += [numpy_helper.from_array(np.asarray(bias, np.float32), f"b{i}")]
@@ -144,7 +150,8 @@ def changed(name: str, bank: Bank, folder: Path, change: str) -> Case:
         table["Geschlecht_x"] = 0.0
     elif change == "Alter and Laufzeit exchanged":
         names = list(table.columns)
-        one, other = names.index("Alter"), names.index("Laufzeit (Monate)")
+        one = names.index("Alter")
+        other = names.index("Laufzeit (Monate)")
         names[one], names[other] = names[other], names[one]
         table = table[names]
     layers = bank.fit(table, is_all=change.startswith("PLZ"))
@@ -172,7 +179,8 @@ def three_classes(name: str, bank: Bank, folder: Path, order: Sequence[str]) -> 
     outcomes = written_labels(bank.frame, "three").to_numpy()
     fitted = LogisticRegression(max_iter=400).fit(values[bank.is_train], outcomes[bank.is_train])
     own = [list(fitted.classes_).index(each) for each in order]
-    weights, bias = fitted.coef_.T[:, own], fitted.intercept_[own]
+    weights = fitted.coef_.T[:, own]
+    bias = fitted.intercept_[own]
     layers = [(weights / scale[:, None], bias - (shift / scale) @ weights)]
     scores = fitted.predict_proba(values)
     truth = scores[:, list(fitted.classes_).index("ja")]

@@ -15,7 +15,9 @@ NEVER_RIGHT = frozenset(
         *("skops, pipeline of columns, array, numbers first", "Keras, block of numbers reversed, words looked up"),
     }
 )
-"""What no usual way reads rightly: it must be stopped, whatever is brought. All others must end confirmed by known answers."""
+"""What no usual way reads rightly: it must be stopped, whatever is brought. All others must end confirmed by known
+answers.
+"""
 SLOW_OR_ALIKE = frozenset(
     {
         *("get_dummies, 1 was nein", "get_dummies, network", "get_dummies, numbers standardised", "data 0/1, 1 is ja"),

@@ -1,4 +1,6 @@
-"""Opens an exported model as a user would, three times, and says what came of it: read right, stopped with a reason, or silently wrong."""
+"""Opens an exported model as a user would, three times, and says what came of it: read right, stopped with a reason, or
+silently wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.dataset import Dataset, Table, change_label, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, Table, change_label, infer_schema, make_dataset, read_table
+from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import InputError
-from fairness_engine.known_answers import answers_in_file
-from fairness_engine.models.activations import sigmoid
+from fairness_engine.models.dense.layers import sigmoid
+from fairness_engine.models.fit.known_answers import answers_in_file
+from fairness_engine.models.fit.reading import Reading, State, assess_reading
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import open_model
-from fairness_engine.models.reading import Reading, State, assess_reading
-from fairness_engine.schema import Layout, ModelInput, Schema
 from loan_cases import write_messy_csv
 from models.export_bank import LABELS, Bank, Case, written_labels
 
 CLOSE = 1e-4
-RIGHT, STOPPED, WRONG = "right", "stopped", "SILENTLY WRONG"
+RIGHT = "right"
+STOPPED = "stopped"
+WRONG = "SILENTLY WRONG"
 _SPEED = 2e5
 
 
@@ -50,7 +54,8 @@ class Judge:
     """The messy file with its outcomes written in each way, and what the engine makes of models on it."""
 
     def __init__(self, bank: Bank, folder: Path) -> None:
-        self.bank, self.folder = bank, folder
+        self.bank = bank
+        self.folder = folder
         self.table = cache(self._table)
 
     def _table(self, labels: str) -> tuple[Table, Schema]:

@@ -1,4 +1,6 @@
-"""Exports by the real tools: scikit-learn with skops, skl2onnx and Keras, with names, words and inputs of their own types."""
+"""Exports by the real tools: scikit-learn with skops, skl2onnx and Keras, with names, words and inputs of their own
+types.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,15 @@ def _share_of_ja(estimator: Any, table: Any) -> Any:
 
 
 def skops_case(name: str, bank: Bank, folder: Path, what: str) -> Case:
-    """A pipeline or a bare estimator of scikit-learn, saved with skops; its classes are 'ja' and 'nein', or 0 and 1 where that is said."""
+    """A pipeline or a bare estimator of scikit-learn, saved with skops; its classes are 'ja' and 'nein', or 0 and 1
+    where that is said.
+    """
     import skops.io
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    target, class_1 = None, "nein"
+    target = None
+    class_1 = "nein"
     linear: Any = LogisticRegression(max_iter=400)
     if what.startswith("dummies"):
         table: Any = bank.inputs[bank.orders("numbers first")]
@@ -53,7 +58,8 @@ def skops_case(name: str, bank: Bank, folder: Path, what: str) -> Case:
             shift, scale = bank.scaler(table, "standard")
             table = (table - shift) / scale
         if "0/1" in what:
-            target, class_1 = bank.is_granted.astype(int), "ja"
+            target = bank.is_granted.astype(int)
+            class_1 = "ja"
         if "array" in what:
             table = table.to_numpy()
         estimator = _pipeline(("scale", StandardScaler()), ("model", linear)) if "scaler inside" in what else linear
@@ -200,7 +206,9 @@ def keras_case(name: str, bank: Bank, folder: Path, what: str) -> Case:
             [keras.Input((88,), name="x"), scale, layers.Dense(8, "relu"), layers.Dense(1, "sigmoid")]
         )
     else:
-        values, entrances, joined = {}, [], []
+        values = {}
+        entrances = []
+        joined = []
         if "blocks" in what:
             order = list(NUMBERS)[::-1] if "reversed" in what else list(NUMBERS)
             block = numbers[order].to_numpy()

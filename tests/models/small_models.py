@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.schema import Column, Kind, ModelInput, Schema
+from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
 
 N_FEATURES = 4
 

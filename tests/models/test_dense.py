@@ -7,9 +7,9 @@ import pytest
 from small_models import random_network
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.activations import Activation, apply_activation
-from fairness_engine.models.dense import DenseNetwork, Layer, threshold_logit
-from fairness_engine.models.dense_chain import DenseChain
+from fairness_engine.models.dense.chain import DenseChain
+from fairness_engine.models.dense.layers import Activation, apply_activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer, threshold_logit
 from fairness_engine.models.model import Output
 
 RNG = np.random.default_rng(1)
@@ -58,7 +58,8 @@ def test_linear_outputs_are_logits_with_threshold_zero():
 @pytest.mark.parametrize("widths", [(6, 9, 1), (6, 9, 2)])
 def test_margins_have_the_sign_of_score_minus_threshold(threshold: float, widths: tuple[int, ...]):
     network = random_network(widths, Activation.SIGMOID if widths[-1] == 1 else Activation.SOFTMAX)
-    scores, margins = network.predict(ROWS), network.margins(ROWS, threshold)
+    scores = network.predict(ROWS)
+    margins = network.margins(ROWS, threshold)
     exact = network.exact_margins(ROWS, threshold)
     assert margins.dtype == np.float64
     assert ((exact > 0) == (scores > threshold)).all()
@@ -93,7 +94,8 @@ def test_gradients_agree_with_finite_differences(activation: Activation):
     gradients = network.gradients(rows)
     step = 1e-6
     for j in range(4):
-        ahead, behind = rows.copy(), rows.copy()
+        ahead = rows.copy()
+        behind = rows.copy()
         ahead[:, j] += step
         behind[:, j] -= step
         slope = (network.logits(ahead) - network.logits(behind))[:, 0] / (2 * step)
@@ -132,7 +134,8 @@ def test_activations_are_their_formulas(activation: Activation, slope: float, ex
 
 def test_an_affine_change_of_inputs_is_folded_into_the_first_layer():
     network = random_network((6, 9, 1))
-    scale, shift = RNG.normal(size=6), RNG.normal(size=6)
+    scale = RNG.normal(size=6)
+    shift = RNG.normal(size=6)
     folded = network.with_affine_inputs(scale, shift)
     assert np.allclose(folded.predict(ROWS), network.predict(ROWS * scale + shift), atol=1e-12)
 
@@ -184,9 +187,12 @@ def test_impossible_networks_are_refused(layers: list[Layer], message: str):
 
 def test_a_chain_folds_scalings_before_between_and_after():
     rng = np.random.default_rng(5)
-    weights, biases = rng.normal(size=(3, 4)), rng.normal(size=4)
-    factor, shift = rng.normal(size=3), rng.normal(size=3)
-    after, offset = rng.normal(size=4), rng.normal(size=4)
+    weights = rng.normal(size=(3, 4))
+    biases = rng.normal(size=4)
+    factor = rng.normal(size=3)
+    shift = rng.normal(size=3)
+    after = rng.normal(size=4)
+    offset = rng.normal(size=4)
     chain = DenseChain()
     chain.scale(factor, shift)
     chain.scale(2.0, 1.0)
@@ -230,7 +236,8 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_nearby_scores_are_those_of_the_moved_rows(name: str):
-    network, columns = NETWORKS[name], np.array([0, 2, 5])
+    network = NETWORKS[name]
+    columns = np.array([0, 2, 5])
     steps = RNG.normal(size=(len(ROWS), 3))
     own, moved = network.nearby_scores(ROWS, columns, steps)
     assert np.allclose(own, network.predict(ROWS), atol=1e-5)
@@ -255,12 +262,15 @@ def test_margins_lead_back_to_their_scores(name: str):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_score_gradients_agree_with_finite_differences(name: str):
-    network, rows = NETWORKS[name], ROWS[:200]
+    network = NETWORKS[name]
+    rows = ROWS[:200]
     classes = RNG.integers(network.n_scores, size=len(rows))
     gradients = network.score_gradients(rows, classes)
-    lines, h = np.arange(len(rows)), 1e-6
+    lines = np.arange(len(rows))
+    h = 1e-6
     for j in range(6):
-        ahead, behind = rows.copy(), rows.copy()
+        ahead = rows.copy()
+        behind = rows.copy()
         ahead[:, j] += h
         behind[:, j] -= h
         slope = (network.predict(ahead) - network.predict(behind))[lines, classes] / (2 * h)

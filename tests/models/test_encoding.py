@@ -7,23 +7,23 @@ import pandas as pd
 import pytest
 from small_models import mixed_schema, numbers_schema, random_network
 
+from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
 from fairness_engine.errors import FitError
-from fairness_engine.models.activations import Activation
 from fairness_engine.models.classes import match_classes
-from fairness_engine.models.composite import Rearranged
-from fairness_engine.models.dense import DenseNetwork, Layer
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import (
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork, Layer
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import (
     CodesEncoder,
     FoldedEncoder,
     LabelsEncoder,
     choose_encoder,
 )
+from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
+from fairness_engine.models.inputs.spelling import normal
 from fairness_engine.models.model import Output
-from fairness_engine.models.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.open import bind
-from fairness_engine.models.spelling import normal
-from fairness_engine.schema import Column, Kind, ModelInput, Schema
+from fairness_engine.models.sklearn.voting import Rearranged
 
 ROWS = np.array([[0, 30, 2, 1.5], [1, 55, 0, 0.25]])  # F 30 judge, M 55 clerk
 
@@ -212,7 +212,8 @@ def test_a_predictor_with_its_classes_turned_decides_the_same():
         names = tuple(str(i) for i in range(n))
         plain = bind(network, CodesEncoder(schema), schema)
         turned = bind(network, CodesEncoder(schema), schema, classes=names[::-1], own_classes=names)
-        before, after = plain.decide(plain.scores(rows)), turned.decide(turned.scores(rows))
+        before = plain.decide(plain.scores(rows))
+        after = turned.decide(turned.scores(rows))
         assert (after == n - 1 - before).all()
         if n == 2:
             margins = turned.margins(rows)[:, 0]
@@ -223,7 +224,10 @@ def test_a_predictor_with_its_classes_turned_decides_the_same():
 
 def test_turning_classes_keeps_ties():
     class Half:
-        kind, n_inputs, n_scores, output = "constant", 4, 1, Output.PROBABILITY
+        kind = "constant"
+        n_inputs = 4
+        n_scores = 1
+        output = Output.PROBABILITY
 
         def predict(self, inputs: np.ndarray) -> np.ndarray:
             return np.full((len(inputs), 1), 0.5)

@@ -1,13 +1,14 @@
 """One model exported in some seventy ways, read on a messy file of the same people: not one is silently misread.
 
-``python -m benchmarks.reading`` judges all of them on 20,000 applications and keeps the table; here are those that differ, on fewer.
+``python -m benchmarks.reading`` judges all of them on 20,000 applications and keeps the table; here are those that
+differ, on fewer.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from fairness_engine.models.reading import State
+from fairness_engine.models.fit.reading import State
 from models.export_bank import Bank
 from models.export_cases import ALL, NEVER_RIGHT, SLOW_OR_ALIKE
 from models.export_judge import RIGHT, WRONG, Judge
@@ -34,7 +35,8 @@ def test_no_export_is_silently_misread(name: str, bank: Bank, judge: Judge) -> N
     forms = list(case.forms())
     form = forms[NAMES.index(name) % len(forms)]
     answered, mended = judge.with_answers(case, form)
-    by_labels, by_answers = [each for each in (plain, proposed) if each], [each for each in (answered, mended) if each]
+    by_labels = [each for each in (plain, proposed) if each]
+    by_answers = [each for each in (answered, mended) if each]
     wrong = [each for each in (*by_labels, *by_answers) if each.verdict == WRONG]
     if case.is_hidden:
         assert all(each.state == State.PLAUSIBLE for each in wrong)

@@ -18,16 +18,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from fairness_engine.certification.run import run_certification
+from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ResultReady
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.fair_svm import FairLinearSVC
-from fairness_engine.models.fair_svm_solver import Problem, solve
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.fair_svm import FairLinearSVC, Problem, solve
 from fairness_engine.models.open import open_model
-from fairness_engine.samples import find_sample
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
 from sample_data.make import TABLES
 from sample_models.makers import training_rows
 
@@ -108,10 +107,8 @@ def test_the_optimum_fulfils_the_conditions_of_karush_kuhn_and_tucker(bound: flo
 
 def test_without_a_tight_bound_it_is_the_machine_of_scikit_learn() -> None:
     rows, outcome = people(300)
-    fair, plain = (
-        FairLinearSVC(covariance_bound=1e6).fit(rows, outcome),
-        SVC(kernel="linear", tol=1e-8).fit(rows, outcome),
-    )
+    fair = FairLinearSVC(covariance_bound=1e6).fit(rows, outcome)
+    plain = SVC(kernel="linear", tol=1e-8).fit(rows, outcome)
     assert fair.coef_ == pytest.approx(plain.coef_, abs=1e-3)
     assert fair.intercept_ == pytest.approx(plain.intercept_, abs=1e-3)
     assert (fair.predict(rows) == plain.predict(rows)).all()
@@ -120,7 +117,8 @@ def test_without_a_tight_bound_it_is_the_machine_of_scikit_learn() -> None:
 @pytest.mark.parametrize("bound", [0.0, 0.05, 0.3])
 def test_the_bound_holds_and_costs_accuracy(bound: float) -> None:
     rows, outcome = people(2_000)
-    free, bounded = FairLinearSVC(covariance_bound=1e6).fit(rows, outcome), FairLinearSVC(covariance_bound=bound)
+    free = FairLinearSVC(covariance_bound=1e6).fit(rows, outcome)
+    bounded = FairLinearSVC(covariance_bound=bound)
     bounded.fit(rows, outcome)
     assert abs(covariance(free, rows)) > 0.5
     assert covariance(bounded, rows) == pytest.approx(bound, abs=1e-7)

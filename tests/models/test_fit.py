@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 from small_models import mixed_schema, numbers_schema, random_network
 
-from fairness_engine.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.schema import ModelInput, Schema
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import CodesEncoder
-from fairness_engine.models.fit import FitCard, assess_fit
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import CodesEncoder
+from fairness_engine.models.fit.report import FitCard, assess_fit
+from fairness_engine.models.fit.roc import auc
 from fairness_engine.models.model import Output, measure_rows_per_second
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.models.roc import auc
-from fairness_engine.schema import ModelInput, Schema
 
 SCHEMA = numbers_schema()
 ROWS = sample_rows(SCHEMA, 600, np.random.default_rng(0))
@@ -292,7 +292,7 @@ from keras import layers as L
 from fairness_engine.errors import EvenhandError
 from fairness_engine.models.open import bind, open_model
 from fairness_engine.models.model import measure_rows_per_second
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.data.schema import Column, Kind, Schema
 folder = Path(sys.argv[1])
 keras.utils.set_random_seed(3)
 columns = [Column(name, Kind.INTEGER, minimum=0, maximum=9) for name in "abcd"]
@@ -303,14 +303,17 @@ hidden = L.Dense(4, activation="relu")(row)
 parts = [keras.Input((1,), name="a"), keras.Input((1,), name="b", dtype="string")]
 looked_up = L.StringLookup(vocabulary=["x", "y"], output_mode="one_hot")(parts[1])
 models = {
-    "convolution.keras": (plain, keras.Sequential([keras.Input((4, 1)), L.Conv1D(3, 2), L.Flatten(), L.Dense(1, activation="sigmoid")])),
+    "convolution.keras": (plain, keras.Sequential([keras.Input((4, 1)), L.Conv1D(3, 2), L.Flatten(), L.Dense(1,
+    activation="sigmoid")])),
     "recurrent.keras": (plain, keras.Sequential([keras.Input((1, 4)), L.LSTM(3), L.Dense(2, activation="softmax")])),
     "recurrent.h5": (plain, keras.Sequential([keras.Input((1, 4)), L.GRU(3), L.Dense(2)])),
-    "steps.keras": (plain, keras.Sequential([keras.Input((None, 1)), L.SimpleRNN(3), L.Dense(1, activation="sigmoid")])),
+    "steps.keras": (plain, keras.Sequential([keras.Input((None, 1)), L.SimpleRNN(3), L.Dense(1,
+    activation="sigmoid")])),
     "branch.keras": (plain, keras.Model(row, L.Dense(3, activation="softmax")(L.Add()([row, hidden])))),
     "inner.keras": (plain, keras.Sequential([keras.Input((4,)), L.Dense(3, activation="gelu"),
                                              keras.Sequential([L.Dense(1, activation="sigmoid")])])),
-    "columns.keras": (text, keras.Model(parts, L.Dense(1, activation="sigmoid")(L.Concatenate()([parts[0], looked_up])))),
+    "columns.keras": (text, keras.Model(parts, L.Dense(1, activation="sigmoid")(L.Concatenate()([parts[0],
+    looked_up])))),
 }
 result = {}
 rows = np.random.default_rng(0).integers(0, 2, (300, 4)).astype(float)
@@ -320,7 +323,8 @@ for name, (schema, model) in models.items():
     opened = open_model(folder / "blob", schema, name=name)
     if name == "columns.keras":
         from tensorflow import constant
-        given = {"a": keras.ops.convert_to_tensor(rows[:, :1], dtype="float32"), "b": constant([["xy"[int(v)]] for v in rows[:, 1]])}
+        given = {"a": keras.ops.convert_to_tensor(rows[:, :1], dtype="float32"),
+            "b": constant([["xy"[int(v)]] for v in rows[:, 1]])}
     else:
         given = rows.reshape(len(rows), *[n or -1 for n in model.input_shape[1:]]).astype("float32")
     expected = np.asarray(model(given, training=False), dtype=float).reshape(len(rows), -1)
@@ -336,7 +340,8 @@ for name, (schema, model) in models.items():
     }
 refused = {
     "two_outputs.keras": keras.Model(row, [L.Dense(1)(row), L.Dense(1)(hidden)]),
-    "text.keras": keras.Sequential([keras.Input((), dtype="string"), L.TextVectorization(vocabulary=["a", "b"], output_mode="multi_hot"), L.Dense(1)]),
+    "text.keras": keras.Sequential([keras.Input((), dtype="string"), L.TextVectorization(vocabulary=["a", "b"],
+    output_mode="multi_hot"), L.Dense(1)]),
 }
 other = keras.Input((4,), name="other")
 refused["wide_inputs.keras"] = keras.Model([row, other], L.Dense(1)(L.Add()([row, other])))
@@ -350,7 +355,8 @@ for name, model in refused.items():
 import zipfile
 with zipfile.ZipFile(folder / "convolution.keras") as archive:
     members = {n: archive.read(n) for n in archive.namelist()}
-for name, change in {"no_weights.keras": ("model.weights.h5", None), "mismatch.keras": ("config.json", b'"filters": 3')}.items():
+for name, change in {"no_weights.keras": ("model.weights.h5", None), "mismatch.keras": ("config.json",
+    b'"filters": 3')}.items():
     kept = dict(members)
     if change[1] is None:
         kept.pop(change[0])

@@ -1,4 +1,6 @@
-"""Rows with missing cells: models that take them are measured on them, as in their own environment; the others refuse them."""
+"""Rows with missing cells: models that take them are measured on them, as in their own environment; the others refuse
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.estimate import run_estimate
+from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.events import ShareEstimated
-from fairness_engine.group_report import FigureSettings
-from fairness_engine.group_report_json import report_from_json
-from fairness_engine.models.fit import FitCard, assess_fit
-from fairness_engine.models.incomplete import incomplete_scores, is_answered
+from fairness_engine.groups.figures.report import FigureSettings, report_from_json
+from fairness_engine.measures.share import run_estimate
+from fairness_engine.model_process.group_figures import answer
+from fairness_engine.model_process.session import Opened
+from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
+from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.recorded import recorded_labels
-from fairness_engine.runs.group_answer import answer
-from fairness_engine.runs.opened import Opened
+from fairness_engine.oracle.domain import Domain, Scope
 from loan_cases import loan_frame, write_messy_csv
 
 NUMBERS = ["Alter", "Einkommen", "Score", "Laufzeit (Monate)", "Kreditsumme"]
@@ -203,7 +204,8 @@ def test_the_estimate_of_the_datas_people_counts_them(
 ) -> None:
     columns = [*NUMBERS, *LABELS]
     estimator = imputing(LogisticRegression(max_iter=200)).fit(frame[columns], frame["bewilligt"])
-    model, more = opened_model(estimator, dataset, tmp_path), dataset.incomplete
+    model = opened_model(estimator, dataset, tmp_path)
+    more = dataset.incomplete
     assert more is not None
     domain = Domain(dataset.schema, Scope(("Geschlecht",), score_gap=gap))
     events = list(run_estimate(model, domain, dataset.rows, "data", 10_000, 0, incomplete_rows=more.rows))

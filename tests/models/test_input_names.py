@@ -1,4 +1,6 @@
-"""Names of a model's inputs as exporters mangle them: each is matched when it can mean one thing only, and asked about otherwise."""
+"""Names of a model's inputs as exporters mangle them: each is matched when it can mean one thing only, and asked about
+otherwise.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from sklearn.preprocessing import OneHotEncoder as SklearnOneHot
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from fairness_engine.data.schema import Column, Kind, Layout, Schema
 from fairness_engine.errors import FitError, ProcessError
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import CodesEncoder, LabelsEncoder, choose_encoder
-from fairness_engine.models.fit import FitCard
-from fairness_engine.models.input_names import InputMatch, Names, input_matches
-from fairness_engine.models.one_hot import OneHotEncoder
+from fairness_engine.model_process.protocol import failure, raise_failure
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import CodesEncoder, LabelsEncoder, choose_encoder
+from fairness_engine.models.encoders.one_hot import OneHotEncoder
+from fairness_engine.models.fit.report import FitCard
+from fairness_engine.models.inputs.names import InputMatch, Names, input_matches
 from fairness_engine.models.open import open_model
-from fairness_engine.runs.protocol import failure, raise_failure
-from fairness_engine.schema import Column, Kind, Layout, Schema
 
 
 def words(name: str, *categories: str) -> Column:
@@ -211,9 +213,9 @@ def loan_data(schema: Schema, n_rows: int = 400) -> tuple[pd.DataFrame, np.ndarr
 
 
 def test_a_pipeline_trained_under_other_names_decides_as_it_does_under_its_own() -> None:
-    from fairness_engine.models.estimator_binding import bind_estimator
     from fairness_engine.models.open import bind
-    from fairness_engine.models.sklearn_model import prepare_estimator
+    from fairness_engine.models.sklearn.binding import bind_estimator
+    from fairness_engine.models.sklearn.estimator import prepare_estimator
 
     schema = loan_schema()
     frame, labels = loan_data(schema)
@@ -242,9 +244,9 @@ def test_a_pipeline_trained_under_other_names_decides_as_it_does_under_its_own()
 
 
 def test_a_pipeline_of_a_frame_of_dummies_gets_a_frame() -> None:
-    from fairness_engine.models.estimator_binding import bind_estimator
     from fairness_engine.models.open import bind
-    from fairness_engine.models.sklearn_model import prepare_estimator
+    from fairness_engine.models.sklearn.binding import bind_estimator
+    from fairness_engine.models.sklearn.estimator import prepare_estimator
 
     schema = loan_schema()
     frame, labels = loan_data(schema)
@@ -261,8 +263,8 @@ def test_a_pipeline_of_a_frame_of_dummies_gets_a_frame() -> None:
 def test_the_fit_card_says_what_each_input_is_taken_for(tmp_path: Path) -> None:
     import skops.io
 
-    from fairness_engine.dataset import Dataset
-    from fairness_engine.models.fit import assess_fit
+    from fairness_engine.data.dataset import Dataset
+    from fairness_engine.models.fit.report import assess_fit
 
     schema = loan_schema()
     frame, labels = loan_data(schema)

@@ -18,8 +18,8 @@ import pytest
 from small_models import dense_config, numbers_schema, random_network, write_legacy_h5
 
 from fairness_engine.errors import ModelError
-from fairness_engine.models.keras_config import UnreadArchitectureError
-from fairness_engine.models.keras_file import read_keras
+from fairness_engine.models.keras.config import UnreadArchitectureError
+from fairness_engine.models.keras.file import read_keras
 from fairness_engine.models.open import open_model
 
 ROWS = np.random.default_rng(0).normal(size=(200, 4))
@@ -101,7 +101,8 @@ def test_layers_without_weights_do_what_keras_says(tmp_path: Path):
 
 
 def test_normalisations_are_folded(tmp_path: Path):
-    mean, variance = np.array([1.0, 2.0, 3.0, 4.0]), np.array([4.0, 1.0, 9.0, 0.25])
+    mean = np.array([1.0, 2.0, 3.0, 4.0])
+    variance = np.array([4.0, 1.0, 9.0, 0.25])
     dense, weights = one_layer()
     layers = [
         as_layer("Normalization", axis=[-1], mean=[mean.tolist()], variance=[variance.tolist()]),
@@ -156,9 +157,11 @@ models = {
                                 L.Dense(2, activation="softmax")]),
     "chain": keras.Model(start, chain),
     "three_d": keras.Sequential([keras.Input((1, 4)), L.Dense(6, activation="selu"), L.Flatten(), L.Dense(1)]),
-    "nested_chain": keras.Sequential([keras.Input((4,)), keras.Model(start, L.Dense(3)(start)), L.Dense(2, activation="softmax")]),
+    "nested_chain": keras.Sequential([keras.Input((4,)), keras.Model(start, L.Dense(3)(start)), L.Dense(2,
+    activation="softmax")]),
     "many": keras.Sequential([keras.Input((4,)), L.Dense(4, activation="softplus"), L.Dense(4, activation="softsign"),
-                              L.Dense(4, activation="silu"), L.Dense(4, activation="relu6"), L.Dense(4, activation="tanh"),
+                              L.Dense(4, activation="silu"), L.Dense(4, activation="relu6"), L.Dense(4,
+                                  activation="tanh"),
                               L.ELU(alpha=0.7), L.Dense(1, activation="sigmoid", use_bias=False)]),
 }
 for name, model in models.items():
@@ -202,7 +205,8 @@ for path in sorted(Path(sys.argv[1]).glob("*/*.h5")):
     width = model.input_shape[-1]
     rows = np.random.default_rng(0).integers(0, 40, (500, width)).astype("float32")
     given = rows if len(model.input_shape) == 2 else rows[:, None, :]
-    np.save(Path(sys.argv[2]) / f"{path.parent.name}-{path.stem}.npy", np.asarray(model(given, training=False)).reshape(500, -1))
+    np.save(Path(sys.argv[2]) / f"{path.parent.name}-{path.stem}.npy", np.asarray(model(given,
+        training=False)).reshape(500, -1))
 """
 
 
@@ -222,7 +226,7 @@ def test_published_networks_agree_with_keras(shared: Path, tmp_path: Path):
 def test_reading_imports_neither_keras_nor_tensorflow(tmp_path: Path):
     write_legacy_h5(tmp_path / "m.h5", random_network((4, 3, 1)))
     code = (
-        "import sys; from pathlib import Path; from fairness_engine.models.keras_file import read_keras;"
+        "import sys; from pathlib import Path; from fairness_engine.models.keras.file import read_keras;"
         f"read_keras(Path({str(tmp_path / 'm.h5')!r}));"
         "assert not {'keras', 'tensorflow', 'sklearn', 'onnx', 'numba'} & set(sys.modules)"
     )

@@ -1,4 +1,6 @@
-"""Gradients of Keras models that are evaluated by Keras itself, against difference quotients; TensorFlow in a process of its own."""
+"""Gradients of Keras models that are evaluated by Keras itself, against difference quotients; TensorFlow in a process
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import keras
 from keras import layers as L
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.errors import ModelError
-from fairness_engine.models.encoding import choose_encoder
-from fairness_engine.models.keras_runtime import KerasRuntime
+from fairness_engine.models.encoders.encoders import choose_encoder
+from fairness_engine.models.keras.runtime import KerasRuntime
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.eidig import Eidig
-from fairness_engine.search.run import run_search
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.search.techniques.gradient.eidig import Eidig
+from fairness_engine.search.driver import run_search
 
 folder = Path(sys.argv[1])
 keras.utils.set_random_seed(1)
@@ -39,8 +41,10 @@ MODELS = {
     "two shares": keras.Model(start, L.Dense(2, activation="softmax")(joined)),
     "two logits": keras.Model(start, L.Dense(2)(joined)),
     "three shares": keras.Model(start, L.Dense(3, activation="softmax")(joined)),
-    "line of one column": keras.Sequential([keras.Input((4, 1)), L.Conv1D(3, 2), L.Flatten(), L.Dense(1, activation="sigmoid")]),
-    "embedding": keras.Sequential([keras.Input((4,)), L.Embedding(10, 2), L.Flatten(), L.Dense(1, activation="sigmoid")]),
+    "line of one column": keras.Sequential([keras.Input((4, 1)), L.Conv1D(3, 2), L.Flatten(), L.Dense(1,
+    activation="sigmoid")]),
+    "embedding": keras.Sequential([keras.Input((4,)), L.Embedding(10, 2), L.Flatten(), L.Dense(1,
+    activation="sigmoid")]),
     "whole numbers": keras.Sequential([keras.Input((4,), dtype="int32"), L.Embedding(10, 2), L.Flatten(), L.Dense(1)]),
     "several inputs": keras.Model(list(several.values()), L.Dense(1)(L.Concatenate()(list(several.values())))),
 }

@@ -21,24 +21,24 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from sklearn.tree import DecisionTreeClassifier
 from small_models import mixed_schema, numbers_schema, random_network
 
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import EvenhandError, FitError, ModelError
-from fairness_engine.models.archive import member_names, read_members
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import LabelsEncoder, choose_encoder
-from fairness_engine.models.estimator_binding import bind_estimator
-from fairness_engine.models.hdf5 import open_hdf5
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
+from fairness_engine.models.encoders.tabulated import TabulatedEncoder, tabulate
+from fairness_engine.models.formats import member_names, read_members
+from fairness_engine.models.inputs.spelling import known_categories
+from fairness_engine.models.keras.hdf5 import open_hdf5
 from fairness_engine.models.model import Output
-from fairness_engine.models.onnx_file import OnnxRuntime, read_onnx
+from fairness_engine.models.onnx.file import OnnxRuntime, read_onnx
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.models.sklearn_model import prepare_estimator, takes_frame
-from fairness_engine.models.spelling import known_categories
-from fairness_engine.models.support_vectors import SupportVectors
-from fairness_engine.models.tabulated import TabulatedEncoder, tabulate
-from fairness_engine.models.ties import JUST_ABOVE_HALF, settle
-from fairness_engine.models.tree_kernels import N_LANES, add_leaf_values
-from fairness_engine.models.trees import TreeSums
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.models.sklearn.estimator import prepare_estimator, takes_frame
+from fairness_engine.models.sklearn.support_vectors import SupportVectors
+from fairness_engine.models.sklearn.voting import JUST_ABOVE_HALF, settle
+from fairness_engine.models.trees.kernels import N_LANES, add_leaf_values
+from fairness_engine.models.trees.trees import TreeSums
 
 RNG = np.random.default_rng(11)
 ROWS = RNG.integers(0, 10, (320, 4)).astype(np.float64)
@@ -75,7 +75,8 @@ def test_support_vectors_near_the_boundary_are_decided_by_libsvm():
     line = np.linspace(-1, 1, 41)[:, None]
     fitted = SVC(kernel="linear").fit(line, (line[:, 0] > 0).astype(int))
     boundary = -fitted.intercept_[0] / fitted.coef_[0, 0] + np.spacing(1.0) * np.arange(-40, 41)[:, None]
-    scores, theirs = SupportVectors(fitted).predict(boundary)[:, 0], fitted.decision_function(boundary)
+    scores = SupportVectors(fitted).predict(boundary)[:, 0]
+    theirs = fitted.decision_function(boundary)
     assert 0 < (theirs > 0).sum() < len(theirs)
     assert np.array_equal(scores > 0, theirs > 0)
     assert np.allclose(scores, theirs, atol=1e-12)
@@ -303,7 +304,7 @@ def test_archives_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatc
     path = tmp_path / "m.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a", b"12345")
-    monkeypatch.setattr("fairness_engine.models.archive.MAX_UNPACKED_BYTES", 4)
+    monkeypatch.setattr("fairness_engine.models.formats.MAX_UNPACKED_BYTES", 4)
     with pytest.raises(ModelError, match="may unpack to at most"):
         read_members(path, lambda _: True)
 

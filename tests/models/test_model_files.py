@@ -26,14 +26,14 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema, random_network, write_legacy_h5
 
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.dense.nnet_file import read_nnet
 from fairness_engine.models.model import Output
-from fairness_engine.models.nnet_file import read_nnet
-from fairness_engine.models.onnx_file import OnnxRuntime, read_onnx
+from fairness_engine.models.onnx.file import OnnxRuntime, read_onnx
 from fairness_engine.models.open import open_model
-from fairness_engine.schema import Column, Kind, Schema
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -536,13 +536,14 @@ def test_damaged_nnet_files_are_refused(tmp_path: Path, change: Any, message: st
 
 @pytest.mark.shared
 def test_published_nnet_files_agree_with_the_networks_they_were_made_of(shared: Path):
-    from fairness_engine.models.keras_file import read_keras
+    from fairness_engine.models.keras.file import read_keras
 
     for text, weights in (
         ("fairquant/compas-1.nnet", "fairquant/compas-1.h5"),
         ("fairquant/AC-1.nnet", "fairify/AC-1.h5"),
     ):
-        printed, kept = read_nnet(shared / "models" / text), read_keras(shared / "models" / weights)
+        printed = read_nnet(shared / "models" / text)
+        kept = read_keras(shared / "models" / weights)
         rows = np.random.default_rng(0).integers(0, 10, (500, kept.n_inputs or 0)).astype(np.float64)
         assert np.abs(printed.predict(rows) - kept.logits(rows)).max() < 1e-4  # the text has six digits
 
@@ -552,8 +553,10 @@ def test_published_nnet_files_agree_with_the_networks_they_were_made_of(shared: 
 
 def test_importing_the_package_loads_no_library_of_models():
     code = (
-        "import sys, fairness_engine.models, fairness_engine.models.model, fairness_engine.models.open, fairness_engine.models.fit;"
-        "print(sorted({'sklearn', 'keras', 'tensorflow', 'onnx', 'onnxruntime', 'h5py', 'numba', 'skops', 'joblib'} & set(sys.modules)))"
+        "import sys, fairness_engine.models, fairness_engine.models.model, fairness_engine.models.open, "
+        "fairness_engine.models.fit.report;"
+        "print(sorted({'sklearn', 'keras', 'tensorflow', 'onnx', 'onnxruntime', 'h5py', 'numba', 'skops', 'joblib'} & "
+        "set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,6 @@
-"""Whether a model is read as its owner reads it: known answers, the labels, class 1, the order and the scaling of inputs."""
+"""Whether a model is read as its owner reads it: known answers, the labels, class 1, the order and the scaling of
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.schema import Layout, Schema
+from fairness_engine.data.table import Table
 from fairness_engine.errors import DataError, FitError, SchemaError
-from fairness_engine.known_answers import KnownAnswers, answers_in_column, answers_in_file
-from fairness_engine.models.encoding import CodesEncoder
-from fairness_engine.models.fit import assess_fit
-from fairness_engine.models.input_ways import ways_of
+from fairness_engine.models.encoders.encoders import CodesEncoder
+from fairness_engine.models.fit.input_ways import ways_of
+from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
+from fairness_engine.models.fit.reading import Reading, assess_reading
+from fairness_engine.models.fit.reading_state import KnownBy, State
+from fairness_engine.models.fit.report import assess_fit
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.models.reading import Reading, assess_reading
-from fairness_engine.models.reading_state import KnownBy, State
-from fairness_engine.schema import Layout, Schema
-from fairness_engine.table import Table
 from reading_cases import N_ROWS, ORDERS, Net, people_csv
 
 
@@ -57,7 +59,9 @@ def known(dataset: Dataset, scores: Any) -> KnownAnswers:
 def test_no_order_of_the_inputs_is_misread_without_a_word(
     order: str, scaling: str, table: Table, schema: Schema, tmp_path: Path
 ) -> None:
-    """Read in the schema's order: plausible only where that is the order; else said, with the order where it is a usual one."""
+    """Read in the schema's order: plausible only where that is the order; else said, with the order where it is a usual
+    one.
+    """
     net = Net(make_dataset(table, schema), order, scaling=scaling)
     path = net.write(tmp_path / "net.nnet")
     said = replace(schema, positive="ja")
@@ -145,7 +149,8 @@ def test_known_answers_confirm_or_refute_every_order(
     said = replace(schema, positive="ja")
     dataset = make_dataset(table, said)
     net = Net(dataset, order, scaling=scaling)
-    path, answers = net.write(tmp_path / "net.nnet"), known(dataset, net.answers(dataset))
+    path = net.write(tmp_path / "net.nnet")
+    answers = known(dataset, net.answers(dataset))
     reading = read(path, table, said, answers)
     if order in ("the schema's", "without first") and not scaling:
         assert reading.state is State.CONFIRMED

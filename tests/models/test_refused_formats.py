@@ -1,4 +1,6 @@
-"""Files of models that are not opened are recognised by what is in them, and the refusal has the lines that convert them."""
+"""Files of models that are not opened are recognised by what is in them, and the refusal has the lines that convert
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema
 
 from fairness_engine.errors import ModelError
-from fairness_engine.models import refused_formats
-from fairness_engine.models.formats import detect_format
+from fairness_engine.model_process.protocol import failure, raise_failure
+from fairness_engine.models import formats
+from fairness_engine.models.formats import detect_format, filled, recipe_for_type
 from fairness_engine.models.open import open_model
-from fairness_engine.models.refused_formats import filled, recipe_for_type
-from fairness_engine.runs.protocol import failure, raise_failure
 
 XGBOOST_BINARY = b"{L\x00\x00\x00\x00\x00\x00\x00\x07learner{L\x00\x00\x00\x00\x00\x00\x00\nattributes"
 NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": ["import sklearn"]}], "nbformat": 4}).encode()
@@ -36,7 +37,7 @@ NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": ["import sklear
         ("model.txt", b"tree\nversion=v4\nnum_class=1\n", "model of LightGBM", "convert_lightgbm"),
         ("model.txt", b"tree\r\nversion=v3\r\n", "model of LightGBM", 'model_file="model.txt"'),
         ("model.cbm", b"CBM1\x08Q\x00\x00", "model of CatBoost", 'format="onnx"'),
-        ("model.xml", b'<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4">', "PMML file", "skops.io.dump"),
+        ("model.xml", b'<?xml version="1.0"?>\n<PMML xmlns="http://dmg.org/PMML-4_4">', "PMML file", "skops.io.dump"),
         ("train.py", b"import sklearn\n", "code that makes a model", "skops.io.dump(model"),
         ("train.ipynb", NOTEBOOK, "code that makes a model", 'model.save("model.keras")'),
         ("net.pt", b"\x80\x02\x8a\nl\xfc\x9cF\xf9", "PyTorch file", "torch.onnx.export"),
@@ -119,11 +120,11 @@ def test_an_object_of_another_library_in_a_skops_file_has_its_recipe(
 
 
 def test_recipes_are_code_and_names_of_files_cannot_add_to_it() -> None:
-    for name, recipe in vars(refused_formats).items():
+    for name, recipe in vars(formats).items():
         if name.endswith("_RECIPE") and name != "R_RECIPE":
             compile(recipe, name, "exec")
             assert all(len(line) <= 121 for line in recipe.splitlines()), name
-    hostile = filled(refused_formats.PICKLE_RECIPE, 'a"); import os\n("b\\')
+    hostile = filled(formats.PICKLE_RECIPE, 'a"); import os\n("b\\')
     assert 'joblib.load("a); import os(b")' in hostile
 
 

@@ -41,15 +41,15 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from small_models import mixed_schema, numbers_schema
 
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.tabulated import TabulatedEncoder
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import EstimatorPredictor, compile_estimator, prepare_estimator
-from fairness_engine.models.support_vectors import SupportVectors
-from fairness_engine.models.tabulated import TabulatedEncoder
-from fairness_engine.models.trees import BoostedTrees, Forest
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.models.sklearn.estimator import EstimatorPredictor, compile_estimator, prepare_estimator
+from fairness_engine.models.sklearn.support_vectors import SupportVectors
+from fairness_engine.models.trees.trees import BoostedTrees, Forest
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -60,7 +60,8 @@ LABELS = (np.median(SIGNAL) < SIGNAL).astype(int)
 THREE = np.digitize(SIGNAL, np.quantile(SIGNAL, [0.33, 0.67]))
 EVERYONE = RNG.integers(0, 10, (2000, 4)).astype(np.float64)
 
-DT, RF = DecisionTreeClassifier(max_depth=3, random_state=0), RandomForestClassifier(20, max_depth=4, random_state=0)
+DT = DecisionTreeClassifier(max_depth=3, random_state=0)
+RF = RandomForestClassifier(20, max_depth=4, random_state=0)
 MLP = MLPClassifier((8, 5), max_iter=60, random_state=0)
 
 

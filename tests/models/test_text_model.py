@@ -24,14 +24,15 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.svm import LinearSVC
 from skops.io import dump
 
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
+from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import FitError, ModelError, SettingError
-from fairness_engine.models.fit import FitCard
+from fairness_engine.models.fit.report import FitCard
+from fairness_engine.models.fit.text_report import assess_text_fit
 from fairness_engine.models.model import Output
-from fairness_engine.models.text_fit import assess_text_fit
-from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.table import read_table
-from fairness_engine.texts import make_texts
+from fairness_engine.models.open_text import open_text_model
+from fairness_engine.models.text_model import TextModel, score_texts
 
 SCHEMA = Schema(
     (
@@ -139,7 +140,8 @@ def test_other_formats_and_damaged_files_are_refused(tmp_path: Path, root: Path)
         open_text_model(path, SCHEMA, favourable=2)
 
 
-# --- the fit card -----------------------------------------------------------------------------------------------------------
+# --- the fit card
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_fit_card_has_the_facts_of_the_texts(tmp_path: Path) -> None:
@@ -181,10 +183,13 @@ def test_a_fit_that_looks_wrong_is_said(tmp_path: Path) -> None:
 class Odd:
     """A predictor that gives what a function says; of two classes."""
 
-    kind, n_inputs, n_scores = "odd", 1, 1
+    kind = "odd"
+    n_inputs = 1
+    n_scores = 1
 
     def __init__(self, say: Callable[[list[str]], Any], output: Output = Output.PROBABILITY) -> None:
-        self._say, self.output = say, output
+        self._say = say
+        self.output = output
 
     def predict(self, inputs: Any) -> Any:
         return self._say(list(inputs))
@@ -240,7 +245,8 @@ def test_pickles_are_read_where_the_operator_allows_them_only(tmp_path: Path) ->
     assert any("run code" in note for note in model.notes)
 
 
-# --- Keras ------------------------------------------------------------------------------------------------------------------
+# --- Keras
+# ------------------------------------------------------------------------------------------------------------------
 
 KERAS = r"""
 import json, sys, zipfile
@@ -252,7 +258,7 @@ from keras import layers as L
 from fairness_engine.errors import EvenhandError
 from fairness_engine.models.model import Output
 from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.data.schema import Column, Kind, Schema
 
 folder = Path(sys.argv[1])
 keras.utils.set_random_seed(1)
@@ -299,7 +305,8 @@ refused = {
     "two_inputs": keras.Model([row, other], L.Dense(1)(L.Concatenate()([body(vectors()(row), 2, None), other]))),
     "two_outputs": keras.Model(row, [body(vectors()(row), 1, None), body(vectors()(row), 1, None)]),
     "numbers": keras.Sequential([keras.Input((4, 1)), L.Conv1D(2, 2), L.Flatten(), L.Dense(1)]),
-    "lambda": keras.Sequential([keras.Input((), dtype="string"), vectors(), L.Lambda(lambda x: tf.cast(x, "float32")), L.Dense(1)]),
+    "lambda": keras.Sequential([keras.Input((), dtype="string"), vectors(), L.Lambda(lambda x: tf.cast(x,
+    "float32")), L.Dense(1)]),
 }
 for name, made in refused.items():
     made.save(folder / f"{name}.keras")

@@ -1,4 +1,6 @@
-"""Models of several inputs, each of its own type, made by real Keras and real skl2onnx: rows reach them as their author gave them."""
+"""Models of several inputs, each of its own type, made by real Keras and real skl2onnx: rows reach them as their author
+gave them.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from fairness_engine.data.schema import Column, Kind, Layout, ModelInput, Schema
 from fairness_engine.errors import FitError
-from fairness_engine.models.domain_values import sample_rows
-from fairness_engine.models.encoding import LabelsEncoder
-from fairness_engine.models.input_names import input_matches
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import LabelsEncoder
+from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import open_model
-from fairness_engine.schema import Column, Kind, Layout, ModelInput, Schema
 
 COUNTRIES = ("Türkei", "Österreich", "Polen")
 
@@ -181,10 +183,8 @@ def test_numbers_that_an_input_cannot_take_are_refused(keras: Any, saved: Callab
 
 def lookup_model(keras: Any, sexes: list[str], countries: list[str], is_wide: bool = True) -> Any:
     layers = keras.layers
-    sex, country = (
-        keras.Input((1,), dtype="string", name="geschlecht"),
-        keras.Input((1,), dtype="string", name="staatsangehoerigkeit"),
-    )
+    sex = keras.Input((1,), dtype="string", name="geschlecht")
+    country = keras.Input((1,), dtype="string", name="staatsangehoerigkeit")
     numbers = keras.Input((2,), name="numeric") if is_wide else keras.Input((1,), name="Einkommen")
     one_hot = layers.StringLookup(vocabulary=sexes, output_mode="one_hot")(sex)
     code = layers.StringLookup(vocabulary=countries)(country)
@@ -259,7 +259,8 @@ def test_other_layers_that_look_up(keras: Any, saved: Callable[[Any], Path]) -> 
 
 def test_codes_that_a_lookup_of_whole_numbers_has(keras: Any, saved: Callable[[Any], Path]) -> None:
     layers = keras.layers
-    code, income = keras.Input((1,), dtype="int64", name="plz"), keras.Input((1,), name="Einkommen")
+    code = keras.Input((1,), dtype="int64", name="plz")
+    income = keras.Input((1,), name="Einkommen")
     network = head(
         keras,
         [code, income],
@@ -284,7 +285,8 @@ def test_blocks_of_numbers_codes_and_one_hot_columns(keras: Any, saved: Callable
     one_hot = np.concatenate([np.eye(2)[ROWS[:, 0].astype(int)], np.eye(3)[ROWS[:, 1].astype(int)]], axis=1).astype(
         np.float32
     )
-    numbers, codes = ROWS[:, 2:].astype(np.float32), ROWS[:, :2].astype(np.int32)
+    numbers = ROWS[:, 2:].astype(np.float32)
+    codes = ROWS[:, :2].astype(np.int32)
     for other, values in ((("cats", 5, "float32"), one_hot), (("embedded", 2, "int32"), codes)):
         network = block_model(keras, ("numeric", 2, "float32"), other)
         model = open_model(saved(network), loan_schema())  # of two blocks of two, whole numbers cannot be Einkommen

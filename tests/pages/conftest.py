@@ -10,12 +10,13 @@ from said import OpenApp
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from fairness_engine.runs.store import RunStore
-from pages.components import kept
+from fairness_engine.store.store import RunStore
+from pages.shared.app import kept
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# every new AppTest reads what all installed packages say of themselves, for nearly half a second; meanwhile they stay the same
+# every new AppTest reads what all installed packages say of themselves, for nearly half a second; meanwhile they stay
+# the same
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
@@ -36,7 +37,7 @@ def store(workspace: Path) -> RunStore:
 
 @pytest.fixture
 def open_app(workspace: Path) -> OpenApp:
-    """Opens the app at a page, as a new visitor: ``open_app("pages/prepare/data.py", review=review.id)``."""
+    """Opens the app at a page, as a new visitor: ``open_app("pages/data/page.py", review=review.id)``."""
 
     kept.forget_shared()  # a server of the test's own
 
@@ -57,5 +58,5 @@ def open_app(workspace: Path) -> OpenApp:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Notes that the page asked for waiting runs to start; the worker itself is tried elsewhere."""
     asked: list[str] = []
-    monkeypatch.setattr("fairness_engine.runs.launch.start_queued", lambda store: asked.append("start"))
+    monkeypatch.setattr("fairness_engine.runs.queue.start_queued", lambda store: asked.append("start"))
     return asked

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs
-from fairness_engine.schema import Column, Kind, Schema
-from pages.components.decisions import Decisions
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from pages.shared.people.decisions import Decisions
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FORMULA = "=1+cmd|' /C calc'!A0"

@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worker_cases import SCHEMA, SCOPE
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
-from fairness_engine.runs.comparison import Comparison, summarise
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.curves import Spread, common_grid, found_curve, spread_of
-from fairness_engine.runs.records import RunState
-from fairness_engine.runs.store import RunStore
-from fairness_engine.schema import Schema
-from fairness_engine.search.random_search import RandomSearch
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.runs.comparison import Comparison, Spread, common_grid, found_curve, spread_of, summarise
+from fairness_engine.search.techniques.random_search import RandomSearch
+from fairness_engine.store.records import RunState
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunStore
 from run_cases import review_of, run_of
+from worker_cases import SCHEMA, SCOPE
 
 
 @pytest.fixture

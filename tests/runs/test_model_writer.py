@@ -1,4 +1,6 @@
-"""A retrained model on its way into the store: whole models become versions, and nothing that a hostile process sends does harm."""
+"""A retrained model on its way into the store: whole models become versions, and nothing that a hostile process sends
+does harm.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from retrain_events import part
-from worker_cases import census_config
 
 from fairness_engine.errors import ProcessError
 from fairness_engine.events import from_line, to_line
-from fairness_engine.mitigation.model_parts import PART_BYTES, model_parts
-from fairness_engine.runs import model_writer
-from fairness_engine.runs.config import RunKind
-from fairness_engine.runs.model_writer import ModelWriter
-from fairness_engine.runs.records import VersionState
-from fairness_engine.runs.store import RunStore
+from fairness_engine.models.formats import PART_BYTES, model_parts
+from fairness_engine.runs.writers import models
+from fairness_engine.runs.writers.models import ModelWriter
+from fairness_engine.store.records import VersionState
+from fairness_engine.store.run_config import RunKind
+from fairness_engine.store.store import RunStore
+from retrain_events import part
+from worker_cases import census_config
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ def test_what_cannot_be_a_part_is_refused(store: RunStore, parts: list[Any]) -> 
 
 
 def test_a_model_that_grows_too_large_is_refused(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_writer, "MAX_MODEL_BYTES", 10)
+    monkeypatch.setattr(models, "MAX_MODEL_BYTES", 10)
     run_id, writer = new_run(store)
     writer.add(part(b"123456", 0, 2))
     with pytest.raises(ProcessError, match="cannot be"):

@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from worker_cases import census_config
 
 from fairness_engine.errors import ProcessError
-from fairness_engine.events import Pairs
-from fairness_engine.runs import pairs_writer
-from fairness_engine.runs.pairs_file import read_pairs, write_pairs
-from fairness_engine.runs.pairs_writer import PairsWriter
-from fairness_engine.runs.store import RunStore
+from fairness_engine.pairs import Pairs
+from fairness_engine.runs.writers import pairs as pairs_writer
+from fairness_engine.runs.writers.pairs import PairsWriter
+from fairness_engine.store.pairs_file import read_pairs, write_pairs
+from fairness_engine.store.store import RunStore
+from worker_cases import census_config
 
-N_COLUMNS, SEX = 9, 6
+N_COLUMNS = 9
+SEX = 6
 
 
 def numbered(start: int, n: int) -> Pairs:
@@ -35,14 +36,16 @@ def store(tmp_path: Path) -> RunStore:
 
 
 def assert_all_there(store: RunStore, run_id: str, n: int) -> None:
-    pairs, expected = store.pairs(run_id), numbered(0, n)
+    pairs = store.pairs(run_id)
+    expected = numbered(0, n)
     assert store.n_pairs(run_id) == len(pairs) == n
     for name in Pairs.__dataclass_fields__:
         assert np.array_equal(getattr(pairs, name), getattr(expected, name)), name
 
 
 def test_a_file_of_an_earlier_version_reads_as_not_measured(store: RunStore, tmp_path: Path) -> None:
-    config, file = census_config(store), tmp_path / "pairs.parquet"
+    config = census_config(store)
+    file = tmp_path / "pairs.parquet"
     write_pairs(file, numbered(0, 5), config)
     pq.write_table(pq.read_table(file).drop_columns(["distance", "n_unseen"]), file)
     pairs = read_pairs(file, config)
@@ -78,7 +81,8 @@ def test_what_is_measured_later_is_filled_in(store: RunStore, monkeypatch: pytes
     config = census_config(store)
     run_id = store.create_run(config)
     writer = PairsWriter(store, run_id, config)
-    everything, n_measured = numbered(0, 600), 0
+    everything = numbered(0, 600)
+    n_measured = 0
     for i, n_more in enumerate([0, 0, 0, 25, 0, 30, 1, *[8] * 53]):
         writer.add(unmeasured(10 * i, 10))
         writer.measured(everything.distance[n_measured:][:n_more], everything.n_unseen[n_measured:][:n_more])
@@ -188,8 +192,8 @@ def test_a_reader_may_come_while_files_are_merged(store: RunStore) -> None:
 
 
 def test_wide_tables_work(tmp_path: Path) -> None:
-    from fairness_engine.domain import Scope
-    from fairness_engine.schema import Column, Kind, Schema
+    from fairness_engine.data.schema import Column, Kind, Schema
+    from fairness_engine.oracle.domain import Scope
 
     store = RunStore(tmp_path)
     columns = tuple(Column(f"c{i}", Kind.INTEGER, minimum=0, maximum=9) for i in range(2000))
@@ -198,7 +202,8 @@ def test_wide_tables_work(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).integers(0, 10, (50, 2000)).astype(float)
     second = rows.copy()
     second[:, 7] = 9 - second[:, 7]
-    zeros, codes = np.zeros(50), np.zeros(50, np.int64)
+    zeros = np.zeros(50)
+    codes = np.zeros(50, np.int64)
     writer = PairsWriter(store, run_id, config)
     writer.add(Pairs(rows, second, zeros, zeros, codes, codes + 1, codes))
     writer.close()

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from fairness_engine.domain import Scope
 from fairness_engine.errors import RunError, SettingError
-from fairness_engine.mitigation.rule_group import RuleGroup
-from fairness_engine.mitigation.settings import RetrainSettings, RuleSetOfRun
-from fairness_engine.rules.scored import RuleResult
-from fairness_engine.rules.stored import write_rules
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.picked import picked_rule_set
-from fairness_engine.runs.run_shelf import RULES_FILE
-from fairness_engine.runs.store import RunStore
+from fairness_engine.groups.rule_sets.result import RuleResult, write_rules
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+from fairness_engine.retraining.settings import RetrainSettings, RuleSetOfRun
+from fairness_engine.runs.case_selection import picked_rule_set
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.store.store import RunStore
 from handmade import small_schema
-from tests.rules.rule_cases import small_run
+from tests.groups.rule_cases import small_run
 
 SCHEMA = small_schema()
 CONFIG = RunConfig(RunKind.RETRAIN, "data", "model", SCHEMA, Scope(("sex",)))

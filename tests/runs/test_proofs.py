@@ -8,27 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from proof_events import CERTIFICATION, census_space, certificate_arrays, tree_arrays, tree_ready
-from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child
 
-from fairness_engine.budget import Budget
-from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.certification.tree import PartitionTree, write_tree
-from fairness_engine.certification.tree_check import (
+from fairness_engine.certification.partition.partition_tree import PartitionTree, write_tree
+from fairness_engine.certification.partition.validation import (
     check_space,
     read_certificates,
     read_tree_arrays,
     space_to_json,
     stored_certificates,
 )
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.errors import ProcessError, RunError, SettingError
 from fairness_engine.events import SharesProved, TreeReady
-from fairness_engine.runs import proofs_writer, worker
-from fairness_engine.runs.child import split
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.proofs_writer import MAX_TRACE_POINTS, ProofsWriter, Trace
+from fairness_engine.model_process.server import split
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import worker
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.runs.store import RunRecord, RunState, RunStore
+from fairness_engine.runs.writers import proofs
+from fairness_engine.runs.writers.proofs import MAX_TRACE_POINTS, ProofsWriter, Trace
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunRecord, RunState, RunStore
+from proof_events import CERTIFICATION, census_space, certificate_arrays, tree_arrays, tree_ready
+from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child
 
 CERTIFY = {"kind": RunKind.CERTIFY, "technique": "", "budget": Budget(None, 5.0)}
 
@@ -148,7 +149,7 @@ def test_a_full_disk_is_a_sentence(store: RunStore, monkeypatch: pytest.MonkeyPa
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(proofs_writer, "write_tree", full)
+    monkeypatch.setattr(proofs, "write_tree", full)
     config = census_config(store, **CERTIFY)
     with pytest.raises(RunError, match="cannot be written to the workspace: No space left on device"):
         ProofsWriter(store, store.create_run(config), config).keep_tree(tree_ready())
@@ -208,7 +209,7 @@ def test_a_space_is_compared_with_the_domain() -> None:
 
 
 def test_a_tree_too_long_for_a_line_goes_with_its_first_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairness_engine.runs.protocol.MAX_TREE_BYTES", 1_000)
+    monkeypatch.setattr("fairness_engine.model_process.protocol.MAX_TREE_BYTES", 1_000)
     n = 50
     many = certificate_arrays(leaf=np.arange(n), coefficients=np.zeros((n, 3, 2)), thresholds=np.zeros((n, 4)))
     (sent,) = split(TreeReady(tree_arrays(), many, {}))

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from worker_cases import ROOT, census_config, wait_for
 
-from fairness_engine.budget import Budget
-from fairness_engine.runs import launch, worker
-from fairness_engine.runs.store import RunState, RunStore
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import queue as launch
+from fairness_engine.runs import worker
+from fairness_engine.store.store import RunState, RunStore
+from worker_cases import ROOT, census_config, wait_for
 
 N_RUNS = 5
 

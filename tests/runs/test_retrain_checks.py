@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from retrain_events import a_round, changes, figures, group, interval, retrained, share, training, worst_rule_set
 
-from fairness_engine.mitigation.rounds_log import MAX_EPOCHS, RoundsLog
-from fairness_engine.mitigation.trainer import Epoch
-from fairness_engine.mitigation.verdict import Verdict
-from fairness_engine.runs import fold
+from fairness_engine.retraining.evaluation.verdict import Verdict
+from fairness_engine.retraining.session import MAX_EPOCHS, RoundsLog
+from fairness_engine.retraining.trainers.trainer import Epoch
+from fairness_engine.runs import recorder
 from fairness_engine.runs.result_checks import is_possible
+from retrain_events import a_round, changes, figures, group, interval, retrained, share, training, worst_rule_set
 
 QUALITY = figures()["quality"]
 SCORE = worst_rule_set()["before"]
@@ -109,7 +109,7 @@ def test_the_longest_run_there_is_fits() -> None:
         log.rows.append({**row, "facts": {f"a fact of it {i}": 1 / 3 for i in range(4)}, "n_added": 10**6 + number})
     content = {**log.to_json(), "reference": training()["reference"]}
     assert is_possible("training", content)
-    assert len(json.dumps(content, allow_nan=False)) < fold._MAX_RESULT_CHARACTERS
+    assert len(json.dumps(content, allow_nan=False)) < recorder._MAX_RESULT_CHARACTERS
     rounds = [point[0] for point in content["epochs"]]
     assert MAX_EPOCHS / 3 < len(rounds) <= MAX_EPOCHS + 1
     assert content["epochs"][-1][:2] == [50, 1000]

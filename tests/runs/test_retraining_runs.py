@@ -1,4 +1,6 @@
-"""Retraining as a run: real processes, what is kept when one is cancelled or killed, and going on with the new model."""
+"""Retraining as a run: real processes, what is kept when one is cancelled or killed, and going on with the new
+model.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,25 @@ from typing import Any
 import numpy as np
 import pytest
 import skops.io
-from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.errors import RunError
-from fairness_engine.events import Pairs, StopReason
-from fairness_engine.runs import launch, worker
-from fairness_engine.runs.adopting import discard_version, keep_version, lineage
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.evaluator import Evaluator
-from fairness_engine.runs.model_check import check_model
+from fairness_engine.audit.models import check_model
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import RunError, StopReason
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.runs import queue, worker
+from fairness_engine.runs.adoption import discard_version, keep_version, lineage
+from fairness_engine.runs.case_selection import picked_cases
 from fairness_engine.runs.pair_fates import pair_fates
-from fairness_engine.runs.pairs_writer import PairsWriter
-from fairness_engine.runs.picked import picked_cases
-from fairness_engine.runs.records import RunRecord, VersionState
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.runs.store import FileRole, RunState, RunStore
-from fairness_engine.samples import find_sample
-from fairness_engine.schema import Schema
+from fairness_engine.runs.writers.pairs import PairsWriter
+from fairness_engine.store.records import RunRecord, VersionState
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import FileRole, RunState, RunStore
+from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
 RETRAIN = {"kind": RunKind.RETRAIN, "technique": "", "budget": Budget(2**62)}
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
@@ -43,7 +45,8 @@ def tree_config(store: RunStore, **settings: Any) -> RunConfig:
     data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
     path = sample.model("recidivism_planted").path
     model = store.add_file(path, path.name, FileRole.MODEL)
-    schema, scope = Schema.read(sample.schema), Scope(("race", "sex"))
+    schema = Schema.read(sample.schema)
+    scope = Scope(("race", "sex"))
     values = {"settings": {**QUICK, **settings}, "budget": Budget(2**62), "seed": 3}
     return RunConfig(RunKind.RETRAIN, data.id, model.id, schema, scope, **values)
 
@@ -56,10 +59,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
 @pytest.fixture(scope="module")
 def done(shop: RunStore) -> RunRecord:
     """A retraining of a review that ended with a model."""
-    review, config = shop.create_review("recidivism"), tree_config(shop)
+    review = shop.create_review("recidivism")
+    config = tree_config(shop)
     review = shop.save_review(replace(review, data_id=config.data_id, model_id=config.model_id, schema=config.schema))
     run_id = shop.create_run(config, review.id)
-    launch.launch(shop, run_id)
+    queue.launch(shop, run_id)
     return wait_for_end(shop, run_id, 120)
 
 
@@ -79,7 +83,8 @@ def key_of(config: RunConfig, model_id: str) -> tuple[Any, ...]:
 
 def test_a_retraining_ends_with_a_model_and_says_what_it_did(shop: RunStore, done: RunRecord) -> None:
     assert (done.state, done.stop_reason) == (RunState.FINISHED, StopReason.EXHAUSTED), done.message
-    version, results = shop.version(done.id), shop.results(done.id)
+    version = shop.version(done.id)
+    results = shop.results(done.id)
     assert version is not None
     assert version.state is VersionState.NEW
     sent = {"before", "training", "control", "after", "changes", "worst_rule_set", "retrained", "card"}
@@ -113,7 +118,8 @@ def test_figures_of_another_model_do_not_hold(shop: RunStore, done: RunRecord, e
 
 def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator: Evaluator) -> None:
     """Judged by every variant of every person, without the question that the function asks."""
-    config, version = tree_config(shop), shop.version(done.id)
+    config = tree_config(shop)
+    version = shop.version(done.id)
     assert version is not None
     rng = np.random.default_rng(5)
     low, high = (np.array([getattr(column, end) for column in config.schema.inputs]) for end in ("low", "high"))
@@ -127,7 +133,8 @@ def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator
         search = replace(config, kind=RunKind.SEARCH, technique="random", settings={}, model_id=model_id)
         runs[name] = shop.create_run(search)
         found = people[is_hit[name]]
-        numbers, codes = np.zeros(len(found)), np.zeros(len(found), np.int64)
+        numbers = np.zeros(len(found))
+        codes = np.zeros(len(found), np.int64)
         writer = PairsWriter(shop, runs[name], search)
         writer.add(Pairs(found, found, numbers, numbers, codes, codes, codes))
         writer.close()
@@ -150,7 +157,8 @@ def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator
 
 def test_keeping_and_discarding_leave_the_original_and_its_runs(shop: RunStore, done: RunRecord) -> None:
     assert done.review_id is not None
-    version, config = shop.version(done.id), done.config
+    version = shop.version(done.id)
+    config = done.config
     assert version is not None
     review = keep_version(shop, done.review_id, done.id, {"accuracy": 0.8})
     assert (review.model_id, review.fit) == (version.model_id, {"accuracy": 0.8})
@@ -207,19 +215,20 @@ def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(tmp_pa
     settings = {**QUICK, "tolerance": 0.3, "max_rounds": 8}
     config = census_config(store, **RETRAIN, settings=settings)
     run_id = store.create_run(config)
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
 
     def trains_on() -> bool:
         return store.version(run_id) is not None and ": epoch" in store.run(run_id).phase
 
-    wait_for(lambda: trains_on() or launch.refresh(store, run_id).state.is_final, 300)
+    wait_for(lambda: trains_on() or queue.refresh(store, run_id).state.is_final, 300)
     assert store.run(run_id).state is RunState.RUNNING, store.run(run_id).message
     asked = time.monotonic()
     store.request_cancel(run_id)
     run = wait_for_end(store, run_id)
     assert (run.state, run.stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)
     assert time.monotonic() - asked < 60
-    version, results = store.version(run_id), store.results(run_id)
+    version = store.version(run_id)
+    results = store.results(run_id)
     assert version is not None
     assert {"before", "training"} <= set(results)
     assert store.file(config.model_id).path.read_bytes() != store.file(version.model_id).path.read_bytes()
@@ -320,7 +329,8 @@ def test_picked_cases_are_of_this_model_and_this_scope(shop: RunStore) -> None:
     config = tree_config(shop)
     search = replace(config, kind=RunKind.SEARCH, technique="random", settings={})
     people = np.array([[column.low for column in config.schema.inputs]] * 3, dtype=float)
-    codes, numbers = np.zeros(3, np.int64), np.zeros(3)
+    codes = np.zeros(3, np.int64)
+    numbers = np.zeros(3)
 
     def with_pairs(**changed: Any) -> str:
         run_id = shop.create_run(replace(search, **changed))

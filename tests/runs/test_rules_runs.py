@@ -15,25 +15,27 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
 from sklearn.svm import SVC
-from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
-from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
-from fairness_engine.events import RulesScored, StopReason
-from fairness_engine.rules.attributes import TERM, RuleAttribute
-from fairness_engine.rules.checked import read_checked
-from fairness_engine.rules.settings import RuleSettings
-from fairness_engine.runs import compiled, launch, rules_writer, worker
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.evaluator import Evaluator
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError, StopReason
+from fairness_engine.events import RulesScored
+from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
+from fairness_engine.groups.rule_sets.result import read_checked
+from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.model_process import compiled_loops
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import queue, worker
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.runs.rules_writer import RulesWriter
-from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
-from fairness_engine.schema import Column, Kind, Schema
-from rules.rule_cases import sample_case
+from fairness_engine.runs.writers import rule_sets
+from fairness_engine.runs.writers.rule_sets import RulesWriter
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from groups.rule_cases import sample_case
+from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
+from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
 RULES = {"kind": RunKind.RULES, "technique": ""}
 N_ROWS_LONG = 80_000
@@ -47,13 +49,15 @@ def store(tmp_path: Path) -> RunStore:
 def finished(store: RunStore, config: RunConfig) -> RunRecord:
     """A run of a worker process of its own."""
     run_id = store.create_run(config)
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     return wait_for_end(store, run_id, 120)
 
 
 @pytest.fixture(scope="module")
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A machine with a support vector for nearly every row: a minute for every neighbour of ``N_ROWS_LONG`` rows, some on any machine."""
+    """A machine with a support vector for nearly every row: a minute for every neighbour of ``N_ROWS_LONG`` rows, some
+    on any machine.
+    """
     case = sample_case("census_income", "census_income_svm", ("sex", "race"))
     labels = np.random.default_rng(0).integers(0, 2, len(case.dataset.rows))
     path = tmp_path_factory.mktemp("slow") / "slow.skops"
@@ -82,12 +86,12 @@ def long_config(store: RunStore, slow_model: Path) -> Callable[..., RunConfig]:
 
 def test_a_run_of_rule_sets_needs_no_loops_but_the_models(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first answer of a fresh installation: no loop of a search is compiled for it."""
-    asked: list[compiled.Loops] = []
-    monkeypatch.setattr(compiled, "ready_loops", lambda _: frozenset())
-    monkeypatch.setattr(compiled, "_compile", lambda _, part, __: asked.append(part))
+    asked: list[compiled_loops.Loops] = []
+    monkeypatch.setattr(compiled_loops, "ready_loops", lambda _: frozenset())
+    monkeypatch.setattr(compiled_loops, "_compile", lambda _, part, __: asked.append(part))
     run_id = store.create_run(census_config(store, **RULES))
     assert worker.work(store, run_id, lambda: False) is RunState.FINISHED
-    assert asked == [compiled.Loops.MODELS]
+    assert asked == [compiled_loops.Loops.MODELS]
 
 
 def test_labels_need_no_model(store: RunStore) -> None:
@@ -163,7 +167,7 @@ def test_predictions_are_read_from_the_file(store: RunStore) -> None:
 
 def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
     run_id = store.create_run(long_config())
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     phase = "evaluating every neighbour of every row"  # one step, told of while it works
 
     def lines() -> list[int]:
@@ -191,7 +195,7 @@ def test_a_run_out_of_time_keeps_what_it_has_scored(store: RunStore, long_config
 
 def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
     run_id = store.create_run(long_config())
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     wait_for(lambda: store.run(run_id).evaluations > 0 or store.run(run_id).state.is_final)
     pid = store.run(run_id).worker_pid
     assert pid is not None
@@ -318,7 +322,7 @@ def test_a_full_disk_and_a_damaged_file_are_a_sentence(store: RunStore, monkeypa
     (store.run_folder(run_id) / "rules.npz").write_bytes(b"PK no rules")
     with pytest.raises(RunError, match="damaged"):
         store.rules(run_id)
-    monkeypatch.setattr(rules_writer, "write_rules", full)
+    monkeypatch.setattr(rule_sets, "write_rules", full)
     with pytest.raises(RunError, match="cannot be written to the workspace: No space left on device"):
         RulesWriter(store, run_id, config).keep(rules_scored())
 
@@ -338,7 +342,8 @@ def of_terms(**changes: Any) -> dict[str, Any]:
 
 def test_rule_sets_of_terms_are_those_that_were_asked_for() -> None:
     settings = RuleSettings(text_column="comment", terms=(("faith", ("a", "b")),))
-    asked, space = (FAITH,), rule_space(attributes=[FAITH.to_json()])
+    asked = (FAITH,)
+    space = rule_space(attributes=[FAITH.to_json()])
     assert len(read_checked(of_terms(), space, settings, asked).scored) == 2
     for changes in ({"kind": "categorical"}, {"labels": ["a", "c"]}, {"name": "belief"}, {"lows": [1.0, 2.0]}):
         with pytest.raises(ValueError, match="attributes"):
@@ -355,7 +360,8 @@ def test_rule_sets_of_terms_are_those_that_were_asked_for() -> None:
 
 
 def test_a_run_on_texts_is_on_the_terms_that_it_was_given(store: RunStore) -> None:
-    schema, settings = Schema((Column("comment", Kind.TEXT),)), {"text_column": "comment"}
+    schema = Schema((Column("comment", Kind.TEXT),))
+    settings = {"text_column": "comment"}
     config = replace(
         census_config(store), kind=RunKind.RULES, schema=schema, scope=Scope(("comment",)), settings=settings
     )

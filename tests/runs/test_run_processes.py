@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
-from fairness_engine.errors import RunError
-from fairness_engine.events import Pairs, StopReason
-from fairness_engine.runs import launch
-from fairness_engine.runs.alive import birth, host_name
-from fairness_engine.runs.config import RunKind
-from fairness_engine.runs.sandbox import PROTECTIONS
-from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.errors import RunError, StopReason
+from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.pairs import Pairs
+from fairness_engine.runs import queue
+from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.run_config import RunKind
+from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 
@@ -47,7 +47,7 @@ def store(workspace: Path) -> Iterator[RunStore]:
 
 def foreground(store: RunStore, **changes: object) -> RunRecord:
     run_id = store.create_run(census_config(store, **changes))
-    return launch.run_in_foreground(store, run_id, lambda run: None)
+    return queue.run_in_foreground(store, run_id, lambda run: None)
 
 
 def as_bytes(pairs: Pairs) -> bytes:
@@ -57,7 +57,7 @@ def as_bytes(pairs: Pairs) -> bytes:
 def test_a_search_ends_with_every_pair_stored(store: RunStore) -> None:
     run_id = store.create_run(census_config(store))
     seen: list[RunRecord] = []
-    run = launch.run_in_foreground(store, run_id, seen.append)
+    run = queue.run_in_foreground(store, run_id, seen.append)
     assert (run.state, run.stop_reason, run.message) == (RunState.FINISHED, StopReason.EVALUATIONS, None)
     assert seen[-1] == run
     assert run.evaluations == 20_000
@@ -117,7 +117,9 @@ def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(stor
     run = foreground(store, kind=RunKind.CERTIFY, technique="", settings=settings, budget=Budget(None, 600.0))
     assert (run.state, run.stop_reason, run.message) == (RunState.FINISHED, StopReason.EVALUATIONS, None)
     results = store.results(run.id)
-    last, proved, trace = results["certification"], results["proved"], results["trace"]
+    last = results["certification"]
+    proved = results["proved"]
+    trace = results["trace"]
     assert (last["certified"], last["falsified"], last["boxes"]) == tuple(
         proved[name] for name in ("certified", "falsified", "n_boxes")
     )
@@ -136,7 +138,7 @@ def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(stor
 
 def test_a_cancelled_certification_keeps_what_it_proved_and_its_tree(store: RunStore) -> None:
     run_id = store.create_run(census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 3000.0)))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     wait_for(lambda: store.results(run_id).get("proved", {}).get("certified", 0) > 0, 600)
     store.request_cancel(run_id)
     run = wait_for_end(store, run_id)
@@ -151,7 +153,7 @@ def test_a_model_that_cannot_be_certified_fails_its_run_with_the_reason(store: R
     svm = ROOT / "sample_models" / "census_income_svm.skops"
     model = store.add_file(svm, svm.name, FileRole.MODEL)
     config = census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 60.0))
-    run = launch.run_in_foreground(store, store.create_run(replace(config, model_id=model.id)), lambda run: None)
+    run = queue.run_in_foreground(store, store.create_run(replace(config, model_id=model.id)), lambda run: None)
     assert run.state is RunState.FAILED
     assert "cannot be certified" in (run.message or "")
     assert store.tree_file(run.id) is None
@@ -161,7 +163,7 @@ def test_bad_input_is_a_failed_run_with_one_sentence(store: RunStore) -> None:
     model = store.add_file(b"this is no model", "model.keras", FileRole.MODEL)
     config = census_config(store)
     object.__setattr__(config, "model_id", model.id)
-    run = launch.run_in_foreground(store, store.create_run(config), lambda run: None)
+    run = queue.run_in_foreground(store, store.create_run(config), lambda run: None)
     assert (run.state, run.stop_reason) == (RunState.FAILED, None)
     assert run.message
     assert "Traceback" not in run.message
@@ -169,7 +171,7 @@ def test_bad_input_is_a_failed_run_with_one_sentence(store: RunStore) -> None:
 
 def test_a_cancelled_run_stops_within_half_a_second_and_keeps_its_pairs(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     wait_for_pairs(store, run_id, 100)
     store.request_cancel(run_id)
     seconds = wait_for(lambda: store.run(run_id).state.is_final)
@@ -182,14 +184,14 @@ def test_a_cancelled_run_stops_within_half_a_second_and_keeps_its_pairs(store: R
 @NEEDS_PROC
 def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
     assert run.worker_pid is not None
     (child,) = children_of(run.worker_pid)
     before = store.n_pairs(run_id)
     os.kill(run.worker_pid, signal.SIGKILL)
-    wait_for(lambda: launch.refresh(store, run_id).state is RunState.CRASHED, 5)
-    assert store.run(run_id).message == launch.CRASH_MESSAGE
+    wait_for(lambda: queue.refresh(store, run_id).state is RunState.CRASHED, 5)
+    assert store.run(run_id).message == queue.CRASH_MESSAGE
     wait_for(lambda: birth(child) is None, 3)
     assert len(store.pairs(run_id)) == store.n_pairs(run_id) >= before > 0
     assert store.n_pairs(run_id) == store.run(run_id).n_found
@@ -200,7 +202,7 @@ def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> N
 @NEEDS_PROC
 def test_a_killed_model_process_is_a_crash_with_its_pairs_and_a_sentence(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
     before = time.monotonic()
     os.kill(children_of(run.worker_pid or 0)[0], signal.SIGKILL)
@@ -214,21 +216,21 @@ def test_a_killed_model_process_is_a_crash_with_its_pairs_and_a_sentence(store: 
 
 def test_a_worker_that_is_told_to_end_cancels_its_run(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
     os.kill(run.worker_pid or 0, signal.SIGTERM)
     assert wait_for_end(store, run_id).state is RunState.CANCELLED
 
 
 def test_runs_wait_for_a_place_and_start_by_themselves(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, "1")
+    monkeypatch.setenv(queue.MAX_AT_WORK_VARIABLE, "1")
     first, second, third = (
         store.create_run(c) for c in (endless_config(store), census_config(store), census_config(store))
     )
     for run_id in (first, second, third):
-        launch.launch(store, run_id)
+        queue.launch(store, run_id)
     wait_for_pairs(store, first)
-    assert [launch.refresh(store, run_id).state for run_id in (second, third)] == [RunState.QUEUED] * 2
+    assert [queue.refresh(store, run_id).state for run_id in (second, third)] == [RunState.QUEUED] * 2
     store.request_cancel(second)
     assert store.run(second).state is RunState.CANCELLED
     store.request_cancel(first)
@@ -242,7 +244,7 @@ def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
     program = (
         "import sys; from pathlib import Path\n"
-        "from fairness_engine.runs import launch; from fairness_engine.runs.store import RunStore\n"
+        "from fairness_engine.runs import launch; from fairness_engine.store.store import RunStore\n"
         "launch.launch(RunStore(Path(sys.argv[1])), sys.argv[2])\n"
     )
     command = [sys.executable, "-c", program, str(store.workspace), run_id]
@@ -258,7 +260,7 @@ def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:
 
 def test_an_interrupt_in_the_foreground_cancels_and_keeps(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
-    run = launch.run_in_foreground(store, run_id, lambda run: None, lambda: store.n_pairs(run_id) > 0)
+    run = queue.run_in_foreground(store, run_id, lambda run: None, lambda: store.n_pairs(run_id) > 0)
     assert run.state is RunState.CANCELLED
     assert len(store.pairs(run_id)) > 0
 
@@ -276,11 +278,11 @@ def test_only_one_process_works_a_run(store: RunStore) -> None:
 
 
 def test_a_worker_that_never_claims_its_run_is_given_up(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.sys, "executable", "/bin/false")
+    monkeypatch.setattr(queue.sys, "executable", "/bin/false")
     run_id = store.create_run(census_config(store))
-    launch.launch(store, run_id)
+    queue.launch(store, run_id)
     run = wait_for_end(store, run_id, 5)
-    assert (run.state, run.message) == (RunState.CRASHED, launch.START_MESSAGE)
+    assert (run.state, run.message) == (RunState.CRASHED, queue.START_MESSAGE)
 
 
 def test_a_worker_elsewhere_counts_as_gone_when_it_was_not_heard_of(
@@ -288,25 +290,25 @@ def test_a_worker_elsewhere_counts_as_gone_when_it_was_not_heard_of(
 ) -> None:
     run_id = store.create_run(census_config(store))
     store.claim(run_id, "another machine", 1, "long ago")
-    assert launch.refresh(store, run_id).state is RunState.RUNNING
-    monkeypatch.setattr(launch, "_OTHER_HOST_SECONDS", 0.0)
-    assert launch.refresh(store, run_id).state is RunState.CRASHED
+    assert queue.refresh(store, run_id).state is RunState.RUNNING
+    monkeypatch.setattr(queue, "_OTHER_HOST_SECONDS", 0.0)
+    assert queue.refresh(store, run_id).state is RunState.CRASHED
 
 
 def test_a_reused_process_id_is_not_taken_for_the_worker(store: RunStore) -> None:
     run_id = store.create_run(census_config(store))
     store.claim(run_id, host_name(), os.getpid(), "another birth")
-    assert launch.refresh(store, run_id).state is RunState.CRASHED
+    assert queue.refresh(store, run_id).state is RunState.CRASHED
 
 
 def test_an_unknown_run_cannot_be_launched(store: RunStore) -> None:
     with pytest.raises(RunError, match="no run 'x'"):
-        launch.launch(store, "x")
+        queue.launch(store, "x")
 
 
 @pytest.mark.parametrize(
     ("given", "expected"), [("3", 3), ("0", 1), ("", max(2, os.cpu_count() or 2)), ("x", max(2, os.cpu_count() or 2))]
 )
 def test_how_many_may_work(given: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, given)
-    assert launch.max_at_work() == expected
+    monkeypatch.setenv(queue.MAX_AT_WORK_VARIABLE, given)
+    assert queue.max_at_work() == expected

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worker_cases import ROOT, census_config
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Scope
+from fairness_engine.audit.models import check_model
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, FitError, RunError, SchemaError
-from fairness_engine.mitigation.rule_group import RuleGroup
-from fairness_engine.rules.terms import default_terms
-from fairness_engine.runs import launch
-from fairness_engine.runs.config import RunConfig, RunKind
-from fairness_engine.runs.evaluator import Evaluator
-from fairness_engine.runs.model_check import check_model
-from fairness_engine.runs.opened import open_all
-from fairness_engine.runs.opened_texts import OpenedTexts
-from fairness_engine.runs.picked import picked_rule_set
-from fairness_engine.runs.store import FileRole, RunRecord, RunState, RunStore
-from fairness_engine.schema import Column, Kind, Schema
+from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.session import open_all
+from fairness_engine.model_process.text_session import OpenedTexts
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+from fairness_engine.runs import queue
+from fairness_engine.runs.case_selection import picked_rule_set
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from worker_cases import ROOT, census_config
 
 DATA = ROOT / "sample_data" / "comments.csv"
 SCHEMA = ROOT / "sample_data" / "comments.schema.json"
@@ -45,13 +45,14 @@ def config_of(store: RunStore, **changes: object) -> RunConfig:
 
 
 def finished(store: RunStore, config: RunConfig) -> RunRecord:
-    return launch.run_in_foreground(store, store.create_run(config), lambda _: None)
+    return queue.run_in_foreground(store, store.create_run(config), lambda _: None)
 
 
 def test_a_run_on_texts_leaves_rule_sets_and_sentences(store: RunStore) -> None:
     run = finished(store, config_of(store))
     assert (run.state, run.message) == (RunState.FINISHED, None)
-    result, kept = store.rules(run.id), store.results(run.id)
+    result = store.rules(run.id)
+    kept = store.results(run.id)
     assert [attribute.name for attribute in result.attributes] == [category for category, _ in default_terms()]
     first = [result.rule_set_json(position)["rules"] for position in range(2)]
     assert first == [[{"column": "gender", "term": "gay"}], [{"column": "religion", "term": "muslim"}]]
@@ -101,7 +102,8 @@ def test_texts_are_not_searched(store: RunStore) -> None:
         next(iter(opened.run(config, lambda: False)))
 
 
-# --- retraining -------------------------------------------------------------------------------------------------------------
+# --- retraining
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +114,8 @@ def retrained(store: RunStore) -> RunRecord:
 
 
 def test_a_retraining_leaves_a_model_and_compares_the_terms_of_both(store: RunStore, retrained: RunRecord) -> None:
-    results, version = store.results(retrained.id), store.version(retrained.id)
+    results = store.results(retrained.id)
+    version = store.version(retrained.id)
     assert (retrained.state, retrained.message) == (RunState.FINISHED, None)
     assert version is not None
     assert store.file(version.model_id).name == "comments_linear-rules.skops"
@@ -135,7 +138,8 @@ def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunS
         ]
         assert found.n_contradictions == 0
         results = store.results(retrained.id)
-        worst, after = results["worst_rule_set"], results["after"]
+        worst = results["worst_rule_set"]
+        after = results["after"]
         store.set_result(retrained.id, "worst_rule_set", {**worst, "after": {**worst["after"], "inside": 0.7}})
         better = {**after, "data": {**after["data"], "share": 0.0, "low": 0.0, "high": 0.001}}
         store.set_result(retrained.id, "after", better)
@@ -161,7 +165,8 @@ def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunS
 
 
 def test_it_is_said_beforehand_whether_texts_can_be_retrained(store: RunStore) -> None:
-    config, evaluator = config_of(store), Evaluator(store)
+    config = config_of(store)
+    evaluator = Evaluator(store)
     try:
         can = evaluator.trainable(config.data_id, config.model_id, config.schema, config.scope)
         assert (can.problem, can.reason, can.kind) == (None, None, "pipeline of LogisticRegression, afresh")
@@ -173,11 +178,13 @@ def test_it_is_said_beforehand_whether_texts_can_be_retrained(store: RunStore) -
         evaluator.close()
 
 
-# --- questions --------------------------------------------------------------------------------------------------------------
+# --- questions
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_questions_about_texts_are_answered_and_those_about_tables_refused(store: RunStore) -> None:
-    config, evaluator = config_of(store), Evaluator(store)
+    config = config_of(store)
+    evaluator = Evaluator(store)
     asked = (config.data_id, config.model_id, config.schema, config.scope)
     try:
         card = evaluator.fit_card(*asked)
@@ -195,7 +202,8 @@ def test_questions_about_texts_are_answered_and_those_about_tables_refused(store
         evaluator.close()
 
 
-# --- opening ----------------------------------------------------------------------------------------------------------------
+# --- opening
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def opened_texts(**changes: object) -> OpenedTexts:

@@ -6,12 +6,15 @@ import time
 from pathlib import Path
 
 import pytest
-from worker_cases import lying_run, put_in_the_lying_child, wait_for
 
-from fairness_engine.runs import model_process, pairs_file, pairs_writer, worker
-from fairness_engine.runs.fold import Fold
-from fairness_engine.runs.model_process import ModelProcess
-from fairness_engine.runs.store import RunRecord, RunState, RunStore
+from fairness_engine.model_process import process as model_process
+from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.runs import worker
+from fairness_engine.runs.recorder import Fold
+from fairness_engine.runs.writers import pairs
+from fairness_engine.store import pairs_file
+from fairness_engine.store.store import RunRecord, RunState, RunStore
+from worker_cases import lying_run, put_in_the_lying_child, wait_for
 
 
 @pytest.fixture
@@ -201,7 +204,7 @@ def test_a_full_disk_fails_the_run_in_a_sentence(store: RunStore, monkeypatch: p
     def full(path: Path, *rest: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pairs_writer, "write_pairs", full)
+    monkeypatch.setattr(pairs, "write_pairs", full)
     run = work(store, "talks and dies")
     assert (run.state, run.message) == (
         RunState.FAILED,
@@ -211,7 +214,8 @@ def test_a_full_disk_fails_the_run_in_a_sentence(store: RunStore, monkeypatch: p
 
 def test_the_log_takes_so_much_and_no_more(tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_process, "MAX_LOG_BYTES", 10)
-    model, log = tmp_path / "model", tmp_path / "log"
+    model = tmp_path / "model"
+    log = tmp_path / "log"
     model.write_text("deep")  # its parser complains at length
     process = ModelProcess(store.workspace, [model], log, ends_with_thread=True)
     wait_for(lambda: not process.is_alive)

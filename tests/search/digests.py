@@ -1,4 +1,5 @@
-"""Prints what every technique finds on five sample models, a hash a line; runs in a process of its own, with the kernels it is told.
+"""Prints what every technique finds on five sample models, a hash a line; runs in a process of its own, with the
+kernels it is told.
 
 ``python -m search.digests [MODEL ...]``
 """
@@ -10,14 +11,15 @@ import sys
 
 import numpy as np
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
 from fairness_engine.errors import EvenhandError
-from fairness_engine.events import Pairs, PairsFound
+from fairness_engine.events import PairsFound
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.run import run_search
 from fairness_engine.search.technique import make_technique
-from rules.rule_cases import sample_case
+from groups.rule_cases import sample_case
 
 MODELS = {
     "census_income_network": ("census_income", ("sex",)),
@@ -27,7 +29,8 @@ MODELS = {
     "census_income_pipeline": ("census_income", ("sex",)),
 }
 SETTINGS = {"sg": {"n_samples": 200}, "sg-shared": {"n_samples": 1000}}
-N_EVALUATIONS, N_EVALUATIONS_SLOW = 20_000, 2_000
+N_EVALUATIONS = 20_000
+N_EVALUATIONS_SLOW = 2_000
 
 
 def main(names: list[str]) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
 from fairness_engine.events import PairsFound
 from fairness_engine.models.model import Model
-from fairness_engine.search.aequitas import Aequitas, Chances
-from fairness_engine.search.run import run_search
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.aequitas import Aequitas, Chances
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
@@ -29,13 +29,15 @@ def literal(technique: Aequitas, model: Model, domain: Domain, seed: int) -> Ite
         return min(decisions) != max(decisions)
 
     movable = list(domain.movable)
-    pr, v = [1 / len(movable)] * len(movable), [0.5] * len(movable)
+    pr = [1 / len(movable)] * len(movable)
+    v = [0.5] * len(movable)
     for start in [row for row in domain.sample(technique.n_starts, rng) if is_discriminatory(row)]:
         yield int(domain.keys(start[None])[0])
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     starts = [row for row in domain.sample(technique.n_starts, rng) if is_discriminatory(row)]
     for origin in starts:
-        row, was_found = origin.copy(), True
+        row = origin.copy()
+        was_found = True
         for _ in range(technique.n_steps):
             u_column, u_direction, u_accept = rng.random((1, 3))[0]
             p = int(np.searchsorted(np.cumsum(pr)[:-1], u_column, side="right"))
@@ -56,17 +58,21 @@ def literal(technique: Aequitas, model: Model, domain: Domain, seed: int) -> Ite
                 total = sum(pr)
                 pr = [x / total for x in pr]
             if technique.acceptance == "always" or in_test:
-                row, was_found = moved, in_test
+                row = moved
+                was_found = in_test
             elif technique.acceptance == "reset":
-                row, was_found = origin.copy(), True
+                row = origin.copy()
+                was_found = True
             elif not was_found or u_accept < math.exp(-1):
-                row, was_found = moved, in_test
+                row = moved
+                was_found = in_test
 
 
 @pytest.mark.parametrize("strategy", ["random", "semi-directed", "fully-directed"])
 @pytest.mark.parametrize("acceptance", ["metropolis", "always", "reset"])
 def test_a_batch_of_one_walker_is_the_papers_sequential_algorithm(strategy: str, acceptance: str) -> None:
-    model, domain = function_model(biased_score), small_domain()
+    model = function_model(biased_score)
+    domain = small_domain()
     technique = Aequitas(
         strategy,
         n_starts=60,
@@ -85,7 +91,8 @@ def test_a_batch_of_one_walker_is_the_papers_sequential_algorithm(strategy: str,
 
 @pytest.mark.parametrize("strategy", ["random", "semi-directed", "fully-directed"])
 def test_everything_found_is_true_and_a_long_search_finds_everything(strategy: str) -> None:
-    model, domain = function_model(biased_score), small_domain()
+    model = function_model(biased_score)
+    domain = small_domain()
     keys = found_keys(Aequitas(strategy, n_starts=200, n_steps=50), model, domain, Budget(10**6), 3)
     assert len(keys) == len(set(keys))
     assert set(keys) == true_keys(model, domain)
@@ -98,14 +105,15 @@ def test_a_directed_walk_beats_random_rows_on_the_same_budget() -> None:
         is_near = np.abs(rows[:, 1:4] - np.array([30, 30, 30])).max(axis=1) < 6
         return np.where(is_near & (rows[:, 0] == 0), 0.2, 0.8)
 
-    from fairness_engine.domain import Scope
-    from fairness_engine.schema import Column, Kind, Schema
-    from fairness_engine.search.random_search import RandomSearch
+    from fairness_engine.data.schema import Column, Kind, Schema
+    from fairness_engine.oracle.domain import Scope
+    from fairness_engine.search.techniques.random_search import RandomSearch
 
     columns = [Column("sex", Kind.CATEGORICAL, codes=(0, 1), labels=("F", "M"))]
     columns += [Column(name, Kind.INTEGER, minimum=0, maximum=99) for name in "abc"]
     domain = Domain(Schema(columns=tuple(columns)), Scope(("sex",)))
-    model, budget = function_model(rare), Budget(40_000)
+    model = function_model(rare)
+    budget = Budget(40_000)
     walked = found_keys(Aequitas(), model, domain, budget, 5)
     drawn = found_keys(RandomSearch(), model, domain, budget, 5)
     assert len(walked) > 5 * len(drawn) > 0

@@ -5,14 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs, PairsFound, Stopped, StopReason
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import StopReason
+from fairness_engine.events import PairsFound, Stopped
 from fairness_engine.models.model import Model
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.directed import Directed
-from fairness_engine.search.random_search import RandomSearch
-from fairness_engine.search.run import run_search
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.directed.directed import Directed
+from fairness_engine.search.techniques.random_search import RandomSearch
 from handmade import biased_score, function_model, small_domain, true_keys
 
 
@@ -83,7 +85,8 @@ def test_three_classes_are_searched_to_the_end() -> None:
     def scores(rows: np.ndarray) -> np.ndarray:
         return np.column_stack([rows[:, 3], rows[:, 2] - 18 + 2 * rows[:, 0], 4 + rows[:, 1] * rows[:, 0]]) / 10
 
-    model, domain = function_model(scores, n_scores=3), small_domain()
+    model = function_model(scores, n_scores=3)
+    domain = small_domain()
     pairs, _ = search(model, domain, Budget(10**6))
     expected = true_keys(model, domain)
     assert {int(key) for key in domain.keys(pairs.first)} == expected
@@ -93,13 +96,15 @@ def test_three_classes_are_searched_to_the_end() -> None:
 @pytest.mark.parametrize("protected", [("sex",), ("sex", "age")])
 @pytest.mark.parametrize("gap", [0.0, 0.05])
 def test_every_pair_holds_on_every_kind_of_column(protected: tuple[str, ...], gap: float) -> None:
-    model, domain = function_model(smooth_score), wide_domain(protected, score_gap=gap)
+    model = function_model(smooth_score)
+    domain = wide_domain(protected, score_gap=gap)
     pairs, last = search(model, domain, Budget(30_000))
     assert len(pairs) > 3000
     assert (pairs.first[:, domain.free] == pairs.second[:, domain.free]).all()
     assert domain.contains(pairs.first).all()
     assert domain.contains(pairs.second).all()
-    first, second = smooth_score(pairs.first), smooth_score(pairs.second)
+    first = smooth_score(pairs.first)
+    second = smooth_score(pairs.second)
     assert (np.abs(first - second) > gap).all() if gap else ((first > 0.5) != (second > 0.5)).all()
     assert len(np.unique(domain.keys(pairs.first))) == len(pairs)
     for column in (2, 3, 4, 5, 6):
@@ -109,7 +114,8 @@ def test_every_pair_holds_on_every_kind_of_column(protected: tuple[str, ...], ga
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 100, 1001, 5000])
 def test_every_row_that_the_model_is_asked_for_is_counted_and_the_budget_holds(budget: int) -> None:
-    model, domain = function_model(smooth_score), wide_domain(("sex", "age"))
+    model = function_model(smooth_score)
+    domain = wide_domain(("sex", "age"))
     _, last = search(model, domain, Budget(budget))
     assert last.evaluations <= budget
     assert last.evaluations >= min(budget, budget - domain.n_variants)
@@ -134,7 +140,9 @@ def test_nothing_may_move() -> None:
 
 
 def test_it_beats_random_rows_many_times_and_is_seldom_wrong() -> None:
-    model, domain, budget = function_model(smooth_score), wide_domain(), Budget(40_000)
+    model = function_model(smooth_score)
+    domain = wide_domain()
+    budget = Budget(40_000)
     found, _ = search(model, domain, budget)
     drawn, _ = search(model, domain, budget, technique=RandomSearch())
     assert len(found) > 8 * len(drawn) > 0
@@ -178,7 +186,8 @@ def test_what_is_found_is_spread_over_the_starts() -> None:
 
 
 def test_same_seed_same_pairs_whatever_the_blocks() -> None:
-    model, domain = function_model(smooth_score), wide_domain()
+    model = function_model(smooth_score)
+    domain = wide_domain()
     first, last = search(model, domain, Budget(20_000), seed=5)
     again, _ = search(model, domain, Budget(20_000), seed=5)
     other, _ = search(model, domain, Budget(20_000), seed=6)

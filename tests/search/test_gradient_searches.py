@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Event, Pairs, PairsFound, Stopped, StopReason
-from fairness_engine.models.encoding import CodesEncoder
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import StopReason
+from fairness_engine.events import Event, PairsFound, Stopped
+from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search import gradient_kernels
-from fairness_engine.search.adf import Adf
-from fairness_engine.search.eidig import Eidig
-from fairness_engine.search.gradient_search import GradientSearch
-from fairness_engine.search.maft import Maft
-from fairness_engine.search.maft_plus import MaftPlus
-from fairness_engine.search.run import run_search
-from fairness_engine.search.slopes import Terrain
-from fairness_engine.search.starts import Starts, nearest_variants
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.start_rows import Starts, nearest_variants
+from fairness_engine.search.techniques.gradient import kernels
+from fairness_engine.search.techniques.gradient.adf import Adf
+from fairness_engine.search.techniques.gradient.eidig import Eidig
+from fairness_engine.search.techniques.gradient.gradients import Terrain
+from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
+from fairness_engine.search.techniques.gradient.search import GradientSearch
 from handmade import biased_score, function_model, small_domain, true_keys
 from models.small_models import random_network
 
@@ -34,7 +35,8 @@ Gradient = Callable[[np.ndarray], np.ndarray]
 def bumpy(rows: np.ndarray) -> np.ndarray:
     """A smooth score that leans on sex and, less, on job."""
     job = np.array([0.0, 0.7, -0.4])[rows[:, 1].astype(int)]
-    age, hours = rows[:, 2] - 24, rows[:, 3] - 4
+    age = rows[:, 2] - 24
+    hours = rows[:, 3] - 4
     logit = (
         0.8 * age * rows[:, 4] - 0.5 * hours + 0.3 * np.sin(age) + job + (rows[:, 0] - 0.5) * (1 + 0.1 * hours**2) - 2
     )
@@ -43,7 +45,7 @@ def bumpy(rows: np.ndarray) -> np.ndarray:
 
 def network_of(domain: Domain, n_outputs: int = 1, seed: int = 0, spread: float = 1.0) -> Model:
     """A random network over a domain's columns, with its decisions balanced over the domain's rows."""
-    from fairness_engine.models.activations import Activation
+    from fairness_engine.models.dense.layers import Activation
 
     last = Activation.SIGMOID if n_outputs == 1 else Activation.SOFTMAX
     span = np.where(domain.high > domain.low, domain.high - domain.low, 1.0)
@@ -98,7 +100,8 @@ def estimated_gradient(model: Model, domain: Domain, h: float = 1.0) -> Gradient
     """Algorithm 2, backwards where a step forwards leaves the domain."""
 
     def compute(row: np.ndarray) -> np.ndarray:
-        score, out = own_class_score(model, row), []
+        score = own_class_score(model, row)
+        out = []
         for i in domain.movable:
             step = h * domain.unit[i]
             if row[i] + step > domain.high[i] + 1e-9:
@@ -138,7 +141,9 @@ def literal(
     """Algorithms 3 and 4 as printed, with the last iterate tested; yields the individuals found, in order."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     starts = Starts(domain, rows, technique.n_clusters, rng)
-    movable, unit, gradient = domain.movable, domain.unit, remembered(gradient)
+    movable = domain.movable
+    unit = domain.unit
+    gradient = remembered(gradient)
 
     @remembered
     def variants(row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -179,7 +184,8 @@ def literal(
                     moved = row[i] - np.sign(trend_1[j]) * technique.global_step * unit[i]
                     row[i] = min(max(moved, domain.low[i]), domain.high[i])
     for start, own in global_id.values():
-        row, suc_iter = start.copy(), technique.interval
+        row = start.copy()
+        suc_iter = technique.interval
         probability = first = np.empty(0)
         for _ in range(technique.n_steps):
             u_pair, u_attribute, u_direction = rng.random((1, 3))[0]
@@ -202,7 +208,9 @@ def literal(
             if is_discriminatory(row):
                 yield int(domain.keys(row[None])[0])
             else:
-                row, probability, suc_iter = start.copy(), first, 0
+                row = start.copy()
+                probability = first
+                suc_iter = 0
 
 
 def literal_plus(
@@ -211,7 +219,9 @@ def literal_plus(
     """MAFT+ one row at a time: what is known of an individual decides, and is learnt from the probes of slopes too."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     starts = Starts(domain, rows, technique.n_clusters, rng)
-    movable, unit, gradient = domain.movable, domain.unit, remembered(gradient)
+    movable = domain.movable
+    unit = domain.unit
+    gradient = remembered(gradient)
     known: dict[int, bool] = {}
 
     @remembered
@@ -269,7 +279,9 @@ def literal_plus(
                 break
     places: set[int] = set()
     for start, own in global_id.values():
-        row, suc_iter, other = start.copy(), technique.update_interval, -1
+        row = start.copy()
+        suc_iter = technique.update_interval
+        other = -1
         probability = np.full(len(movable), 1 / len(movable))
         for _ in range(technique.n_steps):
             u_pair, u_attribute, u_direction = rng.random((1, 3))[0]
@@ -281,7 +293,8 @@ def literal_plus(
                 places.add(key(row))
                 yield from probes(row, own, other)
                 weights = 1 / (np.abs(gradient(people[own])) + np.abs(gradient(people[other])) + 1e-6)
-                probability, suc_iter = weights / weights.sum(), 0
+                probability = weights / weights.sum()
+                suc_iter = 0
             suc_iter += 1
             j = int(np.searchsorted(np.cumsum(probability)[:-1], u_attribute, side="right"))
             candidate = moved(row, j, (-1 if u_direction < 0.5 else 1) * unit[movable[j]])
@@ -310,7 +323,8 @@ def check_is_literal(technique: GradientSearch, model: Model, domain: Domain, gr
 @pytest.mark.parametrize("name", DOMAINS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_one_chain_of_maft_is_the_papers_algorithm_draw_for_draw(name: str, seed: int) -> None:
-    domain, model = DOMAINS[name](), function_model(bumpy)
+    domain = DOMAINS[name]()
+    model = function_model(bumpy)
     technique = Maft(**SETTINGS)
     check_is_literal(technique, model, domain, estimated_gradient(model, domain), seed)
 
@@ -319,7 +333,8 @@ def test_one_chain_of_maft_is_the_papers_algorithm_draw_for_draw(name: str, seed
     "settings", [{"decay": 0.0}, {"update_interval": 2}, {"max_iter": 2}, {"local_step": 2}, {"h": 2.0}]
 )
 def test_the_settings_of_maft_do_what_the_paper_says(settings: dict[str, Any]) -> None:
-    domain, model = small_domain(("sex", "job")), function_model(bumpy)
+    domain = small_domain(("sex", "job"))
+    model = function_model(bumpy)
     technique = Maft(**SETTINGS, **settings)
     check_is_literal(technique, model, domain, estimated_gradient(model, domain, technique.h), 3)
 
@@ -327,7 +342,8 @@ def test_the_settings_of_maft_do_what_the_paper_says(settings: dict[str, Any]) -
 @pytest.mark.parametrize("name", ["two variants", "six variants", "bins", "fixed and limits"])
 @pytest.mark.parametrize("update_interval", [1, 5])
 def test_one_chain_of_maft_plus_is_its_description_draw_for_draw(name: str, update_interval: int) -> None:
-    domain, model = DOMAINS[name](), function_model(bumpy)
+    domain = DOMAINS[name]()
+    model = function_model(bumpy)
     rows = domain.sample(200, np.random.default_rng(7))
     technique = MaftPlus(**SETTINGS, update_interval=update_interval)
     gradient = estimated_gradient(model, domain)
@@ -340,7 +356,8 @@ def test_maft_plus_finds_more_for_the_same_rows_evaluated() -> None:
     columns = [Column("group", Kind.CATEGORICAL, codes=(0, 1, 2), labels=("a", "b", "c"))]
     columns += [Column(f"x{i}", Kind.INTEGER, minimum=0, maximum=9) for i in range(8)]
     domain = Domain(Schema(columns=tuple(columns)), Scope(("group",)))
-    model, rows = network_of(domain, seed=4), domain.sample(500, np.random.default_rng(0))
+    model = network_of(domain, seed=4)
+    rows = domain.sample(500, np.random.default_rng(0))
     plain, plus = (
         np.median([found(kind(), model, domain, rows, seed, Budget(100_000))[1].n_found for seed in range(3)])
         for kind in (Maft, MaftPlus)
@@ -354,7 +371,8 @@ def test_maft_follows_the_predicted_class_of_several() -> None:
         shares = np.exp(logits)
         return shares / shares.sum(axis=1, keepdims=True)
 
-    domain, model = small_domain(("sex", "job")), function_model(three, 3)
+    domain = small_domain(("sex", "job"))
+    model = function_model(three, 3)
     check_is_literal(Maft(**SETTINGS), model, domain, estimated_gradient(model, domain), 5)
 
 
@@ -393,7 +411,8 @@ def test_every_pair_is_confirmed_and_a_long_search_finds_everything(kind: type[G
 @pytest.mark.parametrize("kind", [Maft, MaftPlus, Eidig, Adf])
 def test_how_many_chains_step_together_does_not_change_what_a_descent_finds(kind: type[GradientSearch]) -> None:
     domain = small_domain(("sex", "job"))
-    model, rows = network_of(domain, seed=2), domain.sample(300, np.random.default_rng(1))
+    model = network_of(domain, seed=2)
+    rows = domain.sample(300, np.random.default_rng(1))
     alone, together = (
         found(kind(n_starts=200, n_steps=1, n_rounds=1, n_chains=n), model, domain, rows)[0] for n in (1, 200)
     )
@@ -403,7 +422,8 @@ def test_how_many_chains_step_together_does_not_change_what_a_descent_finds(kind
 
 
 def test_a_probe_never_leaves_the_domain() -> None:
-    domain, asked = small_domain(limits={"age": (22.0, 25.0), "wealth": (0.25, 1.0)}), []
+    domain = small_domain(limits={"age": (22.0, 25.0), "wealth": (0.25, 1.0)})
+    asked = []
 
     def watched(rows: np.ndarray) -> np.ndarray:
         asked.append(rows.copy())
@@ -466,7 +486,7 @@ def test_a_column_whose_limits_leave_one_value_is_left_alone(kind: type[Gradient
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_slopes_that_are_no_numbers_leave_even_chances(value: float) -> None:
     cumulative = np.zeros((2, 4))
-    gradient_kernels.weigh(np.full((1, 4), value), np.ones((1, 4)), 1e-6, cumulative, np.array([1]))
+    kernels.weigh(np.full((1, 4), value), np.ones((1, 4)), 1e-6, cumulative, np.array([1]))
     assert cumulative.tolist() == [[0, 0, 0, 0], [0.25, 0.5, 0.75, 1]]
 
 
@@ -482,7 +502,9 @@ def test_a_thousand_variants_of_a_row(kind: type[GradientSearch]) -> None:
 
 
 def test_labels_alone_are_searched_with_even_chances() -> None:
-    """Section 4.3: without probabilities the one-hot label is followed; where it is flat every attribute is as likely."""
+    """Section 4.3: without probabilities the one-hot label is followed; where it is flat every attribute is as
+    likely.
+    """
     domain = small_domain()
     model = function_model(lambda rows: (biased_score(rows) > 0.5).astype(float))
     rows = domain.sample(30, np.random.default_rng(0))
@@ -491,7 +513,8 @@ def test_labels_alone_are_searched_with_even_chances() -> None:
 
 
 def test_exactly_as_many_starts_and_steps_as_asked_for() -> None:
-    domain, model = small_domain(), function_model(bumpy)
+    domain = small_domain()
+    model = function_model(bumpy)
     rows = domain.sample(100, np.random.default_rng(0))
     _, last = found(Maft(n_starts=7, n_steps=3, n_rounds=1, max_iter=1), model, domain, rows)
     assert last.reason is StopReason.EXHAUSTED
@@ -499,8 +522,11 @@ def test_exactly_as_many_starts_and_steps_as_asked_for() -> None:
 
 
 def test_two_variants_pay_for_no_scores_that_the_probes_bring() -> None:
-    """Of two variants the pair is known: a refresh costs two rows and their probes, a step two evaluations of a new row."""
-    domain, model = small_domain(), function_model(lambda rows: rows[:, 0])
+    """Of two variants the pair is known: a refresh costs two rows and their probes, a step two evaluations of a new
+    row.
+    """
+    domain = small_domain()
+    model = function_model(lambda rows: rows[:, 0])
     rows = domain.sample(1, np.random.default_rng(0))
     _, last = found(Maft(n_starts=1, n_steps=5, n_rounds=1), model, domain, rows)
     assert last.evaluations == 2 + 2 * (1 + len(domain.movable)) + 2 * (last.n_tried - 1)

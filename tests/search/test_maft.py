@@ -1,4 +1,6 @@
-"""The gradient searches on the networks of MAFT's authors, against the authors' own figures; pairs judged independently."""
+"""The gradient searches on the networks of MAFT's authors, against the authors' own figures; pairs judged
+independently.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.dataset import make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs, PairsFound, Stopped
-from fairness_engine.models.dense import DenseNetwork
+from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.schema import Schema
+from fairness_engine.events import PairsFound, Stopped
+from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.schema import Schema
-from fairness_engine.search.adf import Adf
-from fairness_engine.search.eidig import Eidig
-from fairness_engine.search.maft import Maft
-from fairness_engine.search.maft_plus import MaftPlus
-from fairness_engine.search.run import run_search
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.gradient.adf import Adf
+from fairness_engine.search.techniques.gradient.eidig import Eidig
+from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
 
 AUTHORS_FOUND = {"age": 4659, "sex": 1359}
-"""Individuals that the authors' program finds on Adult from 100 start rows with 100 steps each, non-protected parts unique."""
+"""Individuals that the authors' program finds on Adult from 100 start rows with 100 steps each, non-protected parts
+unique.
+"""
 DATA = {"adult": "adult__maft_eidig", "german": "german__maft_eidig", "heart": "heart__maft"}
 
 
@@ -69,7 +73,8 @@ def check_pairs(pairs: Pairs, case: tuple[Model, Domain, np.ndarray]) -> None:
 @pytest.mark.parametrize("protected", AUTHORS_FOUND)
 def test_100_starts_and_100_steps_find_what_the_authors_program_finds(shared: Path, protected: str) -> None:
     """One seed varies by some 5 % (age) and 12 % (sex), so the mean of twelve is compared."""
-    case, technique = opened(shared, "adult", protected), Maft(n_starts=100, n_steps=100, n_rounds=1)
+    case = opened(shared, "adult", protected)
+    technique = Maft(n_starts=100, n_steps=100, n_rounds=1)
     runs = [searched(technique, case, Budget(), seed) for seed in range(12)]
     assert np.mean([last.n_found for _, last in runs]) == pytest.approx(AUTHORS_FOUND[protected], rel=0.15)
     check_pairs(runs[0][0], case)

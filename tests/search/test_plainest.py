@@ -1,4 +1,6 @@
-"""Pairs are told in their plainest form: fewest protected attributes that differ, and the smallest change that still tells."""
+"""Pairs are told in their plainest form: fewest protected attributes that differ, and the smallest change that still
+tells.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import FloatArray, IntArray, Pairs, PairsFound
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search import run as driver
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.events import PairsFound
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.variants import PlainVariants
+from fairness_engine.pairs import Pairs
+from fairness_engine.search import driver
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.variants import PlainVariants
 from handmade import function_model
 
 SCHEMA = Schema(
@@ -46,8 +50,11 @@ def changes_of(domain: Domain, first: FloatArray, second: FloatArray) -> IntArra
 def by_hand(
     domain: Domain, own: FloatArray, values: FloatArray, classes: IntArray
 ) -> tuple[int, bool, int, float, float]:
-    """The best key of all pairs of variants of one row: how many differ, not own, which attributes, change, less gap."""
-    variants, gap = domain.variant_values, domain.scope.score_gap
+    """The best key of all pairs of variants of one row: how many differ, not own, which attributes, change, less
+    gap.
+    """
+    variants = domain.variant_values
+    gap = domain.scope.score_gap
     n_values = [len(np.unique(column)) for column in variants.T]
     order = sorted(range(len(n_values)), key=n_values.__getitem__)
     sets = [chosen for size in range(1, len(order) + 1) for chosen in combinations(order, size)]
@@ -77,15 +84,18 @@ def test_the_choice_is_the_best_of_all_pairs(score_gap: float, n_scores: int, le
     kept = np.sort(rng.permutation(domain.n_variants)[left_out:])
     domain.variant_values = domain.variant_values[kept]
     chosen = PlainVariants(domain)
-    n, k = 60, domain.n_variants
+    n = 60
+    k = domain.n_variants
     rows = domain.sample(n, rng)
     rows[: n // 2, domain.protected] = domain.variant_values[rng.integers(k, size=n // 2)]
     values = rng.normal(size=(n, k, n_scores))
     if score_gap:
         values *= 0.08
     classes = rng.choice([-1, 0, 1], p=[0.1, 0.84, 0.06], size=(n, k))
-    classes[:, 0], classes[:, 1] = 0, 1
-    values[:, 0], values[:, 1] = -1.0, 1.0
+    classes[:, 0] = 0
+    classes[:, 1] = 1
+    values[:, 0] = -1.0
+    values[:, 1] = 1.0
     nothing = np.full(n, -1)
     first, second = chosen.choose(rows, values, classes, (nothing, nothing), by_score=n_scores == 1)
     for i in range(n):
@@ -102,7 +112,8 @@ def test_the_choice_is_the_best_of_all_pairs(score_gap: float, n_scores: int, le
 
 
 def found_by(name: str, score_gap: float = 0.0, seed: int = 0) -> tuple[Domain, Pairs]:
-    domain, model = domain_of(score_gap), function_model(loan_score)
+    domain = domain_of(score_gap)
+    model = function_model(loan_score)
     rows = domain.sample(400, np.random.default_rng(7))
     events = list(driver.run_search(TECHNIQUES[name](), model, domain, rows, Budget(100_000), seed))
     batches = [event.pairs for event in events if isinstance(event, PairsFound)]
@@ -132,7 +143,8 @@ def test_a_person_of_the_data_stands_in_the_pair_as_they_are_where_one_change_is
     rows = np.array(sorted(people))
     _, index, counts = np.unique(domain.keys(rows), return_index=True, return_counts=True)
     for row in rows[index[counts == 1]]:  # of two people alike in everything else, one stands for both
-        own, variants = row[domain.protected], domain.variants(row[None])[0]
+        own = row[domain.protected]
+        variants = domain.variants(row[None])[0]
         decided = model.decide(model.scores(variants))
         mine = model.decide(model.scores(row[None]))[0]
         is_near = (variants[:, domain.protected] != own).sum(axis=1) == 1
@@ -151,7 +163,8 @@ def test_a_score_gap_is_kept() -> None:
 
 @pytest.mark.parametrize("name", ["data-scan", "directed"])
 def test_the_same_seed_tells_the_same_pairs(name: str) -> None:
-    (_, one), (_, two) = found_by(name, seed=3), found_by(name, seed=3)
+    (_, one) = found_by(name, seed=3)
+    (_, two) = found_by(name, seed=3)
     assert (one.first == two.first).all()
     assert (one.second == two.second).all()
 

@@ -1,4 +1,6 @@
-"""Every technique on published networks and on a forest: all pairs confirmed by evaluations that share no code with the engine."""
+"""Every technique on published networks and on a forest: all pairs confirmed by evaluations that share no code with the
+engine.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,18 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from fairness_engine.budget import Budget
-from fairness_engine.dataset import Dataset, make_dataset, read_table
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs, PairsFound, Stopped
-from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.events import PairsFound, Stopped
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model
-from fairness_engine.models.sklearn_model import prepare_estimator
-from fairness_engine.schema import Kind, Schema
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.models.sklearn.estimator import prepare_estimator
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.run import run_search
 
 pytestmark = pytest.mark.shared
 

@@ -10,27 +10,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.dataset import make_dataset
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.events import Pairs, PairsFound, ResultReady, Stopped, StopReason
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
+from fairness_engine.errors import StopReason
+from fairness_engine.events import PairsFound, ResultReady, Stopped
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
-from fairness_engine.oracle import Oracle, Probe
-from fairness_engine.schema import Schema
-from fairness_engine.search.random_search import RandomSearch
-from fairness_engine.search.run import run_search
-from fairness_engine.search.sg import Sg
-from fairness_engine.search.sg_shared import SgShared
-from fairness_engine.search.starts import Starts
-from fairness_engine.search.symbolic.constraints import ConstraintSolver
-from fairness_engine.search.symbolic.explainer import samples_within
-from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
-from fairness_engine.search.symbolic.path_tree import Confidence, PathGrower
-from fairness_engine.table import read_table
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.oracle import Oracle, Probe
+from fairness_engine.pairs import Pairs
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.start_rows import Starts
+from fairness_engine.search.techniques.random_search import RandomSearch
+from fairness_engine.search.techniques.sg.constraints import ConstraintSolver
+from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
+from fairness_engine.search.techniques.sg.sg import Sg
+from fairness_engine.search.techniques.sg.sg_shared import SgShared
+from fairness_engine.search.techniques.sg.trees import Confidence, PathGrower, samples_within
 from handmade import biased_score, function_model, small_domain, true_keys
 
-_UNDIRECTED_FIRST, _DIRECTED, _START, _UNDIRECTED = 4, 3, 2, 1
+_UNDIRECTED_FIRST = 4
+_DIRECTED = 3
+_START = 2
+_UNDIRECTED = 1
 
 
 class RecordingOracle(Oracle):
@@ -138,7 +142,8 @@ def three_classes(rows: np.ndarray) -> np.ndarray:
 def test_one_input_a_wave_is_algorithm_5(
     score: Any, n_scores: int, values: dict[str, Any], protected: tuple[str, ...]
 ) -> None:
-    domain, limit = small_domain(protected), 120
+    domain = small_domain(protected)
+    limit = 120
     start_rows = domain.sample(40, np.random.default_rng(2))
     settings = Sg(wave=1, explains_late=False, n_samples=200, n_inputs=limit, **values)
     oracle = RecordingOracle(function_model(score, n_scores), domain, Budget())
@@ -212,7 +217,8 @@ def test_an_ablation_tries_nobody_from_what_is_off(technique: Any, name: str) ->
 def test_explaining_late_changes_neither_directed_inputs_nor_start_rows() -> None:
     domain = small_domain()
     start_rows = domain.sample(60, np.random.default_rng(2))
-    tested, evaluations = [], []
+    tested = []
+    evaluations = []
     for explains_late in (True, False):
         oracle = RecordingOracle(function_model(sloping_score), domain, Budget())
         work = Sg(wave=1, explains_late=explains_late, n_inputs=100).search(
@@ -229,7 +235,8 @@ def test_explaining_late_changes_neither_directed_inputs_nor_start_rows() -> Non
 
 
 def test_directed_search_finds_most_and_undirected_comes_last() -> None:
-    domain, order = small_domain(), []
+    domain = small_domain()
+    order = []
     start_rows = domain.sample(60, np.random.default_rng(2))
     oracle = Oracle(function_model(sloping_score), domain, Budget())
     for event in Sg(n_inputs=400).search(oracle, start_rows, np.random.default_rng(3)):
@@ -263,7 +270,8 @@ def test_more_is_found_than_at_random_for_the_same_people_tried() -> None:
 
 @pytest.mark.parametrize("technique", [Sg(n_samples=50), SgShared()])
 def test_a_small_space_is_searched_to_the_end(technique: Any) -> None:
-    model, domain = function_model(biased_score), small_domain()
+    model = function_model(biased_score)
+    domain = small_domain()
     start_rows = domain.sample(20, np.random.default_rng(2))
     events = list(run_search(technique, model, domain, start_rows, Budget(), 0))
     assert isinstance(events[-1], Stopped)
@@ -299,7 +307,9 @@ def test_a_score_gap_is_searched_too(technique: type[Any]) -> None:
 
 
 def test_a_neighbourhood_takes_a_hundredth_of_the_budget_and_a_tenth_of_the_space() -> None:
-    model, small, huge = function_model(biased_score), small_domain(), small_domain(("sex", "job"))
+    model = function_model(biased_score)
+    small = small_domain()
+    huge = small_domain(("sex", "job"))
     assert samples_within(Oracle(model, small, Budget()), 5000) == 300  # 1,500 individuals of 2 variants
     assert samples_within(Oracle(model, huge, Budget()), 5000) == 300
     assert samples_within(Oracle(model, small, Budget(20_000)), 5000) == 200

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.symbolic import queue as symbolic_queue
-from fairness_engine.search.symbolic.constraints import ConstraintSolver, Predicate
-from fairness_engine.search.symbolic.path_tree import Path
-from fairness_engine.search.symbolic.queue import Generated, InputQueue, Rank, directed, undirected
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.search.techniques.sg import queue as symbolic_queue
+from fairness_engine.search.techniques.sg.constraints import ConstraintSolver, Predicate
+from fairness_engine.search.techniques.sg.queue import Generated, InputQueue, Rank, directed, undirected
+from fairness_engine.search.techniques.sg.trees import Path
 from handmade import all_individuals, small_domain
 
 
@@ -37,8 +37,10 @@ def satisfies(predicates: tuple[Predicate, ...], rows: np.ndarray) -> np.ndarray
 
 
 def test_solutions_are_those_of_brute_force() -> None:
-    domain, rng = small_domain(), np.random.default_rng(0)
-    people, solver = everyone(domain), ConstraintSolver(domain)
+    domain = small_domain()
+    rng = np.random.default_rng(0)
+    people = everyone(domain)
+    solver = ConstraintSolver(domain)
     n_empty = 0
     for _ in range(400):
         predicates = random_predicates(domain, int(rng.integers(1, 7)), rng)
@@ -57,14 +59,16 @@ def test_solutions_are_those_of_brute_force() -> None:
 
 
 def test_a_box_is_drawn_from_evenly_and_z3_is_asked_about_it_once() -> None:
-    domain, rng = small_domain(), np.random.default_rng(1)
+    domain = small_domain()
+    rng = np.random.default_rng(1)
     predicates = (
         Predicate(2, 24.5, False),
         Predicate(2, 27.0, True),
         Predicate(3, 1.2, True),
         Predicate(0, 0.5, False),
     )
-    solver, person = ConstraintSolver(domain), np.array([0.0, 2.0, 21.0, 9.0, 0.5])
+    solver = ConstraintSolver(domain)
+    person = np.array([0.0, 2.0, 21.0, 9.0, 0.5])
     rows = np.array([solver.solve(predicates, person, rng) for _ in range(3000)])
     assert solver.n_solved == 1
     assert (rows[:, [0, 1, 4]] == [1.0, 2.0, 0.5]).all()
@@ -79,7 +83,8 @@ def test_a_box_is_drawn_from_evenly_and_z3_is_asked_about_it_once() -> None:
 def test_z3_s_answer_counts_and_not_the_box() -> None:
     """Were a wish lost, z3's own solution is taken; were it wrong about a box, z3 would say so."""
     domain = small_domain()
-    solver, person = ConstraintSolver(domain), np.array([0.0, 2.0, 21.0, 9.0, 0.5])
+    solver = ConstraintSolver(domain)
+    person = np.array([0.0, 2.0, 21.0, 9.0, 0.5])
     predicates = (Predicate(2, 24.5, False), Predicate(4, 0.3, True))
     solution = solver._ask(predicates, {2: float("nan"), 4: float("nan")})
     assert solution is not None
@@ -97,8 +102,10 @@ def test_reals_are_exact_to_z3() -> None:
         Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M")),
         Column("wealth", Kind.REAL, minimum=-1.0, maximum=1.0),
     )
-    domain, rng = Domain(Schema(columns=columns), Scope(("sex",))), np.random.default_rng(2)
-    solver, person = ConstraintSolver(domain), np.array([0.0, 0.0])
+    domain = Domain(Schema(columns=columns), Scope(("sex",)))
+    rng = np.random.default_rng(2)
+    solver = ConstraintSolver(domain)
+    person = np.array([0.0, 0.0])
     low = 0.1
     high = float(np.nextafter(low, 1))
     row = solver.solve((Predicate(1, low, False), Predicate(1, high, True)), person, rng)
@@ -162,7 +169,8 @@ def test_undirected_negates_from_the_root_until_one_is_under_t1_and_leaves_prote
 
 def test_a_queue_that_grows_too_long_drops_those_whose_turn_is_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbolic_queue, "_MAX_WAITING", 5)
-    queue, person = InputQueue(), np.zeros(5)
+    queue = InputQueue()
+    person = np.zeros(5)
     for i in np.random.default_rng(0).permutation(40):
         queue.add(Generated(person, Path((Predicate(2, 20.5, True),), np.array([i / 100])), 0, Rank.DIRECTED, ()))
     taken = [queue.take(Rank.DIRECTED).path.confidences[0] for _ in range(5)]

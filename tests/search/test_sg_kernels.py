@@ -1,4 +1,6 @@
-"""Loops are compiled before a run for the very arrays that a run hands them, else the run would wait for the compiler."""
+"""Loops are compiled before a run for the very arrays that a run hands them, else the run would wait for the
+compiler.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
+from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SearchStopped
-from fairness_engine.oracle import Oracle
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.sg import Sg
-from fairness_engine.search.sg_shared import SgShared
-from fairness_engine.search.symbolic import kernels
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.oracle import Oracle
+from fairness_engine.search.techniques.sg import kernels
+from fairness_engine.search.techniques.sg.sg import Sg
+from fairness_engine.search.techniques.sg.sg_shared import SgShared
 from handmade import biased_score, function_model, small_domain
 
 _LOOPS = (

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from lime.lime_tabular import LimeTabularExplainer
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.symbolic.neighbourhood import Neighbourhood
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
 from handmade import small_domain
 
 _N = 200_000
 _ENOUGH = 0.006
-"""Two samples of 200,000 of one distribution differ less than this, in share and in mean weight; the draws are fixed."""
+"""Two samples of 200,000 of one distribution differ less than this, in share and in mean weight; the draws are
+fixed.
+"""
 
 
 def mixed_domain(**scope: object) -> Domain:
@@ -65,7 +67,8 @@ def drawn_sample(rows: np.ndarray, person: np.ndarray, domain: Domain) -> tuple[
 
 @pytest.fixture(scope="module")
 def both() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    rows, domain = mixed_rows(), mixed_domain()
+    rows = mixed_rows()
+    domain = mixed_domain()
     return (*package_sample(rows, rows[5], domain), *drawn_sample(rows, rows[5], domain))
 
 
@@ -105,7 +108,8 @@ def test_weights_belong_to_the_rows_as_the_package_s_do(column: int, both: tuple
 
 
 def test_the_person_comes_first_with_weight_one_and_all_rows_lie_in_the_domain() -> None:
-    rows, domain = mixed_rows(), mixed_domain(limits={"age": (30.0, 40.0)})
+    rows = mixed_rows()
+    domain = mixed_domain(limits={"age": (30.0, 40.0)})
     inside = rows[domain.contains(rows)]
     drawn, weights = drawn_sample(inside, inside[2], domain)
     assert (drawn[0] == inside[2]).all()
@@ -115,7 +119,8 @@ def test_the_person_comes_first_with_weight_one_and_all_rows_lie_in_the_domain()
 
 
 def test_fixed_columns_keep_the_person_s_values() -> None:
-    rows, domain = mixed_rows(), mixed_domain(fixed=("job", "score"))
+    rows = mixed_rows()
+    domain = mixed_domain(fixed=("job", "score"))
     drawn, _ = drawn_sample(rows, rows[9], domain)
     assert (drawn[:, domain.fixed] == rows[9, domain.fixed]).all()
 
@@ -140,7 +145,8 @@ def test_a_category_of_thousands_of_values() -> None:
         Column("sex", Kind.CATEGORICAL, codes=("F", "M"), labels=("F", "M")),
         Column("postcode", Kind.CATEGORICAL, codes=codes, labels=tuple(map(str, codes))),
     )
-    domain, rng = Domain(Schema(columns=columns), Scope(("sex",))), np.random.default_rng(6)
+    domain = Domain(Schema(columns=columns), Scope(("sex",)))
+    rng = np.random.default_rng(6)
     rows = np.column_stack([rng.integers(0, 2, 500), rng.integers(0, 3000, 500)]).astype(float)
     drawn, _ = drawn_sample(rows, rows[0], domain)
     assert set(drawn[:, 1]) == set(rows[:, 1])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search.symbolic.path_tree import Confidence, Path, PathGrower
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.search.techniques.sg.trees import Confidence, Path, PathGrower
 from handmade import small_domain
 
 
@@ -20,7 +20,8 @@ def sample(seed: int, n_classes: int = 2, n: int = 600) -> tuple[Domain, np.ndar
         Column("wealth", Kind.REAL, minimum=0.0, maximum=1.0),
         Column("height", Kind.REAL, minimum=-2.0, maximum=2.0, step=0.25),
     )
-    domain, rng = Domain(Schema(columns=columns), Scope(("sex",))), np.random.default_rng(seed)
+    domain = Domain(Schema(columns=columns), Scope(("sex",)))
+    rng = np.random.default_rng(seed)
     rows = domain.sample(n, rng)
     score = rows[:, 0] + rows[:, 1] / 5 + 3 * rows[:, 2] * rows[:, 3] + rng.normal(0, 1, n)
     labels = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score).astype(np.int64)
@@ -48,15 +49,18 @@ def test_the_path_is_that_of_scikit_learn_s_tree(seed: int) -> None:
     domain, rows, labels, weights = sample(seed)
     path = PathGrower(domain, 2, Confidence.NODE, max_depth=4).grow(rows, labels, weights)
     tree = DecisionTreeClassifier(max_depth=4, random_state=seed).fit(rows, labels, sample_weight=weights).tree_
-    node, n = 0, 0
+    node = 0
+    n = 0
     while tree.children_left[node] >= 0:
-        predicate, confidence = path.predicates[n], path.confidences[n]
+        predicate = path.predicates[n]
+        confidence = path.confidences[n]
         is_below = rows[0, tree.feature[node]] <= tree.threshold[node]
         assert (predicate.column, predicate.is_below) == (tree.feature[node], is_below)
         assert predicate.threshold == pytest.approx(tree.threshold[node], abs=1e-6)
         child = tree.children_left[node] if is_below else tree.children_right[node]
         assert confidence == pytest.approx(tree.weighted_n_node_samples[child] / tree.weighted_n_node_samples[node])
-        node, n = child, n + 1
+        node = child
+        n = n + 1
     assert n == len(path) > 1
 
 

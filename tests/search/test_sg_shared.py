@@ -1,4 +1,6 @@
-"""SG with shared trees: constraint sets of many people at once against the paths of scikit-learn's tree, and its searches."""
+"""SG with shared trees: constraint sets of many people at once against the paths of scikit-learn's tree, and its
+searches.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,16 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain
 from fairness_engine.events import PairsFound, ResultReady
-from fairness_engine.oracle import Oracle
-from fairness_engine.search.run import run_search
-from fairness_engine.search.sg import Sg
-from fairness_engine.search.sg_shared import SgShared
-from fairness_engine.search.symbolic.constraints import ConstraintSolver, Predicate
-from fairness_engine.search.symbolic.grove import Grove
-from fairness_engine.search.symbolic.path_tree import Confidence, Path
-from fairness_engine.search.symbolic.queue import directed, undirected
-from fairness_engine.search.symbolic.shared_tree import SharedTree
-from fairness_engine.search.symbolic.waiting import Waiting
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.oracle import Oracle
+from fairness_engine.search.driver import run_search
+from fairness_engine.search.techniques.sg.constraints import ConstraintSolver, Predicate
+from fairness_engine.search.techniques.sg.queue import Waiting, directed, undirected
+from fairness_engine.search.techniques.sg.sg import Sg
+from fairness_engine.search.techniques.sg.sg_shared import SgShared
+from fairness_engine.search.techniques.sg.trees import Confidence, Grove, Path, SharedTree
 from handmade import biased_score, function_model, small_domain
 
 
@@ -35,7 +34,9 @@ def learned(domain: Domain, seed: int) -> tuple[np.ndarray, np.ndarray, SharedTr
 
 def path_of(tree: Any, person: np.ndarray) -> Path:
     """The person's path as scikit-learn walks it, with the share of all rows that reach each child."""
-    node, predicates, shares = 0, [], []
+    node = 0
+    predicates = []
+    shares = []
     while tree.children_left[node] >= 0:
         predicate = Predicate(int(tree.feature[node]), float(tree.threshold[node]), True)
         is_below = bool(predicate.holds(person[None])[0])
@@ -50,7 +51,9 @@ def test_sets_of_constraints_are_those_of_sg_and_z3_agrees_which_have_a_solution
     domain = small_domain(fixed=("job",))
     _, _, shared, tree = learned(domain, 3)
     people = domain.sample(60, np.random.default_rng(1))
-    solver, movable, rng = ConstraintSolver(domain), frozenset(domain.movable.tolist()), np.random.default_rng(2)
+    solver = ConstraintSolver(domain)
+    movable = frozenset(domain.movable.tolist())
+    rng = np.random.default_rng(2)
     limit = 0.2 if is_directed else 0.05
     n_all = n_empty = 0
     for person in people:
@@ -59,7 +62,8 @@ def test_sets_of_constraints_are_those_of_sg_and_z3_agrees_which_have_a_solution
         sets = list(make(person, path, movable, limit))
         solvable = [one for one in sets if solver.solve(one.predicates, person, rng) is not None]
         rows, averages = shared.solve(person[None], limit, rng, is_directed=is_directed)
-        n_all, n_empty = n_all + len(sets), n_empty + len(sets) - len(solvable)
+        n_all = n_all + len(sets)
+        n_empty = n_empty + len(sets) - len(solvable)
         assert len(rows) == len(solvable)
         assert domain.contains(rows).all()
         for row, average, one in zip(rows, averages, solvable, strict=True):
@@ -86,7 +90,8 @@ def test_the_confidence_of_a_node_is_the_share_of_its_rows_that_go_the_way() -> 
 def test_a_grove_spends_a_twentieth_and_relearns_in_turn() -> None:
     domain = small_domain()
     oracle = Oracle(function_model(biased_score), domain, Budget(20_000))
-    start_rows, rng = domain.sample(300, np.random.default_rng(5)), np.random.default_rng(6)
+    start_rows = domain.sample(300, np.random.default_rng(5))
+    rng = np.random.default_rng(6)
     grove = Grove(oracle, start_rows, SgShared(n_trees=2, n_samples=100), rng)
     oracle.scores(domain.sample(100, rng))
     seen = []

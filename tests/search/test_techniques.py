@@ -1,7 +1,7 @@
 """The contract, over all techniques of the registry; a new entry is picked up by itself.
 
-Each technique searches a function of the rows (unless it needs a gradient) and a dense network on the same spaces. Brute force
-over small spaces, and an evaluation of every pair that shares no code with the search, are the judges.
+Each technique searches a function of the rows (unless it needs a gradient) and a dense network on the same spaces.
+Brute force over small spaces, and an evaluation of every pair that shares no code with the search, are the judges.
 """
 
 from __future__ import annotations
@@ -14,33 +14,23 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from fairness_engine import oracle
-from fairness_engine.budget import Budget
-from fairness_engine.domain import Domain, Scope
-from fairness_engine.errors import SettingError
-from fairness_engine.events import (
-    Event,
-    GroupScored,
-    Pairs,
-    PairsFound,
-    Progress,
-    ResultReady,
-    Stopped,
-    StopReason,
-    from_line,
-    to_line,
-)
-from fairness_engine.models.activations import Activation
-from fairness_engine.models.dense import DenseNetwork
-from fairness_engine.models.estimator_binding import bind_estimator
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import SettingError, StopReason
+from fairness_engine.events import Event, GroupScored, PairsFound, Progress, ResultReady, Stopped, from_line, to_line
+from fairness_engine.models.dense.layers import Activation
+from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import bind
-from fairness_engine.models.sklearn_model import prepare_estimator
-from fairness_engine.schema import Column, Kind, Schema
-from fairness_engine.search import run as driver
-from fairness_engine.search.data_scan import scan_text
+from fairness_engine.models.sklearn.binding import bind_estimator
+from fairness_engine.models.sklearn.estimator import prepare_estimator
+from fairness_engine.oracle import oracle
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.search import driver
 from fairness_engine.search.registry import TECHNIQUES, technique_named
 from fairness_engine.search.technique import make_technique, settings_of
+from fairness_engine.search.techniques.data_scan import scan_text
 from handmade import (
     all_individuals,
     biased_score,
@@ -147,7 +137,8 @@ def check_pairs(pairs: Pairs, model: Model, domain: Domain) -> None:
     others = np.setdiff1d(np.arange(domain.n_columns), domain.protected)
     assert np.array_equal(pairs.first[:, others], pairs.second[:, others])
     variants = {tuple(values) for values in domain.variant_values}
-    decisions, scores = [], []
+    decisions = []
+    scores = []
     for rows, shown, decided in (
         (pairs.first, pairs.score_first, pairs.decision_first),
         (pairs.second, pairs.score_second, pairs.decision_second),
@@ -223,7 +214,8 @@ def slow_model(name: str, domain: Domain, seconds_a_row: float) -> Model:
 @pytest.mark.parametrize("name", ALL)
 def test_a_cancelled_search_of_a_slow_model_asks_for_little_more(name: str) -> None:
     """At 20 microseconds a row, what is asked for after the cancel takes less than half a second."""
-    seconds_a_row, rows_before = 2e-5, 30_000
+    seconds_a_row = 2e-5
+    rows_before = 30_000
     domain = wide_domain()
     model = slow_model(name, domain, seconds_a_row)
     rows = domain.sample(200_000, np.random.default_rng(1))
@@ -238,7 +230,8 @@ def test_a_cancelled_search_of_a_slow_model_asks_for_little_more(name: str) -> N
 @pytest.mark.parametrize("name", ALL)
 def test_a_budget_of_seconds_ends_the_search_of_a_slow_model(name: str) -> None:
     """At 100 microseconds a row, no more rows fit into the seconds and half a second more."""
-    seconds_a_row, max_seconds = 1e-4, 0.4
+    seconds_a_row = 1e-4
+    max_seconds = 0.4
     domain = wide_domain()
     model = slow_model(name, domain, seconds_a_row)
     rows = domain.sample(20_000, np.random.default_rng(1))
@@ -341,7 +334,8 @@ def test_every_pair_is_real(name: str, kind: str, space: str) -> None:
     rows = whole.sample(300, np.random.default_rng(7))  # also outside limits, and with ages that are no bin
     model = model_of(kind, domain, half_of_women if space == "huge" else biased_score)
     events = run(name, model, Budget(6000), domain=domain, rows=rows)
-    last, pairs = stopped(events), pairs_of(events)
+    last = stopped(events)
+    pairs = pairs_of(events)
     assert last.n_found > 0
     check_pairs(pairs, model, domain)
     if domain.scope.fixed:
@@ -442,7 +436,8 @@ def test_a_technique_says_what_it_is(name: str) -> None:
 
 
 def test_random_reports_the_group_score_of_themis() -> None:
-    model, domain = function_model(biased_score), small_domain()
+    model = function_model(biased_score)
+    domain = small_domain()
     scored = [e for e in run("random", model, Budget(10**6)) if isinstance(e, GroupScored)]
     assert len(scored) == 1
     rows = all_individuals(domain)
@@ -463,7 +458,8 @@ def test_the_data_scan_tests_every_row_of_the_data_once() -> None:
 @pytest.mark.parametrize(("max_evaluations", "batch"), [(10**6, 4096), (101, 4096), (101, 7), (200, 100)])
 def test_the_data_scan_says_how_many_people_it_tested(max_evaluations: int, batch: int) -> None:
     """It ended with "the budget is spent" and said nowhere how many of the data's people that were."""
-    domain, rows = small_domain(), small_domain().sample(300, np.random.default_rng(99))
+    domain = small_domain()
+    rows = small_domain().sample(300, np.random.default_rng(99))
     scan = TECHNIQUES["data-scan"](batch=batch)
     events = list(driver.run_search(scan, function_model(biased_score), domain, rows, Budget(max_evaluations), 5))
     (said,) = [event.content for event in events if isinstance(event, ResultReady) and event.name == "scan"]

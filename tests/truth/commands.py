@@ -46,7 +46,8 @@ class Commands:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._result, self._errors = folder / "result.json", folder / "errors.txt"
+        self._result = folder / "result.json"
+        self._errors = folder / "errors.txt"
         self._process = subprocess.Popen(
             [sys.executable, "-c", _LOOP],
             stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """People at the threshold are counted: shares by the command, against truths that import nothing of the engine.
 
-Whole-number scorecards and networks put many people exactly on the threshold, and large numbers bring others so near that float32
-cannot tell; all of them were left out of estimates and searches, and a share of 46.9 % was reported as 0.
+Whole-number scorecards and networks put many people exactly on the threshold, and large numbers bring others so near
+that float32 cannot tell; all of them were left out of estimates and searches, and a share of 46.9 % was reported as 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def whole_network(folder: Path, _: Table) -> tuple[Path, Decide]:
 
 def ties(folder: Path, _: Table) -> tuple[Path, Decide]:
     """The protected attribute decides exactly at the threshold, and only there."""
-    weights, bias = np.array([[1], [2], [-1], [-3]]), np.array([0])
+    weights = np.array([[1], [2], [-1], [-3]])
+    bias = np.array([0])
     return write_nnet(folder / "ties.nnet", [weights], [bias]), lambda rows: np.asarray(
         (rows @ weights + bias)[:, 0] > 0
     )
@@ -59,7 +60,8 @@ def ties(folder: Path, _: Table) -> tuple[Path, Decide]:
 
 def cancelling(folder: Path, _: Table) -> tuple[Path, Decide]:
     """Sums that float32 cannot hold: large terms that cancel, and a protected attribute worth 1."""
-    weights, bias = np.array([[1], [33_554_433], [-33_554_433], [1]]), np.array([-2])
+    weights = np.array([[1], [33_554_433], [-33_554_433], [1]])
+    bias = np.array([-2])
     return write_nnet(folder / "cancel.nnet", [weights], [bias]), lambda rows: np.asarray(
         (rows @ weights + bias)[:, 0] > 0
     )
@@ -68,18 +70,23 @@ def cancelling(folder: Path, _: Table) -> tuple[Path, Decide]:
 def scorecard(folder: Path, rows: Table) -> tuple[Path, Decide]:
     """A logistic regression whose points were rounded to whole numbers, as scorecards are."""
     model = LogisticRegression().fit(rows, np.arange(len(rows)) % 2)
-    points, base = np.array([1, 3, -2, -5]), 1
-    model.coef_, model.intercept_ = points[None].astype(float), np.array([float(base)])
+    points = np.array([1, 3, -2, -5])
+    base = 1
+    model.coef_ = points[None].astype(float)
+    model.intercept_ = np.array([float(base)])
     path = folder / "scorecard.skops"
     skops.io.dump(model, path)
     return path, lambda rows: np.asarray(rows @ points + base > 0)
 
 
 def tiny(folder: Path, rows: Table) -> tuple[Path, Decide]:
-    """The scorecard in units of 2 to the -60: a probability of such a logit is rounded to 1/2, and ``predict`` looks at the logit."""
+    """The scorecard in units of 2 to the -60: a probability of such a logit is rounded to 1/2, and ``predict`` looks at
+    the logit.
+    """
     path, decide = scorecard(folder, rows)
     model = LogisticRegression().fit(rows, np.arange(len(rows)) % 2)
-    model.coef_, model.intercept_ = np.array([[1.0, 3, -2, -5]]) * 2.0**-60, np.array([2.0**-60])
+    model.coef_ = np.array([[1.0, 3, -2, -5]]) * 2.0**-60
+    model.intercept_ = np.array([2.0**-60])
     skops.io.dump(model, path)
     assert np.array_equal(model.predict(rows) == 1, decide(rows))
     return path, decide
@@ -87,17 +94,21 @@ def tiny(folder: Path, rows: Table) -> tuple[Path, Decide]:
 
 def rare(folder: Path, _: Table) -> tuple[Path, Decide]:
     """One sum of all decides differently: people whom draws hardly meet."""
-    weights, bias = np.array([[1], [2], [40], [800]]), np.array([-5 * 2 - 7 * 40 - 3 * 800])
+    weights = np.array([[1], [2], [40], [800]])
+    bias = np.array([-5 * 2 - 7 * 40 - 3 * 800])
     return write_nnet(folder / "rare.nnet", [weights], [bias]), lambda rows: np.asarray(
         (rows @ weights + bias)[:, 0] > 0
     )
 
 
 def tenths(folder: Path, rows: Table) -> tuple[Path, Decide]:
-    """Points of a tenth each: many sums are 0 but for the last digit, and whole numbers say on which side they should be."""
+    """Points of a tenth each: many sums are 0 but for the last digit, and whole numbers say on which side they should
+    be.
+    """
     model = LogisticRegression().fit(rows, np.arange(len(rows)) % 2)
     points = np.array([1, 2, -3, 1])
-    model.coef_, model.intercept_ = points[None] / 10, np.array([0.0])
+    model.coef_ = points[None] / 10
+    model.intercept_ = np.array([0.0])
     path = folder / "tenths.skops"
     skops.io.dump(model, path)
     return path, lambda rows: np.asarray(rows @ points > 0)

@@ -1,4 +1,6 @@
-"""A retraining that raises discrimination ends in no file and a status that a pipeline hears; chance is called chance."""
+"""A retraining that raises discrimination ends in no file and a status that a pipeline hears; chance is called
+chance.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def write(folder: Path, rows: NDArray[np.int64], outcomes: NDArray[np.bool_]) ->
     ]
     (folder / "data.csv").write_text("\n".join(["sex,place,points,approved", *lines]) + "\n")
     model = LogisticRegression().fit(rows, outcomes)
-    model.coef_, model.intercept_ = np.array([[0.02, 0.9, 0.45]]), np.array([-9.9])
+    model.coef_ = np.array([[0.02, 0.9, 0.45]])
+    model.intercept_ = np.array([-9.9])
     skops.io.dump(model, folder / "model.skops")
     same = ("--data", str(folder / "data.csv"), "--model", str(folder / "model.skops"), "--protected", "sex")
     same = (*same, "--favourable", "yes", "--workspace", str(folder / "workspace"), "--tolerance", "0.2")
@@ -38,7 +41,9 @@ def write(folder: Path, rows: NDArray[np.int64], outcomes: NDArray[np.bool_]) ->
 
 @pytest.fixture(scope="module")
 def raising(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The group of all women is treated worse by way of ``place``; to mend that by more women's samples, the model turns to sex."""
+    """The group of all women is treated worse by way of ``place``; to mend that by more women's samples, the model
+    turns to sex.
+    """
     rows = people(0)
     noise = np.random.default_rng(1).normal(0, 3, N)
     outcomes = rows[:, 2] + 2 * rows[:, 1] - 6 * rows[:, 0] * (rows[:, 1] > 6) + noise > 22

@@ -1,6 +1,7 @@
 """What is found does not depend on the processor: every technique on five models, with the kernels of other processors.
 
-Each process is told another kind of processor: OpenBLAS picks its kernels by it, NumPy its loops, numba its instructions.
+Each process is told another kind of processor: OpenBLAS picks its kernels by it, NumPy its loops, numba its
+instructions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""``runs verify`` notices what was done to a workspace after its runs ended, by somebody with an editor for databases and files.
+"""``runs verify`` notices what was done to a workspace after its runs ended, by somebody with an editor for databases
+and files.
 
-One workspace holds a run of every kind. Each case changes one thing in a copy; the command must hear of it, first with the seal that
-was made when the run ended, and, where the rest of the run can tell, also after the seal was made anew by whoever changed it.
+One workspace holds a run of every kind. Each case changes one thing in a copy; the command must hear of it, first with
+the seal that was made when the run ended, and, where the rest of the run can tell, also after the seal was made anew by
+whoever changed it.
 """
 
 from __future__ import annotations

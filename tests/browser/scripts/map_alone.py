@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 import partition_trees
-from fairness_engine.certification.tree import PartitionTree
-from pages.components.partition_map import partition_map
+from fairness_engine.certification.partition.partition_tree import PartitionTree
+from pages.certification.partition_map import partition_map
 
 
 @st.cache_resource
@@ -25,7 +25,8 @@ def main():
     columns = partition_trees.hostile_columns() if is_hostile else partition_trees.columns()
     row = st.number_input("Row of the table", -1, len(tree) - 1, -1)
     if row != st.session_state.get("row", -1):
-        st.session_state["row"], st.session_state["chosen"] = row, None if row < 0 else row
+        st.session_state["row"] = row
+        st.session_state["chosen"] = None if row < 0 else row
     weight = st.segmented_control("Weight", ["domain", "people"], default="domain", required=True)
     chosen = st.session_state.get("chosen")
     picked = partition_map(tree, columns, weight=weight, selected=chosen, key="map")

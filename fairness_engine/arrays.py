@@ -1,0 +1,76 @@
+"""Arrays by what they hold, and how one travels as JSON: base64 of its bytes with dtype and shape, never as pickle."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+_ARRAY_DTYPES = {"float64": np.float64, "int64": np.int64}
+
+
+_NUMBER_BYTES = 8
+
+
+_COMPRESSED_FROM_BYTES = 1_000_000
+
+
+MAX_INFLATED_BYTES = 512_000_000
+"""A few bytes can stand for any number of zeros."""
+
+
+def pack_array(array: NDArray[Any], *, can_compress: bool = False) -> dict[str, Any]:
+    """A float64 or int64 array as JSON: dtype, shape and base64 of its bytes in C order, compressed if it may be and is
+    large.
+    """
+    data = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iub" else np.float64)
+    raw = data.tobytes()
+    how = {"zlib": True} if can_compress and len(raw) > _COMPRESSED_FROM_BYTES else {}
+    if how:
+        raw = zlib.compress(raw, level=1)
+    shape = list(data.shape)
+    return {"dtype": data.dtype.name, "shape": shape, "base64": base64.b64encode(raw).decode("ascii"), **how}
+
+
+def unpack_array(packed: Any) -> NDArray[Any]:
+    """The array of ``pack_array``; sizes are checked before anything is allocated.
+
+    Raises:
+        ValueError: it is not such an array.
+    """
+    shape = packed["shape"]
+    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 2**31 for n in shape) or len(shape) > 3:
+        raise ValueError("shape")
+    try:
+        raw = base64.b64decode(packed["base64"], validate=True)
+    except binascii.Error as error:
+        raise ValueError("base64") from error
+    if "zlib" in packed:
+        raw = _inflated(raw, _NUMBER_BYTES * math.prod(shape))
+    return np.frombuffer(raw, dtype=_ARRAY_DTYPES[packed["dtype"]]).reshape(shape).copy()
+
+
+def _inflated(raw: bytes, n_bytes: int) -> bytes:
+    """Bytes that were compressed from ``n_bytes``, never more than those."""
+    if n_bytes > MAX_INFLATED_BYTES:
+        raise ValueError("size")
+    stream = zlib.decompressobj()
+    try:
+        found = stream.decompress(raw, n_bytes + 1)
+    except zlib.error as error:
+        raise ValueError("zlib") from error
+    if len(found) != n_bytes or not stream.eof:
+        raise ValueError("size")
+    return found

@@ -1,0 +1,173 @@
+"""A second look at a retrained model: its file is opened again, and must decide the held-out rows as was measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import RunError
+from fairness_engine.intervals import share_interval
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.retraining.evaluation.changes import by_group, held_out
+from fairness_engine.retraining.evaluation.split import split_rows
+from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.store.records import RunRecord
+from fairness_engine.store.store import RunStore
+
+N_DRAWS = 5_000
+ROUNDING = 1e-9
+_FALSE_ALARM = 1e-6
+"""How likely it is at most that a share of new draws is said not to hold though its stored interval does."""
+
+
+@dataclass(frozen=True)
+class FigureCheck:
+    """One figure, looked at again.
+
+    Args:
+        name: ``accuracy``, ``data`` or ``uniform``.
+        model: ``before`` or ``after`` the retraining.
+        stored, low, high: as the run has it.
+        again, n: what the opened file gives, on how many rows or draws.
+        holds: whether that agrees: accuracy exactly; a share of the same rows within its interval; that of new draws
+            when its own interval overlaps the stored one.
+    """
+
+    name: str
+    model: str
+    stored: float
+    low: float
+    high: float
+    again: float
+    n: int
+    holds: bool
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """What became of the figures of a retraining.
+
+    Args:
+        figures: of the original and of the new model.
+        groups_hold: whether who got better and worse, and all group figures, come out the same again.
+    """
+
+    figures: tuple[FigureCheck, ...]
+    groups_hold: bool
+
+    @property
+    def n_contradictions(self) -> int:
+        """How many do not hold."""
+        return sum(not each.holds for each in self.figures) + (not self.groups_hold)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        figures = [dict(vars(each)) for each in self.figures]
+        return {"n_contradictions": self.n_contradictions, "figures": figures, "groups_hold": self.groups_hold}
+
+
+def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int = 0) -> ModelCheck:
+    """Open both models of a retraining, and measure them again: the same test rows, the same groups, new draws.
+
+    In a scope with a gap of scores the shares are left out: nobody's variants are decided then, their scores are
+    compared.
+
+    Args:
+        run: a retraining that made a model and measured it.
+        evaluator: opens the file.
+        seed: of the draws.
+
+    Raises:
+        RunError: it made none, or was ended before it was measured.
+        InputError: data or model cannot be used any more.
+        ProcessError: the model's process ended, or gave no answer in time.
+    """
+    version = store.version(run.id)
+    results = store.results(run.id)
+    if version is None or "after" not in results:
+        raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
+    config = run.config
+    if config.text_column:
+        from fairness_engine.audit.text_models import check_text_models
+
+        return check_text_models(store, run, version.model_id, evaluator)
+    held = _test_rows(store, run)
+    figures: list[FigureCheck] = []
+    favourable: list[BoolArray] = []
+    for model, model_id in (("before", config.model_id), ("after", version.model_id)):
+        opened = _Opened(evaluator, (config.data_id, model_id, config.schema, config.scope))
+        decided = opened.decided(held.rows)
+        figures += _figures_again(model, results[model], opened, decided, held, config.scope, seed)
+        favourable.append(decided == opened.favourable)
+    groups, of_groups = by_group(held, config.scope, opened.favourable, *favourable)
+    again = {"groups": [one.to_json() for one in groups], "figures": of_groups}
+    stored = results.get("changes", {})
+    return ModelCheck(tuple(figures), all(stored.get(name) == json.loads(json.dumps(again[name])) for name in again))
+
+
+class _Opened:
+    """One of the two models, opened by the evaluator."""
+
+    def __init__(self, evaluator: Evaluator, key: tuple[str, str, Schema, Scope]) -> None:
+        self._evaluator = evaluator
+        self._key = key
+        self.favourable = int(evaluator.summary(*key)["favourable"])
+
+    def decided(self, rows: FloatArray) -> IntArray:
+        """Index of the outcome of each row ``(n_rows,)``."""
+        return self._evaluator.scores(*self._key, rows)[1]
+
+    def is_hit(self, rows: FloatArray) -> BoolArray:
+        """Which of these people ``(n_rows,)`` are decided in two ways."""
+        least, most = self._evaluator.decisions(*self._key, rows)
+        return np.asarray(least != most)
+
+
+def _figures_again(
+    model: str,
+    stored: Mapping[str, Any],
+    opened: _Opened,
+    decided: IntArray,
+    held: Dataset,
+    scope: Scope,
+    seed: int,
+) -> list[FigureCheck]:
+    quality = stored["quality"]["accuracy"]
+    accuracy = float((decided == held.labels).mean())
+    is_same = abs(accuracy - quality["value"]) <= ROUNDING
+    ends = (quality["low"], quality["high"])
+    figures = [FigureCheck("accuracy", model, quality["value"], *ends, accuracy, len(held.rows), is_same)]
+    if scope.score_gap:
+        return figures
+    domain = Domain(held.schema, scope)
+    people = {
+        "data": held.rows[domain.contains(held.rows)],
+        "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
+    }
+    return figures + [_share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
+
+
+def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
+    """The rows that were held out, with their outcomes."""
+    config = run.config
+    settings = RetrainSettings.from_json(run.config.settings)
+    file = store.file(config.data_id)
+    dataset = make_dataset(read_table(file.path, name=file.name), config.schema.with_protected(config.scope.protected))
+    return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
+
+
+def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
+    n = len(is_hit)
+    n_hits = int(np.sum(is_hit))
+    again = n_hits / n if n else 0.0
+    low, high = (again, again) if name == "data" else share_interval(n_hits, n, level=1 - _FALSE_ALARM)
+    holds = low <= stored["high"] + ROUNDING and high >= stored["low"] - ROUNDING
+    return FigureCheck(name, model, stored["share"], stored["low"], stored["high"], again, n, bool(holds))

@@ -1,0 +1,256 @@
+"""A second look at a whole run: nothing that was stored is believed, and what could not be looked at is said.
+
+Pairs, certificates, rule sets and retrained models have looks of their own (``check_pairs``, ``proof_check``,
+``rules_check``, ``model_check``); here is what concerns every run: the files that it was made from, its seal, its
+totals, and figures computed anew.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.errors import EvenhandError, RunError, StopReason
+from fairness_engine.intervals import share_interval
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.worker import work
+from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.store.seal import check_seal, file_hash
+from fairness_engine.store.store import RunStore
+
+_N_DRAWS = 20_000
+_MAX_ROWS = 2_000_000
+_FALSE_ALARM = 1e-4
+"""How likely it is at most that shares which are right are said to be contradicted by draws."""
+_SUMS = 1e-9
+_WITH_PAIRS = (RunKind.SEARCH, RunKind.CERTIFY)
+
+
+class Verdict(StrEnum):
+    """What a check came to."""
+
+    HOLDS = "holds"
+    CONTRADICTED = "contradicted"
+    NOT_CHECKED = "not checked"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One look at one thing.
+
+    Args:
+        name: what was looked at.
+        verdict: what it came to.
+        said: in a few words, how, or what is wrong.
+    """
+
+    name: str
+    verdict: Verdict
+    said: str
+
+    def to_json(self) -> dict[str, str]:
+        """Plain texts."""
+        return {"name": self.name, "verdict": self.verdict.value, "said": self.said}
+
+
+def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
+    """A look that may be impossible: damaged files, a model that no longer opens.
+
+    Args:
+        name: what is looked at.
+        check: whether it holds, and what is to be said.
+    """
+    try:
+        holds, said = check()
+    except (EvenhandError, OSError) as error:
+        return Check(name, Verdict.NOT_CHECKED, str(error))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Check(name, Verdict.NOT_CHECKED, f"what is stored is not as it was written ({error})")
+    return Check(name, Verdict.HOLDS if holds else Verdict.CONTRADICTED, said)
+
+
+def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Sequence[IntArray]) -> list[Check]:
+    """All looks that concern every run, or its kind.
+
+    Args:
+        store, run: where the run is, and which.
+        evaluator: opens its model afresh.
+        keys: of the individuals of its pairs, as they were read.
+    """
+    kind = run.config.kind
+    checks = [look("files", lambda: _files(store, run)), _seal(store, run)]
+    checks.append(look("totals", lambda: _totals(store, run, keys)))
+    if kind in (RunKind.ESTIMATE, RunKind.COUNT):
+        checks.append(look("the figure", lambda: _again(store, run)))
+    if kind is RunKind.CERTIFY:
+        checks.append(look("the proved shares", lambda: _shares(store, run, evaluator)))
+    if kind is RunKind.RULES:
+        checks.append(look("all rule sets", lambda: _all_rules(store, run)))
+    return checks
+
+
+def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
+    """The data and the model are the bytes that their names and entries say."""
+    wrong = []
+    for what, identity in (("data", run.config.data_id), ("model", run.config.model_id)):
+        if not identity:
+            continue
+        try:
+            file = store.file(identity)
+        except RunError:
+            wrong.append(f"the {what} file has no entry")
+            continue
+        found = file_hash(file.path)
+        if not found:
+            wrong.append(f"the {what} file '{file.name}' is gone")
+        elif found != file.sha256 or file.path.stat().st_size != file.n_bytes:
+            wrong.append(f"the {what} file '{file.name}' is not what it was")
+    return _told(wrong, "data and model are, to the byte, what the run was made from")
+
+
+def _seal(store: RunStore, run: RunRecord) -> Check:
+    if run.state is RunState.QUEUED:
+        return Check("seal", Verdict.HOLDS, "the run has not begun: nothing is stored")
+    found = check_seal(store, run.id)
+    if not found.seal:
+        return Check("seal", Verdict.NOT_CHECKED, "the run has none: it has not ended, or an older version made it")
+    right = f"{found.n_parts} stored parts are what they were when it ended"
+    return look("seal", lambda: _told(list(found.changed), right))
+
+
+def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> tuple[bool, str]:
+    """What the database counts is what the files hold, everybody once."""
+    n_read = sum(map(len, keys))
+    n_stored = store.n_pairs(run.id)
+    wrong = []
+    if n_read != n_stored:
+        wrong.append(f"{n_stored:,} pairs are listed, {n_read:,} are there")
+    if n_stored != run.n_found and run.config.kind in _WITH_PAIRS:
+        wrong.append(f"{run.n_found:,} were found, {n_stored:,} are stored")
+    if n_read and len(np.unique(np.concatenate(keys))) != n_read:
+        wrong.append("somebody is there twice")
+    curve = store.progress(run.id)
+    if len(curve) and int(curve["n_found"].max()) > run.n_found:
+        wrong.append("more were reported on the way than at the end")
+    if len(curve) and not curve["evaluations"].is_monotonic_increasing:
+        wrong.append("reports are out of order")
+    return _told(wrong, f"{n_read:,} pairs, each individual once" if n_read else "reports are in order")
+
+
+def _told(wrong: list[str], right: str) -> tuple[bool, str]:
+    return not wrong, "; ".join(wrong) or right
+
+
+# --- figures computed anew ----------------------------------------------------------------------
+
+
+def _again(store: RunStore, run: RunRecord) -> tuple[bool, str]:
+    """An estimate is drawn again from its seed, and a count counted again: every figure must be the same."""
+    results = store.results(run.id)
+    name = "share" if run.config.kind is RunKind.ESTIMATE else "count"
+    if name not in results:
+        return True, "it ended before there was one: nothing is claimed"
+    with _repeated(store, run.config) as (other, run_id):
+        again = other.results(run_id)
+    if name == "count":
+        is_same = again.get("count") == results["count"]
+        said = f"counted again: {results['count']['n_discriminatory']:,} of {results['count']['n_individuals']:,}"
+    else:
+        share = results["share"]
+        curve = results.get("share_curve") or []
+        points = {point[0]: point for point in again.get("share_curve") or []}
+        is_same = all(points.get(point[0]) == point for point in curve)
+        is_same &= bool(curve) and [share["n"], share["share"], share["low"], share["high"]] == curve[-1]
+        is_same &= round(share["share"] * share["n"]) == share["n_hits"]
+        said = f"drawn again from seed {run.config.seed}: {share['n_hits']:,} of {share['n']:,}"
+    return is_same, said if is_same else "made again, it comes out differently"
+
+
+def _all_rules(store: RunStore, run: RunRecord) -> tuple[bool, str]:
+    """All rule sets are scored again from the seed: every count must be the same."""
+    if not (store.run_folder(run.id) / RULES_FILE).is_file():
+        return True, "it ended before there were any: nothing is claimed"
+    scored = store.rules(run.id).scored
+    if run.stop_reason is not StopReason.EXHAUSTED:
+        raise RunError(
+            "The run was ended early, so that only its highest rule sets can be scored again. Score them to the end."
+        )
+    with _repeated(store, run.config) as (other, run_id):
+        again = other.rules(run_id).scored
+    is_same = all(np.array_equal(getattr(scored, one.name), getattr(again, one.name)) for one in fields(scored))
+    said = f"{len(scored):,} scored again from seed {run.config.seed}: every count is the same"
+    return is_same, said if is_same else "scored again from the seed, they come out differently"
+
+
+@contextmanager
+def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, str]]:
+    """A run made again, with no limit of time, in a workspace of its own; that and the run there."""
+    with tempfile.TemporaryDirectory(prefix="evenhand-verify-") as folder:
+        other = RunStore(Path(folder))
+        try:
+            for identity in (config.data_id, config.model_id):
+                if identity:
+                    file = store.file(identity)
+                    other.add_file(file.path, file.name, file.role)
+            run_id = other.create_run(replace(config, budget=Budget(config.budget.max_evaluations)))
+            if work(other, run_id, lambda: False) is not RunState.FINISHED:
+                raise RunError(f"It could not be made again: {other.run(run_id).message or 'it did not end'}")
+            yield other, run_id
+        finally:
+            other.close()
+
+
+def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> tuple[bool, str]:
+    """The shares of the result are those of the tree, and people drawn by weight do not contradict them."""
+    result = store.results(run.id).get("certification")
+    if result is None:
+        return True, "it ended before there were any: nothing is claimed"
+    certified, falsified, undecided = (float(result[name]) for name in ("certified", "falsified", "undecided"))
+    wrong = []
+    if abs(certified + falsified + undecided - 1) > _SUMS or min(certified, falsified, undecided) < 0:
+        wrong.append("the shares do not sum to 1")
+    tree, _ = store.tree(run.id)
+    for name, share, of_tree in (
+        ("certified", certified, tree.certified[0]),
+        ("falsified", falsified, tree.falsified[0]),
+    ):
+        if abs(share - of_tree) > _SUMS:
+            wrong.append(f"{name}: {share:.9g} is said, the tree has {of_tree:.9g}")
+    rows = _drawn(store, run)
+    config = run.config
+    least, most = evaluator.decisions(config.data_id, config.model_id, config.schema, config.scope, rows)
+    n = len(rows)
+    n_unfair = int((least != most).sum())
+    low, high = share_interval(n_unfair, n, level=1 - _FALSE_ALARM)
+    if falsified > high + _SUMS or certified > 1 - low + _SUMS:
+        wrong.append(f"of {n:,} people drawn {n_unfair:,} are decided in two ways")
+    right = f"those of the tree; {n_unfair:,} of {n:,} people drawn are decided in two ways, which lies within them"
+    return _told(wrong, right)
+
+
+def _drawn(store: RunStore, run: RunRecord) -> FloatArray:
+    """People drawn as the certification weighs them."""
+    config = run.config
+    rng = np.random.default_rng(0)
+    domain = Domain(config.schema, config.scope)
+    n = max(1000, min(_N_DRAWS, _MAX_ROWS // domain.n_variants))
+    if Weights(config.settings.get("weights", Weights.UNIFORM)) is Weights.UNIFORM:
+        return domain.sample(n, rng)
+    data = store.file(config.data_id)
+    dataset = make_dataset(read_table(data.path, name=data.name), config.schema)
+    space = make_space(domain, Weights.DATA, dataset.rows)
+    low, high = (np.repeat(end, n, axis=0) for end in space.whole())
+    return space.rows_inside(space.draw(low, high, rng), rng)

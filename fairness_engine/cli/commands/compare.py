@@ -1,0 +1,162 @@
+"""The command ``compare``: several techniques, random and data scan always among them, over several seeds on one
+budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.cli.commands.search import make_config, read_budget, run_one
+from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
+from fairness_engine.cli.request import Assessed, assess, read_scope
+from fairness_engine.errors import RunError, SettingError
+from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
+from fairness_engine.search.registry import technique_named
+from fairness_engine.search.technique import make_technique
+from fairness_engine.store.run_config import RunConfig, RunKind, installed_versions
+from fairness_engine.store.store import RunRecord, RunState, RunStore
+
+COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
+BASELINES = ("random", "data-scan")
+"""Always compared with: nothing clever, and nothing but people who exist."""
+
+
+def compare(options: argparse.Namespace) -> Outcome:
+    """Run the searches one after the other, so that none slows another, and put them side by side."""
+    techniques = _techniques(options)
+    assessed = assess(options)
+    budget = read_budget(options)
+    name = secrets.token_hex(6)
+    same = {"comparison": name, "budget": budget, "scope": read_scope(options, assessed.schema, assessed.table)}
+    wanted = [
+        make_config(
+            assessed,
+            options,
+            RunKind.SEARCH,
+            technique=technique,
+            settings=settings,
+            seed=seed,
+            max_starts=options.start_rows,
+            **same,
+        )
+        for seed in range(options.seed, options.seed + options.seeds)
+        for technique, settings in techniques.items()
+    ]
+    if options.count:
+        wanted.insert(0, make_config(assessed, options, RunKind.COUNT, **same))
+    runs = _run_all(assessed, options, wanted)
+    compared = summarise(assessed.store, runs)
+    return Outcome(_result(options, assessed.store, name, runs, compared), _text(compared), _status(runs))
+
+
+def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """All settings of each technique, by its name.
+
+    Raises:
+        SettingError: there is no such technique or setting, or a setting of a technique that is not compared.
+    """
+    names = tuple(dict.fromkeys((*BASELINES, *options.techniques)))
+    given: dict[str, dict[str, str]] = {name: {} for name in names}
+    for path, value in options.set:
+        technique, _, setting = path.partition(".")
+        if technique not in given or not setting:
+            raise SettingError(f"--set must begin with one of {', '.join(names)} and a dot, got '{path}'.")
+        given[technique][setting] = value
+    return {name: asdict(make_technique(technique_named(name), settings)) for name, settings in given.items()}
+
+
+def _run_all(assessed: Assessed, options: argparse.Namespace, wanted: Sequence[RunConfig]) -> list[RunRecord]:
+    """The runs that ended by themselves or were cancelled; a technique that cannot run here is said once and left
+    out.
+    """
+    runs: list[RunRecord] = []
+    refused: set[str] = set()
+    for config in wanted:
+        if config.technique in refused:
+            continue
+        try:
+            run = run_one(assessed, config, options)
+        except RunError as error:
+            say(f"{config.technique or config.kind.value}: {error}")
+            refused.add(config.technique)
+            continue
+        runs.append(run)
+        if run.state is RunState.CANCELLED:
+            break
+    if not any(run.config.kind is RunKind.SEARCH for run in runs):
+        raise RunError("None of the techniques could run on this data and this model.")
+    return runs
+
+
+def _status(runs: Sequence[RunRecord]) -> ExitStatus:
+    """That of the run that ended worst."""
+    return max((end_status(run) for run in runs), key=lambda status: status.value)
+
+
+def _result(
+    options: argparse.Namespace, store: RunStore, name: str, runs: Sequence[RunRecord], compared: Comparison
+) -> dict[str, Any]:
+    status = _status(runs)
+    return {
+        **reading_fields(store, runs[0]),
+        "seed": options.seed,
+        "seconds": sum(run.seconds for run in runs),
+        "evaluations": sum(run.evaluations for run in runs),
+        "stop_reason": None,
+        "run_id": None,
+        "versions": dict(installed_versions()),
+        "state": next(run.state.value for run in runs if end_status(run) is status),
+        "left_out": left_out(runs[0].config),
+        "comparison": name,
+        "techniques": [_line(line) for line in compared.techniques],
+        "n_exact": compared.n_exact,
+        "n_individuals": compared.n_individuals,
+    }
+
+
+def _line(line: Compared) -> dict[str, Any]:
+    """One technique as JSON: figures with median, low, high and n, curves as [[x, median, low, high]]."""
+    return {field.name: _plain(getattr(line, field.name)) for field in fields(line)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Spread):
+        return asdict(value)
+    if isinstance(value, Curve):
+        return np.column_stack([value.x, value.median, value.low, value.high]).tolist()
+    return value
+
+
+_COLUMNS = {
+    "found": ("n_found", "{:,.0f}"),
+    "per 1,000 rows": ("per_1000_rows", "{:,.1f}"),
+    "per second": ("per_second", "{:,.0f}"),
+    "found of those tried": ("success_rate", "{:.2%}"),
+    "diversity": ("diversity", "{:,.0f}"),
+    "plausible": ("plausible_share", "{:.0%}"),
+    "of all": ("share_of_all", "{:.2%}"),
+}
+
+
+def _text(compared: Comparison) -> str:
+    """A table: medians, and the range in brackets."""
+    lines = [("technique", "runs", *_COLUMNS)]
+    for line in compared.techniques:
+        cells = [_cell(getattr(line, name), form) for name, form in _COLUMNS.values()]
+        lines.append((line.label, str(line.n_runs), *cells))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join(text)
+
+
+def _cell(spread: Spread | None, form: str) -> str:
+    if spread is None:
+        return "-"
+    median, low, high = (form.format(value) for value in (spread.median, spread.low, spread.high))
+    return median if low == high else f"{median} ({low} to {high})"

@@ -1,0 +1,186 @@
+"""The command ``inspect``: what is in the data and the model, and do they belong together."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.cli.output import ExitStatus, Outcome, say
+from fairness_engine.cli.request import Assessed, assess, guessed_favourable, read_scope, with_text
+from fairness_engine.data.dataset import describe_columns, find_spellings, make_dataset, read_table, why_left_out
+from fairness_engine.data.missing import say_proposed
+from fairness_engine.errors import DataError, InputError
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
+from fairness_engine.models.fit.reading import Reading
+from fairness_engine.models.fit.reading_state import KnownBy, State
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.store.run_config import installed_versions
+
+INSPECT_KEYS = (
+    "rows",
+    "columns",
+    "rows_used",
+    "problems",
+    "missing",
+    "id",
+    "column_summaries",
+    "model",
+    "fit",
+    "certifiable",
+)
+_BY = {
+    KnownBy.FILE: "as its file says",
+    KnownBy.PERSON: "as was said",
+    KnownBy.NOBODY: "taken for it: the second outcome; --positive says another",
+}
+_MODEL_FIELDS = ("format", "kind", "n_inputs", "layers")
+_FIT_FIELDS = ("accuracy", "majority_share", "auc", "output", "uses_protected", "is_deterministic")
+
+
+def inspect(options: argparse.Namespace) -> Outcome:
+    """Describe the table, and the model beside it when one is given."""
+    started = time.perf_counter()
+    assessed = assess(options, needs_table=True)
+    table = assessed.table
+    schema = assessed.schema
+    if table is None:  # pragma: no cover - asked for above
+        raise DataError("The table was not read.")
+    dataset = make_dataset(table, schema)
+    problems = list(dict.fromkeys((*table.problems, *dataset.problems, *_on_guesses(assessed, options))))
+    model, fit, warnings, reason = _fit(assessed, options)
+    reading = fit.pop("reading") or None if fit else None
+    result = {
+        "seed": options.seed,
+        "seconds": time.perf_counter() - started,
+        "evaluations": 0,
+        "stop_reason": None,
+        "run_id": None,
+        "versions": installed_versions(),
+        "rows": len(table.frame),
+        "columns": len(table.frame.columns),
+        "rows_used": len(dataset.rows),
+        "problems": [*problems, *warnings],
+        "missing": {name: dict(spellings) for name, spellings in dataset.missing.items()},
+        "id": schema.case_id,
+        "column_summaries": [
+            {"name": summary.name, "kind": str(summary.kind)} for summary in describe_columns(table, schema)
+        ],
+        "model": model,
+        "fit": fit,
+        "certifiable": reason,
+        "reading": reading,
+        "positive": reading.get("positive") if reading else None,
+    }
+    if reading is not None and reading["state"] == State.REFUSED:
+        say(" ".join(reading["advice"]))
+        return Outcome(result, _text(result), ExitStatus.BAD_INPUT)
+    return Outcome(result, _text(result))
+
+
+def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
+    """One sentence for each thing that was guessed of the table and may be otherwise; nothing of a schema that was
+    given.
+    """
+    table = assessed.table
+    schema = assessed.schema
+    if table is None or options.schema:
+        return []
+    said = [
+        f"Column '{name}' is left out: "
+        f"{reason}{'; it is taken for the id of the cases' if name == schema.case_id else ''}."
+        for name, reason in why_left_out(table, schema).items()
+        if name != options.text_column
+    ]
+    said += say_proposed(find_spellings(table, schema))
+    return [*said, *guessed_favourable(schema, options)]
+
+
+def _fit(
+    assessed: Assessed, options: argparse.Namespace
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[str], str | None]:
+    """The fit card in two parts, its warnings, and why nothing can be proved of the model; from a process of its
+    own.
+    """
+    if assessed.model is None:
+        return None, None, [], None
+    evaluator = Evaluator(assessed.store)
+    schema = assessed.schema
+    scope = None
+    column = options.text_column
+    if column:
+        schema = with_text(schema, column)
+        scope = Scope(protected=(column,), threshold=options.threshold)
+    answers = known_answers(assessed, options)
+    try:
+        card = evaluator.fit_card(assessed.data.id, assessed.model.id, schema, scope, answers).to_json()
+        reason = _why_not_certifiable(assessed, options, evaluator)
+    finally:
+        evaluator.close()
+    rest = {name: value for name, value in card.items() if name not in (*_MODEL_FIELDS, *_FIT_FIELDS)}
+    model = {name: card.get(name) for name in _MODEL_FIELDS}
+    fit = {name: card.get(name) for name in _FIT_FIELDS} | rest
+    return model, fit, list(card.get("warnings", ())), reason
+
+
+def known_answers(assessed: Assessed, options: argparse.Namespace) -> KnownAnswers | None:
+    """What ``--known-answers`` names: a file, or a column of the data; ``None`` where it is not given.
+
+    Raises:
+        DataError: it is neither, or holds no answers of the data's rows.
+    """
+    named = options.known_answers
+    if not named:
+        return None
+    if assessed.table is None:  # pragma: no cover - asked for above
+        raise DataError("The table was not read.")
+    if Path(named).is_file():
+        return answers_in_file(read_table(Path(named)), assessed.table, assessed.schema)
+    if named in assessed.table.columns:
+        return answers_in_column(assessed.table, assessed.schema, named)
+    raise DataError(f"--known-answers must name a CSV file or a column of --data, but there is neither at {named}.")
+
+
+def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
+    """Why nothing can be proved of the model in this scope; ``None`` when it can, and without a protected attribute."""
+    if assessed.model is None or not assessed.schema.protected or options.text_column:
+        return None
+    try:
+        scope = read_scope(options, assessed.schema, assessed.table)
+        return evaluator.why_not_certifiable(assessed.data.id, assessed.model.id, assessed.schema, scope)
+    except InputError as error:
+        return str(error)
+
+
+def _on_reading(content: dict[str, Any]) -> list[str]:
+    """How far the reading is confirmed, and whose score the model's is."""
+    reading = Reading.from_json(content)
+    lines = [f"Reading: {reading.in_words()}."]
+    if reading.max_difference is not None:
+        lines[0] = (
+            f"Reading: {reading.in_words()} (largest difference {reading.max_difference:.2g} over "
+            f"{reading.n_compared:,} rows)."
+        )
+    if reading.positive is not None:
+        lines.append(f"Its score is that of '{reading.positive}' ({_BY[reading.positive_by]}).")
+    return lines
+
+
+def _text(result: dict[str, Any]) -> str:
+    lines = [f"{result['rows']:,} rows, {result['columns']} columns; {result['rows_used']:,} rows can be used."]
+    lines += [f"- {problem}" for problem in result["problems"]]
+    if result["model"]:
+        model = result["model"]
+        fit = result["fit"]
+        lines.append(f"Model: {model['format']}, {model['kind']}, {model['n_inputs']} inputs.")
+        if result["reading"]:
+            lines += _on_reading(result["reading"])
+        if fit["accuracy"] is not None:
+            lines.append(f"Accuracy {fit['accuracy']:.3f}; always the commonest class: {fit['majority_share']:.3f}.")
+        unused = [name for name, uses in (fit["uses_protected"] or {}).items() if not uses]
+        lines += [f"The model does not use '{name}': a search would find nothing by construction." for name in unused]
+    if result["certifiable"]:
+        lines.append(result["certifiable"])
+    return "\n".join(lines)

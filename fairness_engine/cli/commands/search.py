@@ -1,0 +1,308 @@
+"""The commands that start a run: ``search``, ``estimate`` and ``count``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, end_status, run_fields, say
+from fairness_engine.cli.request import Assessed, assess, read_scope
+from fairness_engine.data.dataset import CaseIds, export_text, joined, make_dataset, read_table
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.pairs import Pairs
+from fairness_engine.runs.queue import run_in_foreground
+from fairness_engine.search.registry import technique_named
+from fairness_engine.search.technique import make_technique, settings_of
+from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunRecord, RunState, RunStore
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_BATCH = 20_000
+
+
+def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) -> int:
+    """Write all pairs of a run; returns how many. Where the schema names a column of ids, the last column has those of
+    the data's people.
+
+    Raises:
+        SettingError: the file cannot be written.
+    """
+    n_pairs = store.n_pairs(run_id)
+    ids = _ids(store, run_id, schema)
+    own = ("pair", "side", *schema.names, "score", "decision", *(("id",) if ids else ()))
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([export_text(name) for name in own])
+            for start in range(0, n_pairs, _BATCH):
+                writer.writerows(_persons(store.pairs(run_id, _BATCH, start), start, schema, ids))
+    except OSError as error:
+        raise SettingError(f"--pairs must name a file that can be written, got '{path}': {error.strerror}.") from None
+    return n_pairs
+
+
+def _ids(store: RunStore, run_id: str, schema: Schema) -> CaseIds | None:
+    """The ids of the data of a run, where it has any."""
+    if schema.case_id is None:
+        return None
+    data = store.file(store.run(run_id).config.data_id)
+    dataset = make_dataset(read_table(data.path, data.name), schema)
+    return None if dataset.ids is None else CaseIds(dataset)
+
+
+def _persons(pairs: Pairs, offset: int, schema: Schema, ids: CaseIds | None) -> Iterator[list[Any]]:
+    sides = (
+        _lines(pairs.first, pairs.score_first, pairs.decision_first, schema, ids),
+        _lines(pairs.second, pairs.score_second, pairs.decision_second, schema, ids),
+    )
+    for i, (first, second) in enumerate(zip(*sides, strict=True)):
+        yield [offset + i + 1, "a", *first]
+        yield [offset + i + 1, "b", *second]
+
+
+def _lines(
+    rows: FloatArray, scores: FloatArray, decisions: IntArray, schema: Schema, ids: CaseIds | None
+) -> Iterator[tuple[Any, ...]]:
+    columns = [_codes(rows[:, i], column) for i, column in enumerate(schema.inputs)]
+    cases = [] if ids is None else [[export_text(joined(found)) for found in ids.of(rows)]]
+    return zip(*columns, scores.tolist(), decisions.tolist(), *cases, strict=True)
+
+
+def _codes(values: FloatArray, column: Column) -> list[Any]:
+    """What the model receives, ``(n_rows,)``; text that a spreadsheet would run is escaped."""
+    if column.kind is Kind.CATEGORICAL:
+        codes = [export_text(code) for code in column.codes]
+        return [codes[position] for position in np.rint(values).astype(int).tolist()]
+    return list((np.rint(values).astype(np.int64) if column.kind is Kind.INTEGER else values).tolist())
+
+
+SEARCH_KEYS = (
+    "technique",
+    "settings",
+    "n_tried",
+    "n_found",
+    "n_rejected",
+    "success_rate",
+    "evaluations_per_second",
+    "curve",
+    "diversity",
+    "plausibility",
+    "group_score",
+    "split",
+    "scan",
+    "notes",
+)
+COUNT_KEYS = ("n_discriminatory", "n_individuals", "share")
+ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
+
+
+def search(options: argparse.Namespace) -> Outcome:
+    """Search for discriminatory pairs."""
+    kind = technique_named(options.technique)
+    settings = asdict(make_technique(kind, _settings(options, kind)))
+    is_scan = kind.name == DATA_SCAN
+    assessed = assess(options, needs_table=is_scan)
+    budget = _whole_data(assessed, options) if is_scan and not _has_limit(options) else read_budget(options)
+    config = make_config(
+        assessed,
+        options,
+        RunKind.SEARCH,
+        technique=kind.name,
+        settings=settings,
+        budget=budget,
+        max_starts=options.start_rows,
+    )
+    run = run_one(assessed, config, options)
+    n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
+    result = {**run_fields(run, assessed.store), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
+    text = (
+        f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
+        f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
+    )
+    if result["scan"] is not None:
+        text += "\n" + scan_text(result["scan"])
+    if n_pairs is not None:
+        text += f"\n{n_pairs:,} pairs written to {options.pairs}."
+    return Outcome(result, text, end_status(run))
+
+
+def estimate(options: argparse.Namespace) -> Outcome:
+    """Estimate the share of discriminatory individuals."""
+    assessed = assess(options)
+    budget = Budget(max_seconds=options.max_seconds) if options.max_seconds else Budget()
+    config = make_config(
+        assessed, options, RunKind.ESTIMATE, budget=budget, n_samples=options.samples, distribution=options.distribution
+    )
+    run = run_one(assessed, config, options)
+    found = assessed.store.results(run.id)
+    share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
+    result = {
+        **run_fields(run, assessed.store),
+        **share,
+        "distribution": options.distribution,
+        "curve": found.get("share_curve", []),
+    }
+    text = "Nothing was drawn."
+    if share["n"]:
+        text = (
+            f"{share['share']:.3%} of the {options.distribution} rows are discriminatory "
+            f"(95 % interval {share['low']:.3%} to {share['high']:.3%}; {share['n_hits']:,} of {share['n']:,}); "
+            f"{_why(run)}. Run {run.id}."
+        )
+    return Outcome(result, text, end_status(run))
+
+
+def count(options: argparse.Namespace) -> Outcome:
+    """Count all discriminatory individuals of a space that is small enough."""
+    assessed = assess(options)
+    budget = Budget(None, options.max_seconds) if options.max_seconds else Budget()
+    run = run_one(assessed, make_config(assessed, options, RunKind.COUNT, budget=budget), options)
+    found = assessed.store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
+    text = f"The count was ended after {run.n_tried:,} individuals, which gives no share; {_why(run)}. Run {run.id}."
+    if found["share"] is not None:
+        text = (
+            f"{found['n_discriminatory']:,} of {found['n_individuals']:,} individuals are discriminatory "
+            f"({found['share']:.3%}, "
+            f"counted, not estimated); {run.evaluations:,} evaluations in {run.seconds:.1f} s. Run {run.id}."
+        )
+    return Outcome({**run_fields(run, assessed.store), **found}, text, end_status(run))
+
+
+def _why(run: RunRecord) -> str:
+    if run.config.kind is RunKind.ESTIMATE and run.stop_reason is StopReason.EXHAUSTED:
+        return "all drawn"
+    return run.stop_reason.value if run.stop_reason else run.state.value
+
+
+def _settings(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
+    settings = dict(options.set)
+    names = {info.name for info in settings_of(kind)}
+    for option, name, value in (("--starts", "n_starts", options.starts), ("--steps", "n_steps", options.steps)):
+        if value is None:
+            continue
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise SettingError(f"{option} needs a technique with the setting '{name}', but '{kind.name}' has: {known}.")
+        settings[name] = value
+    return settings
+
+
+def _has_limit(options: argparse.Namespace) -> bool:
+    return any(value is not None for value in (options.max_evaluations, options.max_seconds, options.max_found))
+
+
+def read_budget(options: argparse.Namespace) -> Budget:
+    """The limits that were given; the default when none was."""
+    given = (options.max_evaluations, options.max_seconds, options.max_found)
+    return Budget(*given) if _has_limit(options) else Budget()
+
+
+def _whole_data(assessed: Assessed, options: argparse.Namespace) -> Budget:
+    """The default of a scan: what testing every row of the file takes."""
+    if assessed.table is None:  # pragma: no cover - asked for
+        raise DataError("The table was not read.")
+    return scan_budget(assessed.table.n_rows, Domain(assessed.schema, read_scope(options, assessed.schema)))
+
+
+def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
+    """A run of what the options assess; ``own`` are further fields of it, the scope among them where it was read
+    already.
+
+    Raises:
+        InputError: no model, or a scope that cannot be.
+    """
+    if assessed.model is None:
+        raise ModelError("A model is needed: name it with --model.")
+    if "scope" not in own:
+        own["scope"] = read_scope(options, assessed.schema, assessed.table)
+    own = {"seed": options.seed, **own}
+    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, **own)
+
+
+def run_one(
+    assessed: Assessed, config: RunConfig, options: argparse.Namespace, describe: Describe | None = None
+) -> RunRecord:
+    """Run to the end; an interrupt cancels and keeps what was found.
+
+    Args:
+        describe: makes the line of progress; ``None`` counts evaluations and finds.
+
+    Raises:
+        RunError: data and model cannot be used; the sentence is the run's.
+    """
+    store = assessed.store
+    run = follow(store, store.create_run(config), options, describe)
+    if run.state is RunState.FAILED:
+        raise RunError(run.message or "The run failed; its log may say why.")
+    if run.state is RunState.CRASHED:
+        say(run.message or "The run crashed; its log may say why.")
+    results = store.results(run.id)
+    for note in (*results.get("reading", {}).get("advice", ()), *_notes(results)):
+        say(f"Note: {note}")
+    return run
+
+
+def follow(
+    store: RunStore, run_id: str, options: argparse.Namespace, describe: Describe | None = None, *, is_own: bool = True
+) -> RunRecord:
+    """Start a run that waits, unless it was started already, and show it to its end; an interrupt cancels it, if it is
+    this command's own.
+    """
+    with _interrupts() as interrupts:
+        display = ProgressDisplay(is_quiet=options.quiet, describe=describe)
+        return run_in_foreground(store, run_id, display, lambda: bool(interrupts), is_own=is_own)
+
+
+def _notes(results: Mapping[str, Any]) -> list[str]:
+    """What makes a run weaker than it could be, said before it began."""
+    return list(results.get("notes", {}).get("notes", ()))
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Collects interrupts instead of raising them; the run ends in its own way then."""
+    received: list[int] = []
+
+    def receive(number: int, _: FrameType | None) -> None:
+        received.append(number)
+
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
+    curve = assessed.store.progress(run.id)[["evaluations", "seconds", "n_found"]]
+    results = assessed.store.results(run.id)
+    return {
+        "n_tried": run.n_tried,
+        "n_found": run.n_found,
+        "n_rejected": run.n_rejected,
+        "success_rate": run.n_found / run.n_tried if run.n_tried else 0.0,
+        "evaluations_per_second": run.evaluations / run.seconds if run.seconds else 0.0,
+        "curve": [[int(e), float(s), int(n)] for e, s, n in curve.itertuples(index=False)],
+        "diversity": results.get("diversity"),
+        "plausibility": results.get("plausibility"),
+        "group_score": results.get("group_score"),
+        "split": results.get("split"),
+        "scan": results.get("scan"),
+        "notes": _notes(results),
+    }

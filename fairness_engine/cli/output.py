@@ -1,0 +1,219 @@
+"""What a person sees while and after a command works: progress on standard error, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from fairness_engine.errors import SettingError
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.store import RunStore
+
+COMMON_KEYS = (
+    *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
+    *("positive", "reading", "left_out"),
+)
+
+
+class ExitStatus(IntEnum):
+    """How a command ends."""
+
+    DONE = 0
+    GATE_FAILED = 1
+    BAD_INPUT = 2
+    CRASHED = 3
+    CANCELLED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result, the same in words, and the status to leave with."""
+
+    result: Mapping[str, Any]
+    text: str
+    status: ExitStatus = ExitStatus.DONE
+
+
+def run_fields(run: RunRecord, store: RunStore) -> dict[str, Any]:
+    """What the JSON of every run says.
+
+    Args:
+        run: as it ended.
+        store: that keeps it.
+    """
+    return {
+        **reading_fields(store, run),
+        "seed": run.config.seed,
+        "seconds": run.seconds,
+        "evaluations": run.evaluations,
+        "stop_reason": run.stop_reason.value if run.stop_reason else None,
+        "run_id": run.id,
+        "versions": dict(run.config.versions),
+        "state": run.state.value,
+        "left_out": left_out(run.config),
+    }
+
+
+def reading_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """How far it was confirmed that the model was read rightly when the run began, and whose score its one score is."""
+    reading = store.results(run.id).get("reading")
+    return {"positive": reading and reading.get("positive"), "reading": reading}
+
+
+def left_out(config: RunConfig) -> list[dict[str, str]]:
+    """Protected values that a run does not compare together, by column."""
+    scope = config.scope
+    column = config.schema.column
+    return [
+        {name: column(name).text(value) for name, value in zip(scope.protected, each, strict=True) if value is not None}
+        for each in scope.excluded
+    ]
+
+
+def end_status(run: RunRecord) -> ExitStatus:
+    """The exit status of a run that ended."""
+    return {
+        RunState.FINISHED: ExitStatus.DONE,
+        RunState.CANCELLED: ExitStatus.CANCELLED,
+        RunState.FAILED: ExitStatus.BAD_INPUT,
+    }.get(run.state, ExitStatus.CRASHED)
+
+
+_BAR_WIDTH = 30
+_LINE_SECONDS = 1.0
+
+
+class ProgressDisplay:
+    """Shows a run as it goes on: a bar on a terminal, else a line a second.
+
+    Args:
+        is_quiet: show nothing.
+        stream: where; ``None`` is standard error.
+        describe: makes the line.
+    """
+
+    def __init__(self, *, is_quiet: bool, stream: TextIO | None = None, describe: Describe | None = None) -> None:
+        self._describe = describe or progress_text
+        self._stream = stream or sys.stderr
+        self._is_quiet = is_quiet
+        self._is_terminal = self._stream.isatty()
+        self._shown = 0.0
+        self._width = 0
+        self._last = ""
+
+    def __call__(self, run: RunRecord) -> None:
+        """Show a run that changed."""
+        now = time.monotonic()
+        if self._is_quiet or (not self._is_terminal and not run.state.is_final and now - self._shown < _LINE_SECONDS):
+            return
+        text = self._describe(run, has_bar=self._is_terminal)
+        if text == self._last:
+            return
+        self._shown = now
+        self._last = text
+        if self._is_terminal:
+            self._stream.write("\r" + text.ljust(self._width) + ("\n" if run.state.is_final else ""))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class Describe(Protocol):
+    """Makes the line of a run."""
+
+    def __call__(self, run: RunRecord, *, has_bar: bool) -> str:
+        """One line about a run; with a bar on a terminal."""
+        ...
+
+
+def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None) -> str:
+    """One line about a run.
+
+    Args:
+        counts: where it stands; ``None`` counts evaluations and finds.
+    """
+    if not run.evaluations and not run.state.is_final:
+        return f"{run.id}: {run.phase or run.state.value}"
+    if counts is None:
+        found = "hits" if run.config.kind is RunKind.ESTIMATE else "found"
+        counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {found}, {run.seconds:.1f} s"
+    counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
+    if not has_bar:
+        return f"{run.id}: {counts}"
+    done = share_done(run)
+    filled = round(_BAR_WIDTH * done)
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {done:4.0%} {counts}"
+
+
+def share_done(run: RunRecord) -> float:
+    """How much of its budget a run has spent, 0 to 1: the limit that is nearest."""
+    if run.state.is_final:
+        return 1.0
+    return min(1.0, max(_spent(run.config, run), default=0.0))
+
+
+def _spent(config: RunConfig, run: RunRecord) -> list[float]:
+    spent = [(run.seconds, config.budget.max_seconds)]
+    if config.kind is RunKind.ESTIMATE:
+        spent.append((run.n_tried, config.n_samples))
+    elif config.kind is RunKind.COUNT:
+        n_individuals = Domain(config.schema, config.scope).n_individuals
+        spent.append((run.n_tried, n_individuals if math.isfinite(n_individuals) else None))
+    elif config.kind is RunKind.CERTIFY:
+        spent.append((run.evaluations, config.settings["max_boxes"]))
+    else:
+        spent += [(run.evaluations, config.budget.max_evaluations), (run.n_found, config.budget.max_found)]
+    return [value / most for value, most in spent if most]
+
+
+def write_result(result: Mapping[str, Any], text: str, target: str | None) -> None:
+    """Give the result out: as JSON into a file or, for ``-``, on standard output alone; else as text.
+
+    Raises:
+        SettingError: the file cannot be written.
+    """
+    content = _plain(result)
+    if target == "-":
+        print(json.dumps(content, allow_nan=False))
+        return
+    if target is not None:
+        try:
+            Path(target).write_text(
+                json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
+            )
+        except OSError as error:
+            raise SettingError(
+                f"--json must name a file that can be written, got '{target}': {error.strerror}."
+            ) from None
+    print(_printable(text))
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    print(_printable(message), file=sys.stderr, flush=True)
+
+
+def _printable(text: str) -> str:
+    """The text without control characters: names from a file must not steer the terminal."""
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: no numbers that JSON lacks (they become null), no arrays, no tuples."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,573 @@
+"""The options of every command. ``docs/command-line.md`` lists them; a test compares the two."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fairness_engine.certification.partition.lattice import Weights
+from fairness_engine.certification.settings import Mode
+from fairness_engine.cli import option_values
+from fairness_engine.cli.request import with_text
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import DataError, SettingError
+from fairness_engine.groups.identity_terms.terms import read_terms
+from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
+from fairness_engine.measures.share import Distribution
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
+from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.store.run_config import WORKSPACE_VARIABLE
+
+_DEFAULT_RULES = RuleSettings()
+_NUMBERS = (
+    ("support", "S", option_values.share, "the least share of the rows that a group holds"),
+    ("error", "E", option_values.share, "the most a score may be off; 0 decides every neighbour of every row"),
+    ("confidence", "C", option_values.share, "of the intervals, all together"),
+    ("bins", "N", option_values.count, "ranges that a number is cut into"),
+    (
+        "max_attributes",
+        "N",
+        option_values.count_from_zero,
+        "attributes in one rule set at most; 0: all where they are five or fewer, else three",
+    ),
+    ("least_samples", "N", option_values.count, "samples inside and outside each, at least"),
+)
+"""Setting, what stands for its value, how that is read, and what it means."""
+
+
+def add_rule_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own options; their defaults are those of ``RuleSettings``."""
+    group = parser.add_argument_group("the rule sets")
+    for name, value, read, meaning in _NUMBERS:
+        default = getattr(_DEFAULT_RULES, name)
+        text = f"{meaning} (default {default})"
+        group.add_argument(f"--{name.replace('_', '-')}", type=read, default=default, metavar=value, help=text)
+    group.add_argument(
+        "--edges",
+        default=_DEFAULT_RULES.edges.value,
+        choices=[e.value for e in Edges],
+        help=f"where numbers are cut: equal widths, or round numbers (default {_DEFAULT_RULES.edges.value})",
+    )
+    group.add_argument(
+        "--one-sided", action="store_true", help='only ranges without a lower or an upper end ("60 or more")'
+    )
+    _add_source(group)
+    _add_list(parser.add_argument_group("what is listed"))
+
+
+def _add_source(group: argparse._ArgumentGroup) -> None:
+    """Options of what decides, on what, and for how long."""
+    group.add_argument(
+        "--predictions",
+        default="",
+        metavar="COLUMN",
+        help="compare this column's outcomes instead of the label's; without --model",
+    )
+    add_text_options(group)
+    group.add_argument(
+        "--max-seconds",
+        type=option_values.positive,
+        metavar="S",
+        help="stop after so many seconds; what is scored is kept",
+    )
+
+
+def add_text_options(group: argparse._ArgumentGroup) -> None:
+    """Add what names the texts, and the terms in them."""
+    group.add_argument(
+        "--text-column", default="", metavar="COLUMN", help="compare identity terms in the texts of this column"
+    )
+    group.add_argument(
+        "--terms", type=Path, metavar="FILE", help="the terms by category, JSON or CSV; default: the 48 of the paper"
+    )
+
+
+def named_terms(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
+    """The terms that ``--terms`` names, by category; empty for the project's own list.
+
+    Raises:
+        SettingError: there are no texts that they would be looked for in, or the file holds no terms.
+        DataError: there is no such file.
+    """
+    if not options.terms:
+        return {}
+    if not options.text_column:
+        raise SettingError("--terms names what is looked for in texts: name their column with --text-column.")
+    try:
+        content = options.terms.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"--terms must name a file of identity terms, got '{options.terms}': {error.strerror}."
+        ) from None
+    return dict(read_terms(content, options.terms.name))
+
+
+def text_scope(options: argparse.Namespace, schema: Schema) -> tuple[Schema, Scope]:
+    """The schema and the scope of a run on the texts of ``--text-column``.
+
+    Raises:
+        SettingError: protected attributes beside it, or it is the label.
+    """
+    if options.protected:
+        raise SettingError("--protected names attributes of a table, and --text-column compares terms: leave one out.")
+    return with_text(schema, options.text_column), Scope(protected=(options.text_column,), threshold=options.threshold)
+
+
+def _add_list(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--top",
+        type=option_values.count_from_zero,
+        default=10,
+        metavar="N",
+        help="so many rule sets, the highest scores first (default 10); 0 lists all of them, near-duplicates too",
+    )
+    group.add_argument("--folded", action="store_true", help="near-duplicates too, not the plainest of them alone")
+
+
+_DEFAULT_RETRAINING = RetrainSettings()
+_OWN = ("strategy", "tolerance", "labels", "technique", "reference", "surrogate", "measure_seconds")
+"""Settings that have an option of their name."""
+_OTHERWISE = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"} | {
+    name: f"--{name.replace('_', '-')}" for name in (*_OWN, "terms")
+}
+_OF_TEXTS = Strategy.RULES
+"""The strategy for texts when none is named."""
+
+
+def add_retrain_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own options; their defaults are those of ``RetrainSettings``."""
+    group = parser.add_argument_group("the retraining")
+    group.add_argument(
+        "--strategy",
+        choices=[str(one) for one in Strategy],
+        help=f"how the data, or the decision, is changed (default {_DEFAULT_RETRAINING.strategy}; {_OF_TEXTS} for "
+        "texts)",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=option_values.share,
+        default=_DEFAULT_RETRAINING.tolerance,
+        metavar="T",
+        help=f"how much accuracy may fall, as a share (default {_DEFAULT_RETRAINING.tolerance})",
+    )
+    group.add_argument(
+        "--cases",
+        type=option_values.names,
+        default=(),
+        metavar="ID,ID",
+        help="learn from the pairs of these runs; default: a search of the strategy's own",
+    )
+    group.add_argument(
+        "--rule-set",
+        type=option_values.place,
+        metavar="ID:RANK",
+        help="the rule set of a run that the strategy rules corrects; default: the worst",
+    )
+    group.add_argument(
+        "--technique", default="", metavar="NAME", help="of the search for cases; default: the strategy's"
+    )
+    _add_choice(group, "labels", Labels, "who labels added people")
+    _add_choice(group, "reference", Reference, "what the tolerance counts from")
+    _add_choice(group, "surrogate", Surrogate, "what to train instead of a model that cannot be trained", default="")
+    group.add_argument("--rounds", type=option_values.count, metavar="N", help="models trained at most")
+    group.add_argument(
+        "--set",
+        type=option_values.setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="another setting of a retraining",
+    )
+    group.add_argument(
+        "--max-seconds", type=option_values.positive, metavar="S", help="begin no round after so many seconds"
+    )
+    add_text_options(group)
+    _add_results(parser.add_argument_group("what comes out"))
+
+
+def _add_results(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--out-model", type=Path, metavar="FILE", help="write the new model, and its card beside it as FILE.md"
+    )
+    group.add_argument(
+        "--keep-anyway",
+        action="store_true",
+        help="write the new model, and leave with status 0, also where it discriminates more than before",
+    )
+    group.add_argument(
+        "--measure-seconds",
+        type=option_values.from_zero,
+        default=_DEFAULT_RETRAINING.measure_seconds,
+        metavar="S",
+        help="afterwards certify both models for so many seconds each, search them and score their rule sets "
+        f"(default {_DEFAULT_RETRAINING.measure_seconds:g}); 0: none of it",
+    )
+
+
+def _add_choice(
+    group: argparse._ArgumentGroup, name: str, kind: type[Any], meaning: str, default: str | None = None
+) -> None:
+    chosen = str(getattr(_DEFAULT_RETRAINING, name)) if default is None else default
+    said = f" (default {chosen})" if chosen else ""
+    group.add_argument(f"--{name}", default=chosen, choices=[str(one) for one in kind if one], help=f"{meaning}{said}")
+
+
+def read_settings(
+    options: argparse.Namespace, run_ids: tuple[str, ...] = (), rule_set: tuple[str, int] | None = None
+) -> RetrainSettings:
+    """The settings that the options describe.
+
+    Args:
+        run_ids: whole ids of the runs that ``--cases`` names.
+        rule_set: whole id and position of what ``--rule-set`` names.
+
+    Raises:
+        SettingError: a setting that there is none of, that has an option of its own, or out of its range.
+    """
+    values: dict[str, Any] = {name: getattr(options, name) for name in _OWN}
+    values["strategy"] = options.strategy or (_OF_TEXTS if options.text_column else _DEFAULT_RETRAINING.strategy)
+    values["terms"] = named_terms(options)
+    values["cases"] = [[run_id, []] for run_id in run_ids]
+    values["rule_set"] = None if rule_set is None else list(rule_set)
+    if options.rounds is not None:
+        values["max_rounds"] = options.rounds
+    kinds = {one.name: type(getattr(_DEFAULT_RETRAINING, one.name)) for one in fields(RetrainSettings)}
+    for name, text in options.set:
+        if name in _OTHERWISE:
+            raise SettingError(f"--set takes settings without an option of their own; '{name}' is {_OTHERWISE[name]}.")
+        values[name] = _read(name, text, kinds.get(name, str))
+    return RetrainSettings.from_json(values)
+
+
+def _read(name: str, text: str, kind: type[Any]) -> Any:
+    """The value of a setting.
+
+    Raises:
+        SettingError: it is no number where one is needed.
+    """
+    if not issubclass(kind, int | float):
+        return text
+    try:
+        value = float(text)
+        return int(value) if issubclass(kind, int) and value == int(value) else value
+    except (ValueError, OverflowError):
+        raise SettingError(f"The setting '{name}' must be a number, got '{text}'.") from None
+
+
+PROGRAM = "python -m fairness_engine"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage.
+
+        Raises:
+            SettingError: always.
+        """
+        raise SettingError(f"{message[:1].upper()}{message[1:]}. '{self.prog} --help' lists the options.")
+
+
+def make_parser() -> Parser:
+    """The whole command line."""
+    parser = Parser(prog=PROGRAM, description="Find and count discrimination in a model.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    inspect = commands.add_parser(
+        "inspect", help="what is in the data and the model, and do they fit", allow_abbrev=False
+    )
+    _add_inputs(inspect, is_model_needed=False)
+    inspect.add_argument("--text-column", default="", metavar="COLUMN", help="the model takes the texts of this column")
+    inspect.add_argument(
+        "--known-answers",
+        default="",
+        metavar="A.csv",
+        help="scores that the model gave in its own environment (column 'score', and the case's id or the order of "
+        "--data), or a column of --data",
+    )
+    _add_common(inspect)
+    _add_search(commands.add_parser("search", help="search for discriminatory pairs", allow_abbrev=False))
+    _add_estimate(commands.add_parser("estimate", help="how often the model discriminates", allow_abbrev=False))
+    _add_compare(commands.add_parser("compare", help="several techniques over several seeds", allow_abbrev=False))
+    _add_count(commands.add_parser("count", help="count everyone the model discriminates against", allow_abbrev=False))
+    _add_certify(commands.add_parser("certify", help="prove who is treated fairly, and who is not", allow_abbrev=False))
+    _add_rules(
+        commands.add_parser(
+            "rules", help="which groups are treated differently, without naming one", allow_abbrev=False
+        )
+    )
+    _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
+    _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
+    return parser
+
+
+def _add_inputs(parser: argparse.ArgumentParser, *, is_model_needed: bool = True) -> None:
+    group = parser.add_argument_group("what is assessed")
+    group.add_argument("--data", required=True, metavar="D.csv", help="the table")
+    group.add_argument("--schema", metavar="S.json", help="its columns; inferred from the table when missing")
+    group.add_argument(
+        "--missing",
+        type=option_values.names,
+        default=(),
+        metavar="a,b",
+        help="spellings of a missing cell, beside those that are found by themselves",
+    )
+    group.add_argument("--favourable", metavar="OUTCOME", help="the label's outcome that is good for the person")
+    group.add_argument("--id", metavar="COLUMN", help="the column that names the cases; no model takes it")
+    group.add_argument("--model", required=is_model_needed, metavar="M", help="the model file")
+    group.add_argument(
+        "--protected", type=option_values.names, metavar="a,b", help="protected attributes; default: the schema's"
+    )
+    group.add_argument(
+        "--positive",
+        metavar="LABEL",
+        help="the outcome whose probability the model's one score is; default: the second one",
+    )
+    group.add_argument(
+        "--threshold", type=option_values.number, metavar="T", help="class 1 above this score; default: the model's own"
+    )
+    group.add_argument(
+        "--gap",
+        type=option_values.number,
+        default=0.0,
+        metavar="G",
+        help="count scores that differ by more than this; 0: decisions that differ",
+    )
+    group.add_argument(
+        "--fixed", type=option_values.names, default=(), metavar="a,b", help="attributes that must not vary"
+    )
+    group.add_argument(
+        "--limit",
+        type=option_values.limit,
+        action="append",
+        default=[],
+        metavar="NAME=LOW:HIGH",
+        help="a narrower range (numbers; positions for categories)",
+    )
+    group.add_argument(
+        "--values",
+        type=option_values.values,
+        action="append",
+        default=[],
+        metavar="NAME=V,V",
+        help="values of a protected attribute to compare, instead of all",
+    )
+    group.add_argument(
+        "--max-variants",
+        type=option_values.count,
+        default=1000,
+        metavar="N",
+        help="compare at most this many combinations of protected values (default 1000)",
+    )
+    group.add_argument(
+        "--leave-out-impossible",
+        action="store_true",
+        help="do not compare protected values that the data never holds together",
+    )
+    group.add_argument(
+        "--unsafe-formats", action="store_true", help="accept pickle and joblib files, which run code when loaded"
+    )
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("seed, workspace and output")
+    group.add_argument(
+        "--seed",
+        type=option_values.count_from_zero,
+        default=0,
+        metavar="N",
+        help="where all chance comes from (default 0)",
+    )
+    _add_output(group)
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="DIR",
+        help=f"where runs are kept; default: {WORKSPACE_VARIABLE}, else ./workspace",
+    )
+    group.add_argument(
+        "--json",
+        metavar="FILE|-",
+        help="write the result as one JSON object; - prints it, and nothing else, on standard output",
+    )
+    group.add_argument("--quiet", action="store_true", help="no progress")
+    group.add_argument(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="GATE",
+        help='leave with status 1 when it holds, e.g. "estimate.high > 0.01"',
+    )
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the search")
+    group.add_argument(
+        "--technique", default="aequitas", metavar="NAME", help=f"one of {', '.join(TECHNIQUES)} (default aequitas)"
+    )
+    group.add_argument(
+        "--set",
+        type=option_values.setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the technique",
+    )
+    group.add_argument("--starts", type=option_values.count, metavar="N", help="the technique's setting n_starts")
+    group.add_argument("--steps", type=option_values.count, metavar="N", help="the technique's setting n_steps")
+    _add_budget(group)
+    group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the pairs, one row a person")
+    _add_common(parser)
+
+
+def _add_budget(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--start-rows",
+        type=option_values.count,
+        metavar="N",
+        help="start from at most this many rows of the data, drawn by the seed; default: all",
+    )
+    group.add_argument(
+        "--max-evaluations",
+        type=option_values.count,
+        metavar="N",
+        help="stop after so many rows passed to the model (default 200000 when there is no other limit)",
+    )
+    group.add_argument("--max-seconds", type=option_values.positive, metavar="S", help="stop after so many seconds")
+    group.add_argument(
+        "--max-found", type=option_values.count, metavar="N", help="stop after so many individuals found"
+    )
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the comparison")
+    group.add_argument(
+        "--techniques",
+        type=option_values.names,
+        required=True,
+        metavar="a,b",
+        help=f"some of {', '.join(TECHNIQUES)}; random and data-scan always",
+    )
+    group.add_argument(
+        "--seeds",
+        type=option_values.count,
+        default=5,
+        metavar="N",
+        help="runs of each, with the seeds from --seed on (default 5)",
+    )
+    group.add_argument(
+        "--set",
+        type=option_values.setting_of,
+        action="append",
+        default=[],
+        metavar="TECHNIQUE.NAME=VALUE",
+        help="a setting of one technique",
+    )
+    group.add_argument("--count", action="store_true", help="count all discriminatory individuals as well")
+    _add_budget(group)
+    _add_common(parser)
+
+
+def _add_estimate(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the estimate")
+    group.add_argument(
+        "--samples", type=option_values.count, default=20_000, metavar="N", help="how many draws (default 20000)"
+    )
+    group.add_argument(
+        "--distribution",
+        default=Distribution.UNIFORM.value,
+        choices=[d.value for d in Distribution],
+        help="what is drawn (default uniform)",
+    )
+    group.add_argument("--max-seconds", type=option_values.positive, metavar="S", help="stop after so many seconds")
+    _add_common(parser)
+
+
+def _add_count(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the count")
+    group.add_argument(
+        "--max-seconds", type=option_values.positive, metavar="S", help="give the count up after so many seconds"
+    )
+    _add_common(parser)
+
+
+def _add_certify(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    group = parser.add_argument_group("the certification")
+    group.add_argument(
+        "--max-seconds",
+        type=option_values.positive,
+        default=60.0,
+        metavar="S",
+        help="stop refining after so many seconds (default 60)",
+    )
+    group.add_argument(
+        "--mode",
+        default=Mode.COUNTING.value,
+        choices=[m.value for m in Mode],
+        help="how a box is decided (default counting)",
+    )
+    group.add_argument(
+        "--weights",
+        default=Weights.UNIFORM.value,
+        choices=[w.value for w in Weights],
+        help="what a share is a share of (default uniform)",
+    )
+    group.add_argument(
+        "--max-boxes",
+        type=option_values.count,
+        default=0,
+        metavar="N",
+        help="stop after so many boxes; default: no limit",
+    )
+    group.add_argument(
+        "--target",
+        type=option_values.share,
+        default=0.0,
+        metavar="T",
+        help="stop when at most this share is undecided (default 0)",
+    )
+    group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the counterexamples, one row a person")
+    _add_common(parser)
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser, is_model_needed=False)
+    add_rule_options(parser)
+    _add_common(parser)
+
+
+def _add_retrain(parser: argparse.ArgumentParser) -> None:
+    _add_inputs(parser)
+    add_retrain_options(parser)
+    _add_common(parser)
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    for name, text in (
+        ("list", "all runs of the workspace"),
+        ("show", "one run"),
+        ("cancel", "stop a run and keep what it found"),
+        ("verify", "look again whether what a run found holds"),
+    ):
+        action = actions.add_parser(name, help=text, allow_abbrev=False)
+        if name != "list":
+            action.add_argument("run_id", metavar="ID", help="the run's id, or its beginning")
+        _add_output(action.add_argument_group("workspace and output"))
+        if name == "verify":
+            action.add_argument(
+                "--unsafe-formats",
+                action="store_true",
+                help="accept pickle and joblib files, which run code when loaded",
+            )

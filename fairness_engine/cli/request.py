@@ -1,0 +1,174 @@
+"""From options to files in the store, a schema and a scope."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fairness_engine.cli import option_values
+from fairness_engine.cli.output import say
+from fairness_engine.data.corrections import replace_column
+from fairness_engine.data.dataset import Table, infer_schema, make_dataset, mark_missing, read_table, set_case_id
+from fairness_engine.data.label import favourable_class, find_outcome
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.errors import DataError, ModelError, SettingError
+from fairness_engine.measures.plausibility.combinations import unseen_combinations
+from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, default_workspace
+from fairness_engine.store.store import FileRole, RunStore, StoredFile
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What a command is about: files kept in the store, and what they mean."""
+
+    store: RunStore
+    data: StoredFile
+    model: StoredFile | None
+    schema: Schema
+    table: Table | None
+
+
+def open_store(options: argparse.Namespace) -> RunStore:
+    """The run store that the options name."""
+    if getattr(options, "unsafe_formats", False):
+        os.environ[UNSAFE_FORMATS_VARIABLE] = "1"  # the worker and the model's process ask for it there
+    return RunStore(options.workspace or default_workspace(), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assessed:
+    """Check that the files are there, read or infer the schema, and keep data and model in the store.
+
+    Raises:
+        InputError: a file that is missing, or cannot be what it should.
+    """
+    data_path = Path(options.data)
+    model_path = Path(options.model) if options.model else None
+    if not data_path.is_file():
+        raise DataError(f"--data must name a CSV file, but there is none at {options.data}.")
+    if model_path is not None and not model_path.is_file():
+        raise ModelError(f"--model must name a model file, but there is none at {options.model}.")
+    schema = Schema.read(Path(options.schema)) if options.schema else None
+    is_corrected = bool(options.missing) or options.id is not None or options.favourable is not None
+    is_asked = needs_table or schema is None or is_corrected
+    table = read_table(data_path) if is_asked else None
+    if schema is None:
+        if table is None:  # pragma: no cover - read above
+            raise DataError("The table was not read.")
+        schema = infer_schema(table)
+    if table is not None:
+        schema = mark_missing(table, schema, options.missing)
+        schema = schema if options.id is None else set_case_id(table, schema, options.id)
+        schema = schema if options.favourable is None else _with_favourable(table, schema, options.favourable)
+    if options.protected is not None:
+        schema = schema.with_protected(options.protected)
+    if options.positive is not None:
+        schema = replace(schema, positive=options.positive)
+    store = open_store(options)
+    data = store.add_file(data_path, data_path.name, FileRole.DATA)
+    model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
+    return Assessed(store, data, model, schema, table)
+
+
+def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]:
+    """What to say where nobody said which outcome is good for the person, and a guess stands in: one sentence, or
+    none.
+    """
+    if options.schema or options.favourable is not None or schema.label is None or schema.favourable is None:
+        return []
+    return [
+        f"'{schema.favourable}' of '{schema.label}' is taken for the outcome that is good for the person, which nobody "
+        "confirmed. Say it with --favourable, or with 'favourable' in a schema file."
+    ]
+
+
+def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
+    """The schema with the favourable outcome that is named as the file or as people write it.
+
+    Raises:
+        InputError: there is no label, or it has no such outcome.
+    """
+    outcome = find_outcome(table, schema)
+    if outcome is None:
+        raise SettingError(
+            "--favourable names an outcome of the label, but the data has none. Name the label in a schema file."
+        )
+    position = favourable_class(outcome, named)
+    if position is None:
+        known = ", ".join(outcome.labels[:12])
+        raise SettingError(f"--favourable must be an outcome of '{outcome.name}' ({known}), got '{named}'.")
+    return replace(schema, favourable=outcome.codes[position])
+
+
+def read_scope(
+    options: argparse.Namespace, schema: Schema, table: Table | None = None, *, needs_variants: bool = True
+) -> Scope:
+    """The scope that the options describe, checked against the schema.
+
+    Args:
+        table: the data, where it was read already.
+        needs_variants: people are compared who differ in protected values, so a number must not have too many.
+
+    Raises:
+        InputError: no protected attribute, a name that is no input, or a range that cannot be.
+    """
+    if not schema.protected:
+        raise SettingError(
+            f"Name the protected attributes with --protected; the inputs are: {', '.join(schema.names[:12])}."
+        )
+    scope = Scope(
+        protected=schema.protected,
+        threshold=options.threshold,
+        score_gap=options.gap,
+        fixed=options.fixed,
+        limits=dict(options.limit),
+        bins={name: _values(schema, name, texts) for name, texts in options.values},
+        max_variants=options.max_variants,
+    )
+    if needs_variants and options.leave_out_impossible:
+        dataset = make_dataset(table or read_table(Path(options.data)), schema)
+        found = unseen_combinations(dataset.rows, dataset.schema, scope)
+        scope = replace(scope, excluded=tuple(each.combination for each in found))
+        if found:
+            named = "; ".join(each.text(schema, scope) for each in found[:_N_NAMED])
+            more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
+            say(f"Left out what the data never holds together: {named}{more}.")
+    (Domain if needs_variants else Ranges)(schema, scope)  # refuses what cannot be
+    return scope
+
+
+_N_NAMED = 5
+
+
+def _values(schema: Schema, name: str, texts: tuple[str, ...]) -> tuple[float, ...]:
+    """Values to compare, as they were typed: numbers, or categories as the file or people write them.
+
+    Raises:
+        InputError: no such column, no number, or no such category.
+    """
+    column = schema.inputs[schema.index(name)]
+    if column.kind is not Kind.CATEGORICAL:
+        try:
+            return tuple(option_values.number(text) for text in texts)
+        except argparse.ArgumentTypeError as error:
+            raise SettingError(f"--values of '{name}' {error}.") from None
+    places = {str(code): float(place) for place, code in enumerate(column.codes)}
+    places |= {label: float(place) for place, label in enumerate(column.labels)}
+    unknown = [text for text in texts if text not in places]
+    if unknown:
+        known = ", ".join(column.labels[:12]) + (" …" if len(column.labels) > 12 else "")
+        raise SettingError(f"--values of '{name}' must be among its categories ({known}), got '{unknown[0]}'.")
+    return tuple(places[text] for text in texts)
+
+
+def with_text(schema: Schema, name: str) -> Schema:
+    """The schema with a column of texts, whatever it was taken for, and no protected attribute.
+
+    Raises:
+        SettingError: it is the label.
+    """
+    if name == schema.label:
+        raise SettingError(f"'{name}' is the label. Name the column that holds the texts with --text-column.")
+    return replace_column(replace(schema, protected=()), Column(name, Kind.TEXT))

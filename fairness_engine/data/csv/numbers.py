@@ -1,0 +1,130 @@
+"""Numbers as people write them in a table: decimal comma, thousands, signs; never a guess.
+
+Works on the distinct texts of a column, so that a column of a million cells costs what its distinct values cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray
+from fairness_engine.data.words import spellings
+
+Texts = NDArray[np.object_]
+
+SURELY_MISSING = spellings("missing", "sure")
+"""What stands for an empty cell in every column, unless its schema lists it as a category; in lower case."""
+
+MISSING_IN_NUMBERS = SURELY_MISSING | spellings("missing", "proposed")
+"""What stands for an empty cell in a column of numbers: these are no numbers, whatever they mean. In a column of labels
+``none`` or ``unknown`` may well be a category."""
+
+_MAX_JUDGED = 20_000
+"""Distinct texts of a column that are looked at for its decimal sign."""
+
+_PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_GROUPED = r"^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$"
+_SURELY_GROUPED = r"^[+-]?[1-9]\d{0,2}(,\d{3}){2,}(\.\d*)?$|^[+-]?[1-9]\d{0,2}(,\d{3})+\.\d*$"
+_INFINITE = r"(?i)^[+-]?inf(inity)?$"
+_NUMBER_LIKE = r"^[+-]?[\d.,]+([eE][+-]?\d+)?$"
+_DECIMAL_COMMA = r"^[+-]?(\d*,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+|,\d+|\d{1,3}(\.\d{3})+,\d*)([eE][+-]?\d+)?$"
+_DECIMAL_POINT = r"^[+-]?(\d*\.(\d{1,2}|\d{4,})|0\.\d+|\d{4,}\.\d+|\.\d+|\d{1,3}(,\d{3})+\.\d*)([eE][+-]?\d+)?$"
+_ONE_COMMA = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+
+
+def parse_numbers(texts: Texts, decimal: str = ".") -> FloatArray:
+    """The number in each text ``(n_texts,)``; NaN where there is none, infinite where it is too large for a float.
+
+    Thousands separators are read where the column proves that they are: ``1,234.5`` or ``1,234,567`` in it.
+    """
+    numbers = np.full(len(texts), np.nan)
+    if not len(texts):
+        return numbers
+    cells = pa.array(texts, pa.large_string())
+    if decimal == ",":
+        cells = pc.replace_substring(pc.replace_substring(pc.replace_substring(cells, ".", "\0"), ",", "."), "\0", ",")
+    plain = _matches(cells, _PLAIN)
+    numbers[plain] = _cast(cells, plain)
+    if not plain.all():
+        _parse_the_rest(cells, plain, numbers)
+    return numbers
+
+
+def _parse_the_rest(cells: pa.Array, plain: NDArray[np.bool_], numbers: FloatArray) -> None:
+    infinite = _matches(cells, _INFINITE)
+    numbers[infinite] = np.where(_matches(cells, "^-")[infinite], -np.inf, np.inf)
+    if _matches(cells, _SURELY_GROUPED).any():
+        grouped = _matches(cells, _GROUPED) & ~plain
+        numbers[grouped] = _cast(pc.replace_substring(cells, ",", ""), grouped)
+
+
+def _cast(cells: pa.Array, which: NDArray[np.bool_]) -> FloatArray:
+    chosen = cells if which.all() else cells.filter(pa.array(which))
+    numbers: FloatArray = chosen.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _matches(cells: pa.Array, pattern: str) -> NDArray[np.bool_]:
+    matched: NDArray[np.bool_] = pc.match_substring_regex(cells, pattern).to_numpy(zero_copy_only=False)
+    return matched
+
+
+def find_decimal(columns: Iterable[tuple[str, Texts]]) -> tuple[str, list[str]]:
+    """The decimal sign of a table, and a sentence for every column whose commas can be read in two ways.
+
+    Args:
+        columns: name and distinct texts of every column.
+    """
+    by_comma: list[str] = []
+    by_point: list[str] = []
+    unclear: list[tuple[str, str]] = []
+    for name, all_texts in columns:
+        texts = all_texts[:_MAX_JUDGED]
+        cells = pa.array(texts, pa.large_string())
+        is_like = _matches(cells, _NUMBER_LIKE)
+        if not is_like.any() or not are_among(texts[~is_like], MISSING_IN_NUMBERS).all():
+            continue
+        cells = cells.filter(pa.array(is_like))
+        has_comma = _matches(cells, _DECIMAL_COMMA).any()
+        has_point = _matches(cells, _DECIMAL_POINT).any()
+        if has_comma != has_point:
+            (by_comma if has_comma else by_point).append(name)
+        elif not has_comma and not _matches(cells, _SURELY_GROUPED).any():
+            grouped = cells.filter(pa.array(_matches(cells, _ONE_COMMA)))
+            unclear += [(name, grouped[0].as_py())] if len(grouped) else []
+    if by_comma and not by_point:
+        return ",", []
+    return ".", _sentences(by_comma, by_point, unclear)
+
+
+def _sentences(by_comma: Sequence[str], by_point: Sequence[str], unclear: Sequence[tuple[str, str]]) -> list[str]:
+    said = [
+        f"Column '{name}' holds numbers like '{text}', where the comma may stand for thousands or for decimals. "
+        "Write them without it, or choose 'categorical' as the column's type."
+        for name, text in unclear
+    ]
+    if by_comma and by_point:
+        said.append(
+            f"Decimals are written with a comma in column '{by_comma[0]}' and with a point in '{by_point[0]}'; the "
+            "point was taken. Write both in the same way."
+        )
+    return said
+
+
+def are_among(texts: Texts, words: frozenset[str]) -> NDArray[np.bool_]:
+    """Which texts are one of the words, which are in lower case ``(n_texts,)``."""
+    cells = pc.utf8_lower(pa.array(texts, pa.large_string()))
+    found: NDArray[np.bool_] = pc.is_in(cells, pa.array(sorted(words), pa.large_string())).to_numpy(
+        zero_copy_only=False
+    )
+    return found
+
+
+def has_leading_zeros(texts: Texts) -> bool:
+    """True when a text is a code such as ``007`` or ``04109``: digits, and a zero in front that a number would lose."""
+    return bool(len(texts)) and bool(_matches(pa.array(texts, pa.large_string()), r"^0\d+$").any())

@@ -1,0 +1,254 @@
+"""Reading a CSV file as text, nothing interpreted: a column of numbers may hold words until a schema says what it is.
+
+Reading and describing are apart because a wrong guess must be correctable without the file being read again, and
+because ``None`` or ``NA`` may be a category. What cannot be one table is refused with the line where it goes wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.csv.columns import read_columns
+from fairness_engine.data.csv.dialect import find_delimiter, refuse_space_delimited, skip_separator_line, split_header
+from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
+from fairness_engine.data.csv.numbers import Texts, find_decimal, parse_numbers
+from fairness_engine.errors import DataError
+
+_SAMPLE_ROWS = 1_000
+_SAMPLE_COLUMNS = 200
+_MAX_NAME = 300
+_TEXT = pd.StringDtype("pyarrow")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The distinct texts of one column, and which of them each row holds.
+
+    Args:
+        texts: the distinct texts in order of appearance ``(n_distinct,)``.
+        index: position in ``texts`` ``(n_rows,)``, 32 bits wide; -1 where the cell is empty.
+        numbers: the number in each text ``(n_distinct,)``; NaN where there is none, infinite where too large.
+        counts: how many rows hold each text ``(n_distinct,)``.
+    """
+
+    texts: Texts
+    index: NDArray[np.int32]
+    numbers: FloatArray
+    counts: IntArray
+
+    @property
+    def n_empty(self) -> int:
+        """How many rows hold nothing."""
+        return len(self.index) - int(self.counts.sum())
+
+    def first_row(self, position: int) -> int:
+        """The first row that holds the text at that position."""
+        return int(np.argmax(self.index == position))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file as read: all cells text, stripped; what is missing is ``<NA>``.
+
+    Args:
+        frame: one string column a column of the file, in the file's order.
+        name: name of the file, for messages and screens only.
+        encoding, delimiter, decimal: how the file is written.
+        source_hash: SHA-256 of the bytes, in hexadecimal.
+        problems: one sentence each.
+        first_line: line of the first row, counted from 1.
+        lines: line of each row ``(n_rows,)`` where rows are not one line each.
+    """
+
+    frame: pd.DataFrame
+    name: str
+    encoding: str
+    delimiter: str
+    decimal: str
+    source_hash: str
+    problems: tuple[str, ...] = ()
+    first_line: int = 2
+    lines: IntArray | None = None
+    _cells: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in the file's order."""
+        return tuple(self.frame.columns)
+
+    def line(self, row: int) -> int:
+        """The line of the file in which a row begins, counted from 1."""
+        return int(self.lines[row]) if self.lines is not None else self.first_line + row
+
+    def cells(self, name: str) -> Cells:
+        """A column by its distinct texts; kept, because every question about a column starts from them.
+
+        Raises:
+            DataError: there is no such column.
+        """
+        if name not in self._cells:
+            if name not in self.frame.columns:
+                raise DataError(f"'{self.name}' must have a column '{name}', but has: {', '.join(self.columns[:12])}.")
+            self._cells[name] = _factorize(self.frame[name], self.decimal)
+        return self._cells[name]
+
+
+def _factorize(column: Any, decimal: str) -> Cells:
+    index, distinct = pd.factorize(column)
+    texts = np.asarray(distinct, dtype=object)
+    counts = np.bincount(index[index >= 0], minlength=len(texts))
+    return Cells(texts, index.astype(np.int32), parse_numbers(texts, decimal), counts.astype(np.int64))
+
+
+def read_table(source: Path | bytes, name: str | None = None) -> Table:
+    """Read a CSV file: any common encoding and delimiter, every cell as stripped text.
+
+    Args:
+        source: the file, or its bytes (an upload).
+        name: what messages call it; the file's own name by default. Never used as a path.
+
+    Raises:
+        DataError: the file is no table, or no table that can be used; says where and what to do.
+    """
+    name = name or (source.name if isinstance(source, Path) else "the file")
+    data = source if isinstance(source, bytes) else _read_bytes(source, name)
+    refuse_other_formats(data, name)
+    body, encoding, doubt = decode(data, name)
+    body, delimiter = skip_separator_line(body.rstrip(b"\r\n"))
+    n_skipped = 0 if delimiter is None else 1
+    delimiter = delimiter or find_delimiter(body)
+    header, end, n_lines = split_header(body, delimiter, name)
+    if len(header) == 1:
+        refuse_space_delimited(body, name)
+    columns, problems = _column_names(header, name)
+    rows = body[end:]
+    first_line = n_skipped + n_lines + 1
+    if not rows.strip(b"\r\n"):
+        raise DataError(f"'{name}' has column names but no rows. Add at least one row of values.")
+    texts, lines = read_columns(rows, delimiter, len(columns), first_line)
+    frame = _to_frame(texts, columns)
+    _refuse_missing_header(frame, name)
+    table = Table(frame, name, encoding, delimiter, ".", hashlib.sha256(data).hexdigest(), (), first_line, lines)
+    decimal, unclear = _find_decimal(table, body)
+    said = ([doubt] if doubt else []) + problems + unclear
+    return replace(table, decimal=decimal, problems=tuple(said), _cells=_with_decimal(table._cells, decimal))
+
+
+def _read_bytes(path: Path, name: str) -> bytes:
+    try:
+        refuse_size(path.stat().st_size, name)
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"'{name}' cannot be read: {error.strerror}. Check the path and try again.") from None
+
+
+def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
+    """Names for all columns, unique; a column without a name gets one, and that is said."""
+    if all(_is_number(cell) for cell in header):
+        raise _missing_header(name, header)
+    columns = []
+    problems = []
+    for position, column in enumerate(header, start=1):
+        columns.append(column or f"column {position}")
+        if not column:
+            problems.append(f"Column {position} has no name in the header; it is called 'column {position}' here.")
+    longest = max(columns, key=len)
+    if len(longest) > _MAX_NAME:
+        raise DataError(
+            f"Column names must have at most {_MAX_NAME} letters, got '{longest[:40]}...' with {len(longest)}. "
+            "Shorten it."
+        )
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice and _is_number(twice[0]):
+        raise _missing_header(name, header)
+    if twice:
+        places = [str(i) for i, column in enumerate(columns, start=1) if column == twice[0]]
+        raise DataError(
+            f"Column names must differ, got '{twice[0]}' in columns {' and '.join(places[:3])}. Rename or remove one "
+            "of them."
+        )
+    return columns, problems
+
+
+def _is_number(text: str) -> bool:
+    return not np.isnan(parse_numbers(np.array([text], dtype=object)))[0]
+
+
+def _to_frame(texts: pa.Table, columns: list[str]) -> pd.DataFrame:
+    trimmed = []
+    for column in texts.columns:
+        cells = pc.utf8_trim_whitespace(column)
+        trimmed.append(pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells))
+    frame: pd.DataFrame = pa.table(trimmed, names=columns).to_pandas(types_mapper={pa.string(): _TEXT}.get)
+    return frame
+
+
+def _refuse_missing_header(frame: pd.DataFrame, name: str) -> None:
+    """Refuse a table whose first line is a row: labels that come up again below them, and numbers over numbers.
+
+    Raises:
+        DataError: with the first names read.
+    """
+    head = frame.head(_SAMPLE_ROWS)
+    n_again = n_numbers = 0
+    looked_at = frame.columns[:_SAMPLE_COLUMNS]
+    for column in looked_at:
+        if _is_number(column):
+            n_numbers += _holds_numbers(head[column])
+        else:
+            n_again += bool((head[column] == column).fillna(value=False).any())
+    if n_again and n_again + n_numbers >= 0.8 * len(looked_at) and len(frame) > 1 and len(looked_at) > 1:
+        raise _missing_header(name, list(looked_at))
+
+
+def _holds_numbers(cells: Any) -> bool:
+    texts = np.asarray(cells.dropna().unique(), dtype=object)
+    return bool(np.isfinite(parse_numbers(texts)).any())
+
+
+def _missing_header(name: str, first_line: list[str]) -> DataError:
+    shown = ", ".join(f"'{cell}'" for cell in first_line[:4])
+    return DataError(
+        f"The first line of '{name}' must name the columns, but looks like a row of data ({shown}). "
+        "Add a line of names at the top."
+    )
+
+
+def _find_decimal(table: Table, body: bytes) -> tuple[str, list[str]]:
+    """A comma can be a decimal sign only where it does not separate cells, or where cells are quoted."""
+    if b"," not in body or (table.delimiter == "," and b'"' not in body):
+        return ".", []
+    return find_decimal((column, table.cells(column).texts) for column in table.columns)
+
+
+def _with_decimal(known: dict[str, Cells], decimal: str) -> dict[str, Cells]:
+    if decimal == ".":
+        return known
+    return {name: replace(cells, numbers=parse_numbers(cells.texts, decimal)) for name, cells in known.items()}
+
+
+def export_text(value: object) -> object:
+    """A value for a file that a spreadsheet may open: text that would start a formula gets an apostrophe in front.
+
+    Numbers stay numbers, ``-1.5`` as text too.
+    """
+    if not isinstance(value, str) or not value.lstrip(" "):
+        return value
+    starts_formula = value.lstrip(" ")[0] in "=+-@\t\r\n"
+    return f"'{value}" if starts_formula and not _is_number(value.strip()) else value

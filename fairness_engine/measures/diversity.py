@@ -1,0 +1,236 @@
+"""How different the people are that a search found: leaves of a surrogate tree of the model that they fall into.
+
+A search that stays near one person finds many pairs that say the same. A decision tree that imitates the model parts
+the space into regions; a search is diverse when 1,000 of its finds lie in many of them. The tree is a function of the
+model, the domain and the data alone, so every search of a review is measured with the same one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.errors import StopReason
+from fairness_engine.events import Event, PairsFound, ResultReady, Stopped
+from fairness_engine.models.model import Model
+from fairness_engine.oracle.domain import Domain
+
+POINTS_A_DECADE = 40
+_MAX_DECADES = 12
+
+
+def with_discovery(events: Iterator[Event]) -> Iterator[Event]:
+    """The events of a search, and before the last one the result ``discovery``.
+
+    Yields:
+        what ``events`` yields, and ``ResultReady`` with ``evaluations`` (ascending, about ``POINTS_A_DECADE`` a decade,
+        the last is where the search ended) and ``n_found`` up to each.
+    """
+    grid = np.unique(np.rint(np.geomspace(1, 10.0**_MAX_DECADES, POINTS_A_DECADE * _MAX_DECADES + 1)))
+    counts = np.zeros(len(grid) + 1, dtype=np.int64)
+    for event in events:
+        if isinstance(event, PairsFound):
+            counts += _by_point(grid, event.pairs.evaluation)
+        if isinstance(event, Stopped):
+            inside = grid[grid < event.evaluations]
+            points = [*inside.tolist(), event.evaluations]
+            found = [*np.cumsum(counts)[: len(inside)].tolist(), int(counts.sum())]
+            yield ResultReady("discovery", {"evaluations": [int(x) for x in points], "n_found": found})
+        yield event
+
+
+def _by_point(grid: FloatArray, evaluations: IntArray) -> IntArray:
+    """How many pairs belong to each point of the grid: the first that is not below their evaluations."""
+    return np.bincount(np.searchsorted(grid, evaluations), minlength=len(grid) + 1)
+
+
+SIZES = (100, 1000)
+"""Numbers of finds for which the expected leaves are given."""
+N_SURROGATE_ROWS = 20_000
+"""Uniform rows, and at most as many rows of the data, that the tree learns from."""
+MAX_LEAVES = 1024
+MIN_ROWS_IN_LEAF = 5
+N_KEPT = 20_000
+"""Finds that are kept for the measure, drawn evenly from all."""
+MAX_SECONDS = 10.0
+"""A model that needs longer for the tree's rows has no diversity measured: a tree of fewer rows would be another
+yardstick.
+"""
+_SEED = 4_2024
+_BLOCK_ROWS = 500
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A tree of the model's decisions by what is not protected, so that an individual lies in exactly one leaf.
+
+    Args:
+        tree: a fitted ``DecisionTreeClassifier``; ``None`` where nothing tells individuals apart.
+        columns: the columns it takes ``(n_free,)``.
+        n_leaves: how many regions there are.
+    """
+
+    tree: Any
+    columns: IntArray
+    n_leaves: int
+
+    def leaves(self, rows: FloatArray) -> IntArray:
+        """The leaf of each row ``(n_rows,)``."""
+        if self.tree is None or not len(rows):
+            return np.zeros(len(rows), dtype=np.int64)
+        return np.asarray(self.tree.apply(rows[:, self.columns].astype(np.float32)), dtype=np.int64)
+
+
+def fit_surrogate(
+    model: Model, domain: Domain, data_rows: FloatArray, is_over: Callable[[], bool] = lambda: False
+) -> Surrogate | None:
+    """Learn the tree of a review; the same arguments give the same tree.
+
+    Args:
+        model, domain: what is assessed, and where.
+        data_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
+        is_over: asked between blocks of rows; ends the work.
+
+    Returns:
+        the tree, or ``None`` when it was ended.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(_SEED))
+    rows = _surrogate_rows(domain, data_rows, rng)
+    decisions = np.empty(len(rows), dtype=np.int64)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        if is_over():
+            return None
+        part = slice(start, start + _BLOCK_ROWS)
+        decisions[part] = model.decide(model.scores(rows[part]))
+    if not len(domain.free):
+        return Surrogate(None, domain.free, 1)
+    from sklearn.tree import DecisionTreeClassifier  # in the model's process only
+
+    tree = DecisionTreeClassifier(max_leaf_nodes=MAX_LEAVES, min_samples_leaf=MIN_ROWS_IN_LEAF, random_state=0)
+    tree.fit(rows[:, domain.free].astype(np.float32), decisions)
+    return Surrogate(tree, domain.free, int(tree.get_n_leaves()))
+
+
+def _surrogate_rows(domain: Domain, data_rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    inside = data_rows[domain.contains(data_rows)] if len(data_rows) else data_rows
+    uniform = domain.sample(N_SURROGATE_ROWS, rng, inside)
+    if len(inside) > N_SURROGATE_ROWS:
+        inside = inside[np.sort(rng.choice(len(inside), N_SURROGATE_ROWS, replace=False))]
+    return np.concatenate([uniform, inside])
+
+
+def expected_leaves(counts: IntArray, n: int) -> float | None:
+    """How many leaves a random ``n`` of the finds lie in on average; exact, without drawing.
+
+    A leaf with ``c`` of the ``N`` finds is missed with probability ``C(N - c, n) / C(N, n)``. This makes a search with
+    few finds comparable with one with many.
+
+    Args:
+        counts: finds by leaf ``(n_leaves,)``.
+        n: at least 1.
+
+    Returns:
+        1 to ``n``; ``None`` when there are fewer than ``n`` finds.
+
+    Reference: Hurlbert (1971), rarefaction.
+    """
+    total = int(counts.sum())
+    if total < n:
+        return None
+    expected = 0.0
+    for count in counts[counts > 0].tolist():
+        is_sure = total - count < n
+        expected += 1.0 if is_sure else -math.expm1(_log_missed(total, count, n))
+    return expected
+
+
+def _log_missed(total: int, count: int, n: int) -> float:
+    """Logarithm of ``C(total - count, n) / C(total, n)``, as the shorter of its two equal products."""
+    shorter, longer = sorted((count, n))
+    return math.fsum(math.log1p(-longer / (total - i)) for i in range(shorter))
+
+
+class _Sample:
+    """Finds drawn evenly from all that come by, at most ``N_KEPT``: those with the smallest random numbers."""
+
+    def __init__(self) -> None:
+        self.n_seen = 0
+        self._rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(1,)))
+        self._rows: list[FloatArray] = []
+        self._draws: list[FloatArray] = []
+        self._n_kept = 0
+
+    def add(self, rows: FloatArray) -> None:
+        self.n_seen += len(rows)
+        self._rows.append(rows)
+        self._draws.append(self._rng.random(len(rows)))
+        self._n_kept += len(rows)
+        if self._n_kept > 2 * N_KEPT:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        rows = np.concatenate(self._rows)
+        draws = np.concatenate(self._draws)
+        if len(draws) > N_KEPT:
+            kept = np.argpartition(draws, N_KEPT)[:N_KEPT]
+            rows = rows[kept]
+            draws = draws[kept]
+        self._rows = [rows]
+        self._draws = [draws]
+        self._n_kept = len(rows)
+
+    def rows(self) -> FloatArray | None:
+        """What was kept ``(n_kept, n_columns)``; ``None`` when nothing came by."""
+        if not self._rows:
+            return None
+        self._shrink()
+        return self._rows[0]
+
+
+def with_diversity(
+    events: Iterator[Event],
+    model: Model,
+    domain: Domain,
+    data_rows: FloatArray,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """The events of a search, and before the last one the result ``diversity``.
+
+    The measure begins when the search has ended and takes no part of its budget. A search that found nothing or was
+    cancelled has none, nor has a model that is too slow for it (``MAX_SECONDS``).
+
+    Yields:
+        what ``events`` yields, and ``ResultReady`` with ``n_leaves_hit`` (by the ``n_sampled`` finds that were kept),
+        ``n_leaves``, ``n_pairs``, and ``per_100`` and ``per_1000``: ``expected_leaves`` of that many finds, or null.
+    """
+    sample = _Sample()
+    for event in events:
+        if isinstance(event, PairsFound):
+            sample.add(event.pairs.first)
+        if isinstance(event, Stopped) and event.reason is not StopReason.CANCELLED:
+            content = _diversity(sample, model, domain, data_rows, is_cancelled)
+            if content is not None:
+                yield ResultReady("diversity", content)
+        yield event
+
+
+def _diversity(
+    sample: _Sample, model: Model, domain: Domain, data_rows: FloatArray, is_cancelled: Callable[[], bool]
+) -> dict[str, Any] | None:
+    rows = sample.rows()
+    if rows is None:
+        return None
+    deadline = time.perf_counter() + MAX_SECONDS
+    surrogate = fit_surrogate(model, domain, data_rows, lambda: is_cancelled() or time.perf_counter() > deadline)
+    if surrogate is None:
+        return None
+    _, counts = np.unique(surrogate.leaves(rows), return_counts=True)
+    content = {"n_leaves_hit": len(counts), "n_leaves": surrogate.n_leaves}
+    content |= {"n_pairs": sample.n_seen, "n_sampled": len(rows)}
+    return content | {f"per_{n}": expected_leaves(counts, n) for n in SIZES}

@@ -1,0 +1,219 @@
+"""The plausibility of a search's pairs, measured on a thread beside the search.
+
+Pairs are handed on at once, and what was measured follows in the order of the pairs: a search keeps its speed (the
+loops leave the interpreter's lock to it), and nothing found is lost when a run ends early. What is left at the end of a
+search is measured before its last event, unless the run is cancelled or out of time: the rest stays unmeasured then,
+and is counted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
+from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.pairs import NOT_MEASURED
+
+PHASE = "measuring plausibility"
+_CHUNK_PAIRS = 1_000
+"""Measured at once, some 10 to 20 ms."""
+_MAX_WAITING_PAIRS = 2_000_000
+"""When more wait, the oldest are passed over: these take some 200 MB."""
+_POLL_SECONDS = 0.05
+_EXTRA_SECONDS = 3.0
+"""How much longer than its budget of seconds a search's pairs are measured."""
+
+
+def with_plausibility(
+    events: Iterable[Event],
+    learn: Callable[[], Plausibility],
+    max_seconds: float | None = None,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """The events of a search, with what was measured of its pairs, and the result ``plausibility`` before the last.
+
+    Args:
+        events: of a search.
+        learn: makes what measures; called on the thread, so that the search need not wait for it.
+        max_seconds: the search's own limit.
+        is_cancelled: whether the run is to end.
+    """
+    measurer = PairMeasurer(learn)
+    deadline = time.monotonic() + max_seconds + _EXTRA_SECONDS if max_seconds is not None else float("inf")
+    progress = None
+    is_limit_told = False
+    try:
+        for event in events:
+            if isinstance(event, PairsFound):
+                measurer.add(event.pairs.first)
+            elif isinstance(event, Progress):
+                progress = event
+            elif isinstance(event, Stopped):
+                yield from _drain(measurer, progress, lambda: is_cancelled() or time.monotonic() > deadline)
+                yield event
+                return
+            yield event
+            yield from measurer.take()
+            if not is_limit_told and (result := measurer.result()) is not None:
+                yield ResultReady("plausibility", result)  # the limit, for those who watch
+                is_limit_told = True
+    finally:
+        measurer.stop()
+
+
+def _drain(measurer: PairMeasurer, progress: Progress | None, must_end: Callable[[], bool]) -> Iterator[Event]:
+    """What is still to be measured, as far as time allows, and the result."""
+    if measurer.is_busy and progress is not None and not must_end():
+        yield replace(progress, phase=PHASE)
+    while not must_end() and measurer.wait(_POLL_SECONDS):
+        yield from measurer.take()
+    measurer.stop()
+    yield from measurer.take()
+    result = measurer.result()
+    if result is not None:
+        yield ResultReady("plausibility", result)
+
+
+class PairMeasurer:
+    """Measures people on a thread of its own, in order.
+
+    Args:
+        learn: makes what measures.
+    """
+
+    def __init__(self, learn: Callable[[], Plausibility]) -> None:
+        self._learn = learn
+        self._plausibility: Plausibility | None = None
+        self._news = threading.Condition()
+        self._waiting: deque[FloatArray] = deque()
+        self._n_waiting = 0
+        self._is_stopped = False
+        self._done: list[PairsMeasured] = []
+        self._error: BaseException | None = None
+        self._tally = _Tally()
+        threading.Thread(target=self._work, name="plausibility", daemon=True).start()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether people wait or are being measured, or the data is still being learned."""
+        with self._news:
+            return self._has_work()
+
+    def add(self, people: FloatArray) -> None:
+        """Take people to measure ``(n_people, n_columns)``."""
+        with self._news:
+            for start in range(0, len(people), _CHUNK_PAIRS):
+                self._waiting.append(people[start : start + _CHUNK_PAIRS])
+            self._n_waiting += len(people)
+            self._news.notify_all()
+
+    def take(self) -> list[PairsMeasured]:
+        """What was measured since the last call, in the order the people came, as at most one event.
+
+        Raises:
+            Exception: what went wrong on the thread.
+        """
+        with self._news:
+            if self._error is not None:
+                raise self._error
+            done = self._done
+            self._done = []
+        if not done:
+            return []
+        distance = np.concatenate([part.distance for part in done])
+        return [PairsMeasured(distance, np.concatenate([part.n_unseen for part in done]))]
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is left to do, at most so long; whether something is."""
+        with self._news:
+            self._news.wait_for(lambda: not self._has_work(), seconds)
+            return self._has_work()
+
+    def stop(self) -> None:
+        """End the thread; those who still wait stay unmeasured."""
+        with self._news:
+            self._is_stopped = True
+            self._news.notify_all()
+            self._tally.n_unmeasured += self._n_waiting
+            self._waiting.clear()
+            self._n_waiting = 0
+
+    def result(self) -> dict[str, Any] | None:
+        """The content of the run's result ``plausibility``; ``None`` when stopped before the data was learned."""
+        learned = self._plausibility
+        if learned is None:
+            return None
+        people = {"n_reference": learned.n_reference, "n_different": learned.n_different}
+        return {"limit": learned.limit, **people, **self._tally.to_json()}
+
+    def _has_work(self) -> bool:
+        return self._error is None and (self._plausibility is None or self._n_waiting > 0)
+
+    # --- on the thread ------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            learned = self._learn()
+            self._plausibility = learned
+            while (people := self._next()) is not None:
+                distance, n_unseen = learned.measure(people)
+                self._settle(distance, n_unseen, learned.limit, len(learned.breaks_constraints(people)))
+        except BaseException as error:  # noqa: BLE001 - raised again where the events are asked for
+            self._error = error
+        with self._news:
+            self._news.notify_all()
+
+    def _next(self) -> FloatArray | None:
+        """The next people to measure, when there are some; ``None`` when stopped."""
+        with self._news:
+            self._news.notify_all()
+            while self._n_waiting > _MAX_WAITING_PAIRS:
+                n = len(self._waiting.popleft())
+                self._n_waiting -= n
+                self._tally.n_unmeasured += n
+                self._done.append(PairsMeasured(np.full(n, np.nan), np.full(n, NOT_MEASURED)))
+            self._news.wait_for(lambda: bool(self._waiting) or self._is_stopped)
+            return None if self._is_stopped else self._waiting.popleft()
+
+    def _settle(self, distance: FloatArray, n_unseen: IntArray, limit: float, n_outside: int) -> None:
+        with self._news:
+            if not self._is_stopped:
+                self._n_waiting -= len(distance)
+                self._done.append(PairsMeasured(distance, n_unseen))
+                self._tally.count(distance, n_unseen, limit, n_outside)
+
+
+@dataclass
+class _Tally:
+    """What was found so far; of those measured, how many are too far, have unseen values, or either."""
+
+    n_measured: int = 0
+    n_unmeasured: int = 0
+    n_far: int = 0
+    n_with_unseen: int = 0
+    n_implausible: int = 0
+    n_outside: int = 0
+    distances: list[FloatArray] = field(default_factory=list)
+
+    def count(self, distance: FloatArray, n_unseen: IntArray, limit: float, n_outside: int) -> None:
+        is_far = distance > limit
+        has_unseen = n_unseen > 0
+        self.n_measured += len(distance)
+        self.n_far += int(is_far.sum())
+        self.n_with_unseen += int(has_unseen.sum())
+        self.n_implausible += int((is_far | has_unseen).sum())
+        self.n_outside += n_outside
+        self.distances.append(distance)
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {name: value for name, value in vars(self).items() if name != "distances"}
+        median = float(np.median(np.concatenate(self.distances))) if self.distances else None
+        return {**counts, "median_distance": median}

@@ -1,0 +1,163 @@
+"""Could this person exist? The distance to the nearest real row, values that never occur together, and the user's
+constraints.
+
+A search invents people. What is shown of them must say how far they are from anybody in the data; a pair is called
+*implausible* when its people are further from the data than ``limit``, or have values that never occur together. Both
+people of a pair share all values that are judged, so one figure stands for both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.measures.plausibility.nearest_rows import RealRows
+from fairness_engine.measures.plausibility.unseen_values import UnseenPair, UnseenValues
+from fairness_engine.oracle.domain import Domain
+
+_LIMIT_SHARE = 0.99
+_LIMIT_SAMPLE = 5_000
+"""People of the data whose distance to the next one sets the limit."""
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What is known of one person.
+
+    Args:
+        distance: to the nearest person of the data, 0 to 1.
+        limit: the distance above which a person is called implausible.
+        neighbour: that nearest person, a row of the engine ``(n_columns,)``.
+        differs: columns in which the two differ, of those that count ``(n_different,)``.
+        unseen: pairs of values that never occur together.
+        is_in_range: every value lies in the range that the review allows.
+        is_fixed_seen: the values of the attributes that must not vary occur together in the data.
+    """
+
+    distance: float
+    limit: float
+    neighbour: FloatArray
+    differs: tuple[int, ...]
+    unseen: tuple[UnseenPair, ...]
+    is_in_range: bool
+    is_fixed_seen: bool
+
+    @property
+    def is_plausible(self) -> bool:
+        """Near enough to the data, and no two values that never occur together."""
+        return self.distance <= self.limit and not self.unseen
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists and numbers; ``from_json`` reads it back."""
+        return {
+            "distance": self.distance,
+            "limit": self.limit,
+            "neighbour": self.neighbour.tolist(),
+            "differs": list(self.differs),
+            "unseen": [pair.to_json() for pair in self.unseen],
+            "is_in_range": self.is_in_range,
+            "is_fixed_seen": self.is_fixed_seen,
+        }
+
+    @classmethod
+    def from_json(cls, content: Any, n_columns: int) -> Assessed:
+        """Read what ``to_json`` wrote, for rows of so many columns; the other side may hold a hostile model.
+
+        Raises:
+            KeyError, ValueError, TypeError: it is nothing of the kind.
+        """
+        distance = float(content["distance"])
+        limit = float(content["limit"])
+        neighbour = np.array(content["neighbour"], dtype=np.float64)
+        unseen = tuple(UnseenPair.from_json(pair) for pair in content["unseen"])
+        differs = tuple(int(column) for column in content["differs"])
+        columns = [*differs, *(column for pair in unseen for column in (pair.first, pair.second))]
+        numbers = [distance, limit, *neighbour, *(pair.n_expected for pair in unseen)]
+        if neighbour.shape != (n_columns,) or not all(0 <= column < n_columns for column in columns):
+            raise ValueError("columns of a person")
+        if not np.isfinite(numbers).all() or distance < 0:
+            raise ValueError("numbers of a person")
+        holds = (content["is_in_range"] is True, content["is_fixed_seen"] is True)
+        return cls(distance, limit, neighbour, differs, unseen, *holds)
+
+
+class Plausibility:
+    """What a data set says about which people could exist.
+
+    Attributes:
+        limit: distance above which a person is called implausible. It is the 99th percentile of the distance of the
+            different people of the data to the nearest other one: a person drawn as they were is further from the rest
+            in one case in a hundred. Above 0 by construction, for different people are apart; 1 where the data has one
+            person only.
+        n_reference: people that distances are measured to.
+        n_different: different people in the data; where ``n_reference`` is less, distances are upper bounds.
+    """
+
+    def __init__(self, rows: FloatArray, domain: Domain, rng: np.random.Generator) -> None:
+        self._domain = domain
+        self._rows = rows
+        self._real = RealRows(rows, domain, rng)
+        self._unseen = UnseenValues(rows, domain)
+        self._fixed_keys = np.unique(_combination_keys(rows, domain))
+        self.n_reference = self._real.n
+        self.n_different = self._real.n_different
+        self.limit = self._find_limit(rng)
+
+    @classmethod
+    def learn(cls, rows: FloatArray, domain: Domain, rng: np.random.Generator) -> Plausibility:
+        """Learn from all rows of a data set.
+
+        Args:
+            rows: rows of the engine ``(n_rows, n_columns)``, at least one; also those outside the limits of a search.
+            domain: which columns tell individuals apart.
+            rng: draws which rows are kept when there are too many.
+        """
+        return cls(rows, domain, rng)
+
+    def _find_limit(self, rng: np.random.Generator) -> float:
+        if self.n_reference < 2:
+            return 1.0
+        people = self._rows[self._real.sample(_LIMIT_SAMPLE, rng)]
+        distance, _ = self._real.nearest(people, skips_equal=True)
+        return float(np.quantile(distance, _LIMIT_SHARE, method="higher"))
+
+    def measure(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Distance to the nearest person of the data and number of unseen pairs of values, ``(n_rows,)`` each.
+
+        Args:
+            rows: people ``(n_rows, n_columns)``; their protected values do not matter.
+        """
+        return self._real.nearest(rows)[0], self._unseen.count(rows)
+
+    def breaks_constraints(self, rows: FloatArray) -> IntArray:
+        """Positions of people outside the ranges, or with fixed values that nobody has together. None, if searches are
+        right.
+        """
+        is_fixed_seen = np.isin(_combination_keys(rows, self._domain), self._fixed_keys)
+        return np.flatnonzero(~(self._domain.contains(rows) & is_fixed_seen))
+
+    def assess(self, row: FloatArray) -> Assessed:
+        """Everything about one person ``(n_columns,)``."""
+        distance, nearest = self._real.nearest(row[None])
+        neighbour = self._rows[nearest[0]].copy()
+        return Assessed(
+            float(distance[0]),
+            self.limit,
+            neighbour,
+            tuple(int(i) for i in self._domain.free if neighbour[i] != row[i]),
+            self._unseen.of(row),
+            bool(self._domain.contains(row[None])[0]),
+            bool(np.isin(_combination_keys(row[None], self._domain), self._fixed_keys)[0]),
+        )
+
+
+def _combination_keys(rows: FloatArray, domain: Domain) -> np.ndarray[Any, np.dtype[np.void]]:
+    """The values of the fixed columns of every row as one thing that can be compared ``(n_rows,)``."""
+    columns = domain.fixed
+    values = np.ascontiguousarray(rows[:, columns] + 0.0)  # so that -0 is 0
+    if not len(columns):
+        return np.zeros(len(rows), dtype="V1")
+    return values.view(f"V{8 * len(columns)}").ravel()

@@ -1,0 +1,87 @@
+"""The answer to a question for group figures: who decides on which rows, and the figures of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairness_engine.arrays import BoolArray
+from fairness_engine.data.dataset import Dataset
+from fairness_engine.data.recorded import recorded_labels
+from fairness_engine.errors import SearchStopped, SettingError
+from fairness_engine.groups.figures.figures import Decided, group_figures
+from fairness_engine.groups.figures.report import FigureSettings, report_to_json
+from fairness_engine.groups.rule_sets.sampling import Decider
+from fairness_engine.groups.rule_sets.settings import Source
+from fairness_engine.models.model import Model
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.session import Opened
+
+_DECIDE_SECONDS = 45.0
+"""Half of what a page waits for."""
+
+
+def answer(opened: Opened, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The group figures that are asked for, as JSON.
+
+    Args:
+        opened: data, and a model or none.
+        content: a ``FigureSettings`` as JSON.
+
+    Raises:
+        SettingError: a setting is out of its range, nothing decides, or the model is too slow.
+        SchemaError: an attribute is no input.
+    """
+    settings = FigureSettings.from_json(content)
+    dataset, decided = _decided(opened, settings)
+    return report_to_json(group_figures(dataset, opened.scope, decided, settings))
+
+
+def _decided(opened: Opened, settings: FigureSettings) -> tuple[Dataset, Decided]:
+    """Decisions on the data's rows, and the label beside them where it is not what decides.
+
+    Rows that miss a cell count too, where they have a decision: a model's only if it takes such rows, and a column's
+    always.
+    """
+    if settings.source is Source.MODEL:
+        dataset = opened.dataset
+        favourable = opened.favourable
+        more = opened.incomplete_favourable
+        if more is not None:
+            decided, is_answered = more
+            dataset = dataset.with_incomplete(is_answered)
+            favourable = np.append(favourable, decided[is_answered])
+        return dataset, Decided(favourable, actual_outcomes(dataset), np.ones(len(dataset.rows), dtype=bool))
+    dataset = opened.dataset
+    if dataset.incomplete is not None:
+        dataset = dataset.with_incomplete(np.ones(len(dataset.incomplete), dtype=bool))
+    recorded = opened.recorded(settings.predictions, dataset)
+    is_label = recorded.column == dataset.schema.label
+    actual = None if is_label else actual_outcomes(dataset)
+    return dataset, Decided(recorded.favourable, actual, recorded.is_known, recorded.column)
+
+
+def actual_outcomes(dataset: Dataset) -> BoolArray | None:
+    """Whether each row's label is the favourable outcome ``(n_rows,)``; ``None`` without a label."""
+    if dataset.labels is None or dataset.favourable_class is None:
+        return None
+    return recorded_labels(dataset).favourable
+
+
+def decide_rows(model: Model, dataset: Dataset) -> BoolArray:
+    """Whether a model decides for each person of the data ``(n_rows,)``.
+
+    Raises:
+        SettingError: it is too slow.
+    """
+    decider = Decider(model, lambda: False, _DECIDE_SECONDS)
+    try:
+        return decider.favourable(dataset.rows)
+    except SearchStopped:
+        raise SettingError(
+            f"The model must decide the data's {len(dataset.rows):,} rows within {_DECIDE_SECONDS:g} seconds, got "
+            f"{decider.evaluations:,}. Look for rule sets, which need fewer, or use less data."
+        ) from None

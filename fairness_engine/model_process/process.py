@@ -1,0 +1,261 @@
+"""The parent's handle on the model's process: start, ask, time out, kill, and say what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from fairness_engine.errors import ProcessError
+from fairness_engine.model_process.compiled_loops import CHILD_PROGRAM, compiled_folder, copy_compiled, ready_loops
+from fairness_engine.model_process.protocol import MAX_LINE_BYTES, raise_failure, read_object
+from fairness_engine.model_process.sandbox import walls
+
+PROGRAM = CHILD_PROGRAM
+_CHUNK_BYTES = 1 << 20
+_EXIT_SECONDS = 2.0
+_SEND_SECONDS = 30.0
+_START_SECONDS = 60.0
+MAX_LOG_BYTES = 4_000_000
+"""What the process writes to its standard error beyond this is read and thrown away."""
+
+_ENDS = {
+    signal.SIGSEGV: "a library met damaged data and broke down (segmentation fault). Is the model file intact?",
+    signal.SIGBUS: "a library met damaged data and broke down (bus error). Is the model file intact?",
+    signal.SIGFPE: "a library broke down (arithmetic error). Is the model file intact?",
+    signal.SIGILL: "a library uses instructions that this processor lacks.",
+    signal.SIGABRT: "a library gave up (abort), perhaps for lack of memory. Is the model file intact?",
+    signal.SIGKILL: "it was killed, by the system for lack of memory or by a person.",
+    signal.SIGXCPU: "it used up its processor time.",
+    signal.SIGTERM: "it was told to end.",
+}
+
+
+class ModelProcess:
+    """One child program, from start to end; not for use by two threads at once (``kill`` is).
+
+    Args:
+        workspace: where scratch folders and the cache of compiled loops lie.
+        readable: files the child may read beside its own libraries.
+        log: gets what the child writes to its standard error; ``None`` throws it away.
+        ends_with_thread: kill the child when the thread that starts it ends, and so with this process (Linux).
+
+    Raises:
+        ProcessError: it cannot be started.
+    """
+
+    def __init__(self, workspace: Path, readable: Sequence[Path], log: Path | None, *, ends_with_thread: bool) -> None:
+        self._scratch = _make_scratch(workspace)
+        self.protections: dict[str, bool] = {}
+        self.has_ended_by_itself = False
+        self._buffer = bytearray()
+        self._searched = 0
+        self._last_id = 0
+        numba_cache = self._scratch / "numba"
+        self.loops = ready_loops(workspace)
+        copy_compiled(compiled_folder(workspace), numba_cache)
+        command = [sys.executable, "-P", "-m", PROGRAM, "--scratch", str(self._scratch)]
+        command += [text for path in readable for text in ("--readable", str(path))]
+        command += ["--parent", str(os.getpid())] if ends_with_thread else []
+        try:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._scratch,
+                env=walls.child_environment(self._scratch, numba_cache),
+                start_new_session=True,
+            )
+        except OSError as error:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            raise ProcessError(f"The model's process could not be started: {error.strerror}.") from None
+        self._output = self._pipe(self._process.stdout)
+        self._input = self._pipe(self._process.stdin)
+        os.set_blocking(self._input, False)
+        self._log = threading.Thread(target=_drain, args=(self._process.stderr, log), daemon=True)
+        self._log.start()
+
+    @staticmethod
+    def _pipe(stream: IO[bytes] | None) -> int:
+        if stream is None:
+            raise ProcessError("The model's process has no pipe.")
+        return stream.fileno()
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's and session's too."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """False once it ended."""
+        return self._process.poll() is None
+
+    # --- talking --------------------------------------------------------------------------
+
+    def send(self, do: str, **content: Any) -> int:
+        """Send a request; returns its id.
+
+        Raises:
+            ProcessError: the process ended, or does not read.
+        """
+        self._last_id += 1
+        left = memoryview(json.dumps({"id": self._last_id, "do": do, **content}).encode() + b"\n")
+        deadline = time.monotonic() + _SEND_SECONDS
+        while left:
+            _, writable, _ = select.select([], [self._input], [], max(0.0, deadline - time.monotonic()))
+            if not writable:
+                raise ProcessError("The model's process does not listen any more.")
+            try:
+                left = left[os.write(self._input, left[:_CHUNK_BYTES]) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._ended() from None
+        return self._last_id
+
+    def receive(self, seconds: float) -> str | None:
+        """The next line, or ``None`` when none came within ``seconds``.
+
+        Raises:
+            ProcessError: the process ended, or sent a line that is too long or no text.
+        """
+        deadline = time.monotonic() + seconds
+        while (line := self._take_line()) is None:
+            ready, _, _ = select.select([self._output], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return None
+            chunk = os.read(self._output, _CHUNK_BYTES)
+            if not chunk:
+                raise self._ended()
+            self._buffer += chunk
+        return line
+
+    def _take_line(self) -> str | None:
+        end = self._buffer.find(b"\n", self._searched)
+        if end > MAX_LINE_BYTES or (end < 0 and len(self._buffer) > MAX_LINE_BYTES):
+            raise ProcessError("The model's process broke its protocol: it sent a line without an end.")
+        if end < 0:
+            self._searched = len(self._buffer)
+            return None
+        raw = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        self._searched = 0
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise ProcessError("The model's process broke its protocol: it sent a line that is no text.") from None
+
+    def greet(self) -> None:
+        """Wait for the greeting; ``protections`` holds what it says.
+
+        Raises:
+            ProcessError: it did not come, or is none.
+        """
+        line = self.receive(_START_SECONDS)
+        hello = read_object(line).get("hello") if line is not None else None
+        if not isinstance(hello, dict):
+            raise ProcessError("The model's process did not start as it should.")
+        self.protections = {str(name): value is True for name, value in hello.items() if name in walls.PROTECTIONS}
+
+    def ask(self, do: str, seconds: float, **content: Any) -> dict[str, Any]:
+        """Send a request and wait for its reply.
+
+        Args:
+            seconds: how long at most; the process is killed then.
+
+        Raises:
+            EvenhandError: what the reply reports, in its own class.
+            ProcessError: no reply in time, or a process that ended or broke its protocol.
+        """
+        request = self.send(do, **content)
+        line = self.receive(seconds)
+        if line is None:
+            self.kill()
+            raise ProcessError(f"The model gave no answer within {seconds:g} seconds. Is it too large, or too slow?")
+        reply = read_object(line)
+        if reply.get("reply") != request:
+            raise ProcessError("The model's process broke its protocol: it sent a reply to no request.")
+        raise_failure(reply)
+        return reply
+
+    # --- ending ---------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """End it and all it started, at once; fine to call twice and from any thread."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it, wait for it, and remove its scratch folder; fine to call twice."""
+        if self._process.returncode is None:
+            self.kill()
+            self._process.wait()
+        self._log.join(_EXIT_SECONDS)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _ended(self) -> ProcessError:
+        """Why there is nothing more to read."""
+        try:
+            code = self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return ProcessError("The model's process broke its protocol: it closed its output and went on.")
+        self.has_ended_by_itself = True
+        if code < 0:
+            number = signal.Signals(-code) if -code in set(signal.Signals) else signal.SIGKILL
+            reason = _ENDS.get(number, f"it got the signal {number.name}.")
+        else:
+            reason = f"it left with status {code}; the log may say why."
+        return ProcessError(f"The model's process ended before its work was done: {reason}")
+
+
+def _make_scratch(workspace: Path) -> Path:
+    """An empty folder for one child, named by the process that owns it; those of owners that are gone are removed."""
+    folder = workspace / "scratch" / (platform.node() or "here")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in folder.iterdir():
+        if not _is_running(left.name.split("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    scratch = folder / f"{os.getpid()}-{os.urandom(6).hex()}"
+    scratch.mkdir(mode=0o700)
+    return scratch
+
+
+def _is_running(pid: str) -> bool:
+    if not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _drain(stream: IO[bytes], log: Path | None) -> None:
+    """Read a stream to its end, keeping its first ``MAX_LOG_BYTES``, so that the child never waits for a reader."""
+    left = MAX_LOG_BYTES
+    with (log or Path(os.devnull)).open("ab", buffering=0) as target, contextlib.suppress(OSError, ValueError):
+        while chunk := os.read(stream.fileno(), 1 << 16):
+            if left > 0:
+                target.write(chunk[:left])
+            left -= len(chunk)

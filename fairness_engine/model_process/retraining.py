@@ -1,0 +1,105 @@
+"""Retraining in the model's process: what was opened becomes a subject with a trainer."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fairness_engine.errors import InputError, ModelError, SettingError
+from fairness_engine.events import Event
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.retraining.driver import Source, Subject, run_retraining
+from fairness_engine.retraining.evaluation.split import checked_labels, split_rows
+from fairness_engine.retraining.settings import RetrainSettings, Surrogate
+from fairness_engine.retraining.trainable import Trainable
+from fairness_engine.retraining.trainers.factory import make_trainer
+from fairness_engine.retraining.trainers.trainer import Binding, Trainer
+from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.session import Opened
+
+
+def retraining_events(
+    opened: Opened, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+) -> Iterator[Event]:
+    """The events of a retraining.
+
+    Args:
+        opened: data, model and scope.
+        config: of the run.
+        is_cancelled: asked between steps.
+        report: takes events of a step that is at work.
+
+    Raises:
+        InputError: the data has no outcomes to train on, or the model cannot be trained.
+    """
+    check_data(opened)
+    settings = RetrainSettings.from_json(config.settings)
+    subject = Subject(
+        opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked, opened.group
+    )
+    subject = replace(subject, source=source_of(opened))
+    max_seconds = config.budget.max_seconds or math.inf
+    yield from run_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)
+
+
+def check_data(opened: Opened) -> None:
+    """Refuse data that nothing can be trained on.
+
+    Raises:
+        InputError: there is no model, the data has no outcomes to train on, or others than the model's.
+    """
+    dataset = opened.dataset
+    model = opened.model
+    checked_labels(dataset)
+    if opened.model_file is None:
+        raise ModelError("Retraining needs a model, and this review has none. Add one under Model.")
+    if len(dataset.classes) != len(model.classes):
+        raise SettingError(
+            f"Retraining needs a model of the data's {len(dataset.classes)} outcomes, but it decides between "
+            f"{len(model.classes)} classes. Choose the label column that the model was trained on."
+        )
+
+
+def source_of(opened: Opened) -> Source:
+    """Where the model came from, for the card."""
+    assert opened.model_file is not None, "checked with the data"
+    path, name = opened.model_file
+    return Source(name, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def trainer_of(opened: Opened, settings: RetrainSettings) -> Trainer:
+    """What trains the model that was opened, or the surrogate that the settings name.
+
+    Raises:
+        ModelError: it cannot be trained, and no surrogate is named.
+    """
+    dataset = opened.dataset
+    assert opened.model_file is not None, "checked with the data"
+    favourable = 1 if dataset.favourable_class is None else dataset.favourable_class
+    threshold = opened.scope.threshold if opened.scope is not None else None
+    binding = Binding(dataset.schema, dataset.classes, favourable, threshold)
+    path, name = opened.model_file
+    return make_trainer(path, name, opened.model, binding, settings, unsafe_formats=unsafe_formats_allowed())
+
+
+def trainable(opened: Opened) -> Trainable:
+    """Can the model be retrained on its data, and what may be trained instead; nothing is trained."""
+    settings = RetrainSettings()
+    try:
+        check_data(opened)
+        parts = split_rows(opened.dataset, settings.test_share, settings.validation_share)
+    except InputError as error:
+        return Trainable(problem=str(error))
+    can = Trainable(n_train=len(parts.train), n_validation=len(parts.validation), n_test=len(parts.test))
+    try:
+        trainer = trainer_of(opened, settings)
+    except ModelError as error:
+        is_network = isinstance(opened.model.predictor, DenseNetwork)
+        offered = [one for one in Surrogate if one and (is_network or one is not Surrogate.NETWORK)]
+        return replace(can, reason=str(error), surrogates=tuple(offered))
+    return replace(can, kind=trainer.kind, has_weights=trainer.has_weights, takes_weights=trainer.takes_weights)

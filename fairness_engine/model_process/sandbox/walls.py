@@ -1,0 +1,137 @@
+"""The walls around the process that holds an uploaded model.
+
+What the parent arranges (``child_environment``, a new session, an empty scratch folder) and what the child does to
+itself as its first act (``enter``): limits, Landlock, a system-call filter. Each is used where the system offers it;
+``enter`` reports which are in force.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import site
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairness_engine.model_process.sandbox import landlock, seccomp
+
+GIGABYTE = 1 << 30
+MAX_MEMORY_BYTES = 8 * GIGABYTE
+MAX_FILE_BYTES = GIGABYTE
+MAX_CPU_SECONDS = 24 * 3600
+MAX_OPEN_FILES = 1024
+
+PROTECTIONS = {
+    "memory": "at most 8 GB of memory",
+    "cpu_time": "a limit on processor time",
+    "file_size": "a limit on the files it writes",
+    "ends_with_parent": "ends when the program that started it ends",
+    "files": "reads its own libraries, the data and the model, and writes nothing outside an empty folder",
+    "network": "no network",
+    "programs": "starts no other program and reaches no other process",
+}
+"""The walls by name, in words for a screen."""
+
+_PR_SET_PDEATHSIG = 1
+_PACKAGE = Path(__file__).resolve().parents[2]
+_KEPT_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "TZ")
+_ONE_THREAD = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+_READABLE_SYSTEM = (
+    *("/usr", "/lib", "/lib32", "/lib64", "/opt/homebrew", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf"),
+    *("/etc/passwd", "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems"),
+    *(
+        "/sys/devices/system/cpu",
+        "/sys/devices/system/node",
+        "/sys/fs/cgroup",
+        "/dev/urandom",
+        "/dev/random",
+        "/dev/zero",
+    ),
+)
+
+
+def child_environment(scratch: Path, numba_cache: Path) -> dict[str, str]:
+    """A scrubbed environment: nothing of the parent's but what the loader and the interpreter need."""
+    variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    variables |= dict.fromkeys(("HOME", "TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME"), str(scratch))
+    variables |= dict.fromkeys(_ONE_THREAD, "1")
+    return variables | {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(_PACKAGE.parent),
+        "PYTHONUSERBASE": site.getuserbase(),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "NUMBA_CACHE_DIR": str(numba_cache),
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "JOBLIB_MULTIPROCESSING": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+        "KERAS_BACKEND": "tensorflow",
+    }
+
+
+def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None) -> dict[str, bool]:
+    """Raise the walls around this process. Call it first, while there is one thread.
+
+    Args:
+        scratch: the only folder that can be written.
+        readable: the data's and the model's file.
+        parent_pid: end when that process, this one's parent, does; ``None`` where a thread of the parent may end
+            earlier.
+
+    Returns:
+        Which walls are up, by the names of ``PROTECTIONS``.
+    """
+    limits = {
+        "memory": _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        "cpu_time": _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS),
+        "file_size": _limit(resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+    }
+    _limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
+    _limit(resource.RLIMIT_CORE, 0)
+    ends_with_parent = parent_pid is not None and _end_with(parent_pid)
+    seccomp.forbid_new_privileges()  # Landlock asks for it
+    files = landlock.confine(_readable(readable), [_PACKAGE.parent], [scratch, Path("/dev/null")])
+    calls = seccomp.refuse_calls()
+    return {**limits, "ends_with_parent": ends_with_parent, "files": files, "network": calls, "programs": calls}
+
+
+def _readable(given: Sequence[Path]) -> list[Path]:
+    """The interpreter, its libraries, this package, the given files. The package's parent may hold the workspace: not
+    all of it.
+    """
+    installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getuserbase(), *sys.path}
+    root = _PACKAGE.parent
+    folders = [Path(entry).resolve() for entry in installed if entry]
+    return [*given, _PACKAGE, *(f for f in folders if f not in (root, *root.parents)), *map(Path, _READABLE_SYSTEM)]
+
+
+def _limit(what: int, most: int) -> bool:
+    """Lower a limit; one that is lower already stays."""
+    _, hard = resource.getrlimit(what)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(what, (most, most))
+    return resource.getrlimit(what)[0] == most
+
+
+def _end_with(parent_pid: int) -> bool:
+    """Ask the kernel for a kill when the parent ends (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return False
+    is_set = int(ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)) == 0
+    if os.getppid() != parent_pid:  # it ended before it was asked
+        os._exit(1)
+    return is_set

@@ -1,0 +1,261 @@
+"""The model's process: opens the data and the model, answers requests, never touches the run store.
+
+``python -m fairness_engine.model_process.server --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm NAME``
+(names of ``compiled.WARM_UPS``) to compile loops into the shared cache before any upload is near. See ``protocol.py``
+for what is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from fairness_engine.errors import EvenhandError, FitError, ProcessError
+from fairness_engine.model_process.compiled_loops import WARM_UPS
+from fairness_engine.model_process.sandbox import walls
+
+if TYPE_CHECKING:
+    from fairness_engine.events import Event, TreeReady
+    from fairness_engine.model_process.session import Opened
+    from fairness_engine.model_process.text_session import OpenedTexts
+
+Request = dict[str, Any]
+_ANSWERS: dict[str, tuple[str, ...]] = {
+    "box": ("settings", "low", "high"),
+    "certifiable": (),
+    "decisions": ("rows",),
+    "gradients": (),
+    "group_figures": ("settings",),
+    "plausible": ("row",),
+    "scores": ("rows",),
+    "shap": ("people",),
+    "simplify": ("pair",),
+    "texts": ("texts",),
+    "trainable": (),
+    "where": ("settings",),
+}
+"""What a question must say, by its name."""
+_WARM_UP_NICENESS = 5
+"""Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
+_FIRST_PHASES = {"certify": "certifying", "rules": "finding groups", "retrain": "reading the model"}
+
+
+class Child:
+    """Answers requests, one after the other.
+
+    Args:
+        send: writes one line to the parent.
+        at_end: called when the parent is gone, while a request may be at work.
+    """
+
+    def __init__(self, send: Callable[[str], None], at_end: Callable[[], None]) -> None:
+        self._send = send
+        self._at_end = at_end
+        self._opened: Opened | OpenedTexts | None = None
+        self._cancel = threading.Event()
+
+    def listen(self, requests: BinaryIO) -> Iterator[Request]:
+        """Requests of a stream, in order, until it ends; ``cancel`` takes effect at once, on its own thread.
+
+        The end of the stream means that the parent is gone: the work at hand is cancelled.
+        """
+        waiting: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        threading.Thread(target=self._hear, args=(requests, waiting), daemon=True).start()
+        while (request := waiting.get())["do"] != "end":
+            yield request
+
+    def _hear(self, requests: BinaryIO, waiting: queue.SimpleQueue[Request]) -> None:
+        for line in requests:
+            request = json.loads(line)
+            if request["do"] == "cancel":
+                self._cancel.set()
+            else:
+                waiting.put(request)
+        self._cancel.set()
+        waiting.put({"do": "end"})
+        self._at_end()
+
+    def answer(self, request: Request) -> None:
+        """Do what a request asks; whatever goes wrong becomes its reply."""
+        from fairness_engine.model_process.protocol import failure
+
+        try:
+            reply = self._do(request)
+        except EvenhandError as error:
+            reply = failure(error)
+        except MemoryError:
+            traceback.print_exc()
+            gigabytes = walls.MAX_MEMORY_BYTES // walls.GIGABYTE
+            reply = failure(
+                ProcessError(f"The model and the data need more than the {gigabytes} GB allowed. Use less data.")
+            )
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a model may raise anything; the log keeps it
+            traceback.print_exc()
+            kind = type(error).__name__
+            reply = failure(
+                ProcessError(f"The model's process met an error it did not expect ({kind}); the log has it.")
+            )
+        self._send(json.dumps({"reply": request["id"], **reply}))
+
+    def _do(self, request: Request) -> dict[str, Any]:
+        if request["do"] == "open":
+            from fairness_engine.model_process.session import open_all
+
+            self._opened = open_all(request)
+            return self._opened.summary()
+        if self._opened is None:
+            raise ProcessError("Nothing was opened yet.")
+        if request["do"] == "run":
+            return self._run(self._opened, request)
+        if request["do"] == "summary":
+            return self._opened.summary()
+        if request["do"] == "fit":
+            return self._opened.fit(request.get("answers"))
+        return _explain(self._opened, request)
+
+    def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
+        from fairness_engine.events import to_line
+        from fairness_engine.store.run_config import RunConfig, RunKind
+
+        config = RunConfig.from_json(request["config"])
+        if config.kind is RunKind.RETRAIN:
+            opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
+        self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
+        for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
+            for small in split(event):
+                self._send(to_line(small))
+        return {}
+
+
+def _explain(opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
+    """Answers about rows or texts, one pair, person or box, about where the pairs are, the model's slopes, and whether
+    it can be certified.
+
+    What was opened answers under the name of the request.
+    """
+    name = request["do"]
+    if name not in _ANSWERS:
+        raise ProcessError(f"There is no request '{name}'.")
+    answer: Callable[..., dict[str, Any]] | None = getattr(opened, name, None)
+    if answer is None:
+        raise FitError(
+            "Rows of a table and texts are asked about in different ways, and this review is of the other kind."
+        )
+    return answer(*(request[part] for part in _ANSWERS[name]))
+
+
+def split(event: Event) -> Iterator[Event]:
+    """The event itself, or a large batch of pairs as several; a tree with as many certificates as a line can hold."""
+    from fairness_engine.events import PairsFound, TreeReady
+    from fairness_engine.model_process.protocol import MAX_EVENT_BYTES
+
+    if isinstance(event, TreeReady):
+        yield _fitted(event)
+        return
+    if not isinstance(event, PairsFound):
+        yield event
+        return
+    bytes_a_pair = 2 * 8 * 4 // 3 * (event.pairs.first.shape[1] + 4)
+    size = max(1, MAX_EVENT_BYTES // bytes_a_pair)
+    for start in range(0, len(event.pairs), size):
+        yield PairsFound(event.pairs[start : start + size])
+
+
+def _fitted(tree: TreeReady) -> TreeReady:
+    """The tree with the first certificates, which are those of the largest boxes, that fit into a line."""
+    from fairness_engine.model_process.protocol import MAX_TREE_BYTES
+
+    room = MAX_TREE_BYTES - sum(array.nbytes for array in tree.arrays.values())
+    n_boxes = len(tree.certificates.get("leaf", ()))
+    by_box = {name: array for name, array in tree.certificates.items() if name != "starts"}
+    bytes_a_box = max(1, sum(array.nbytes for array in by_box.values()) // max(1, n_boxes))
+    n = min(n_boxes, max(0, room) // bytes_a_box)
+    return replace(tree, certificates=tree.certificates | {name: array[:n] for name, array in by_box.items()})
+
+
+def _leave_soon() -> None:
+    """End the process in a second, whatever it is doing."""
+    timer = threading.Timer(1.0, os._exit, args=(0,))
+    timer.daemon = True
+    timer.start()
+
+
+def _take_stdout() -> Callable[[str], None]:
+    """Keep the real standard output for replies; whatever libraries print goes to the log."""
+    sys.stdout.flush()
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    lock = threading.Lock()
+
+    def send(line: str) -> None:
+        left = memoryview(line.encode() + b"\n")
+        with lock:
+            while left:
+                left = left[replies.write(left) or 0 :]
+
+    return send
+
+
+def _warm_up(loops: str) -> None:
+    """Compile what runs of this kind need, or a half of it."""
+    from fairness_engine.certification import warm_up
+    from fairness_engine.measures.plausibility import kernels as plausibility_kernels
+    from fairness_engine.models.dense import kernels as dense_kernels
+    from fairness_engine.models.trees import kernels as tree_kernels
+    from fairness_engine.oracle import kernels
+    from fairness_engine.search import registry
+
+    if loops == "models":
+        dense_kernels.warm_up()
+        tree_kernels.warm_up()
+        return
+    if loops == "networks":
+        warm_up.warm_up(warm_up.NETWORKS)
+        return
+    for module in (kernels, plausibility_kernels):
+        module.warm_up()
+    if loops == "other-proofs":
+        warm_up.warm_up(warm_up.OTHERS)
+    else:
+        registry.warm_up(*registry.TECHNIQUES.values())
+
+
+def _leave_out_charts() -> None:
+    """Let no library load matplotlib, which Keras and shap take where they find it: here nothing is drawn, and in each
+    process's empty home it would look through all fonts of the system, for six seconds of a processor."""
+    sys.modules["matplotlib"] = None  # type: ignore[assignment]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the parent closes its end."""
+    parser = argparse.ArgumentParser(prog="fairness_engine.model_process.server")
+    parser.add_argument("--scratch", type=Path)
+    parser.add_argument("--readable", type=Path, action="append", default=[])
+    parser.add_argument("--parent", type=int)
+    parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
+    options = parser.parse_args(arguments)
+    if options.warm:
+        os.nice(_WARM_UP_NICENESS)
+        _warm_up(options.warm)
+        return 0
+    _leave_out_charts()
+    send = _take_stdout()
+    protections = walls.enter(options.scratch, options.readable, options.parent)
+    send(json.dumps({"hello": protections}))
+    child = Child(send, _leave_soon)
+    for request in child.listen(sys.stdin.buffer):
+        child.answer(request)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

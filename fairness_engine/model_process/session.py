@@ -1,0 +1,430 @@
+"""A data set, a model and a scope, opened together in the model's process, and the questions they answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray, pack_array, unpack_array
+from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
+from fairness_engine.data.recorded import Recorded, recorded_labels, recorded_predictions
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import FitError, ProcessError, SettingError
+from fairness_engine.events import Event, ResultReady
+from fairness_engine.measures.share import Distribution
+from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
+from fairness_engine.model_process.text_session import OpenedTexts, open_texts, text_column
+from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.model import Model, is_there, no_model
+from fairness_engine.models.open import open_model
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.pairs import Pairs
+from fairness_engine.store.run_config import RunConfig, RunKind
+
+if TYPE_CHECKING:
+    from fairness_engine.certification.box_inspection.inspector import BoxInspector
+    from fairness_engine.certification.settings import CertifySettings
+    from fairness_engine.measures.plausibility.plausibility import Plausibility
+    from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+
+_STARTS_STREAM = 1
+"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What one process holds.
+
+    Args:
+        dataset: the table as rows of the engine.
+        model: bound to the data's schema; ``no_model`` where decisions of a column of the data are assessed.
+        scope: ``None`` for questions that need no protected attribute (the fit card).
+        table: that the data set was made of; kept only where there is no model, since any of its columns may hold
+            decisions.
+        model_file: where the model's file is and what it was called, to train it again.
+        picked, group: pairs and the rule set that a person picked for a retraining.
+    """
+
+    dataset: Dataset
+    model: Model
+    scope: Scope | None
+    table: Table | None = None
+    model_file: tuple[Path, str] | None = None
+    picked: Pairs | None = None
+    group: RuleGroup | None = None
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The space of the scope.
+
+        Raises:
+            ProcessError: opened without a scope.
+        """
+        if self.scope is None:
+            raise ProcessError("This question needs a scope, and the model was opened without one.")
+        schema = self.dataset.schema
+        return Domain(schema, self.scope, self.model.taken(schema.names))
+
+    def run(
+        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
+    ) -> Iterator[Event]:
+        """The events of a run: a search, an estimate, a count, a certification or rule sets.
+
+        Args:
+            config: of the run.
+            is_cancelled: asked between batches.
+            report: takes the progress of a step that is at work between two events.
+
+        Raises:
+            InputError: the model cannot be searched, or not with this technique; see ``requirements.check``. Or it
+                cannot be certified; see ``certification.subject``.
+        """
+        if is_there(self.model):
+            yield ResultReady("reading", self.reading())
+        if config.kind is RunKind.CERTIFY:
+            from fairness_engine.model_process.certification import certification_events
+
+            held = (self.model, self.domain, self.dataset.rows)
+            yield from certification_events(*held, config, lambda: self.plausibility, is_cancelled)
+            return
+        if config.kind is RunKind.RULES:
+            yield from self._rules(config, is_cancelled, report)
+            return
+        if config.kind is RunKind.RETRAIN:
+            from fairness_engine.model_process.retraining import retraining_events
+
+            yield from retraining_events(self, config, is_cancelled, report)
+            return
+        from fairness_engine.measures.exact_count import run_exact
+        from fairness_engine.oracle import kernels
+        from fairness_engine.search import requirements
+        from fairness_engine.search.registry import technique_named, warm_up
+
+        technique = technique_named(config.technique) if config.kind is RunKind.SEARCH else None
+        notes = requirements.check(self.model, self.domain, self.dataset.rows, technique)
+        if notes:
+            yield ResultReady("notes", {"notes": list(notes)})
+        kernels.warm_up()
+        if technique is not None:
+            warm_up(technique)
+        if config.kind is RunKind.ESTIMATE:
+            yield from self._estimate(config, is_cancelled)
+        elif config.kind is RunKind.COUNT:
+            yield from run_exact(self.model, self.domain, is_cancelled, config.budget.max_seconds or math.inf)
+        else:
+            yield from self._search(config, is_cancelled)
+
+    def with_picked(self, packed: Any, rule_set: Any = None) -> Opened:
+        """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for
+        none.
+        """
+        from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+
+        pairs = None if packed is None else unpack_pairs(packed, self.domain.n_columns)
+        return replace(self, picked=pairs, group=None if rule_set is None else RuleGroup.from_json(rule_set))
+
+    def _rules(
+        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    ) -> Iterator[Event]:
+        from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+        from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+
+        ranges = Ranges(self.dataset.schema, config.scope, self.model.taken(self.dataset.schema.names))
+        settings = RuleSettings.from_json(config.settings)
+        max_seconds = config.budget.max_seconds or math.inf
+        subject = Subject(self.dataset.rows, None, self.model)
+        if settings.source is Source.LABELS:
+            recorded = self.recorded(settings.predictions)
+            n_unknown = int((~recorded.is_known).sum())
+            if n_unknown:
+                said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
+                yield ResultReady("notes", {"notes": [said]})
+            subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
+        yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
+
+    def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> Recorded:
+        """What a column of the data decides: of predictions, or the label when no name is given.
+
+        Args:
+            predictions: name of the column.
+            dataset: whose rows are asked about; the opened one, if none is given.
+
+        Raises:
+            SettingError: it holds no outcomes, or nobody said which is favourable; or predictions were asked for beside
+                a model.
+        """
+        dataset = self.dataset if dataset is None else dataset
+        if not predictions:
+            return recorded_labels(dataset)
+        if self.table is None:
+            raise SettingError(
+                "A column of predictions is compared without a model. Leave the model out, or the column."
+            )
+        return recorded_predictions(self.table, dataset, predictions)
+
+    def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.measures.diversity import with_discovery, with_diversity
+        from fairness_engine.measures.plausibility.background import with_plausibility
+        from fairness_engine.search.driver import run_search
+        from fairness_engine.search.registry import technique_named
+        from fairness_engine.search.technique import make_technique
+
+        technique = make_technique(technique_named(config.technique), config.settings)
+        starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
+        events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
+        events = (self._with_left_out(event, len(starts)) for event in events)
+        events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
+        yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
+
+    def _with_left_out(self, event: Event, n_starts: int) -> Event:
+        """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
+        if not isinstance(event, ResultReady) or event.name != "scan":
+            return event
+        n_people = event.content["n_people"]
+        left_out = {
+            "n_outside": n_starts - n_people,
+            "n_not_drawn": len(self.dataset.rows) - n_starts,
+            "n_dropped": self.dataset.n_dropped,
+        }
+        return ResultReady("scan", {**event.content, **left_out})
+
+    def box(self, settings: Mapping[str, Any], low: Any, high: Any) -> dict[str, Any]:
+        """What is known of one box of a certification; digits ``(D,)`` each, packed.
+
+        Raises:
+            InputError: the model, or the scope, cannot be certified, or it is no box.
+        """
+        details = self._inspector(settings).inspect(unpack_array(low), unpack_array(high))
+        return {"box": details.to_json(), "counterexample": pack_pairs(details.counterexample)}
+
+    def _inspector(self, settings: Mapping[str, Any]) -> BoxInspector:
+        """What assesses boxes, kept for the next click on the same certification."""
+        from fairness_engine.certification.box_inspection.inspector import BoxInspector
+        from fairness_engine.certification.settings import CertifySettings
+
+        wanted = CertifySettings.from_json(settings)
+        if wanted not in self._inspectors:
+            self._inspectors.clear()
+            self._inspectors[wanted] = BoxInspector(self.model, self.domain, self.dataset.rows, wanted)
+        return self._inspectors[wanted]
+
+    @cached_property
+    def _inspectors(self) -> dict[CertifySettings, BoxInspector]:
+        return {}
+
+    def certifiable(self) -> dict[str, Any]:
+        """Why the model cannot be certified in this scope, in a sentence or two; null when it can."""
+        from fairness_engine.model_process.certification import why_not_certifiable
+
+        return {"reason": why_not_certifiable(self.model, self.domain)}
+
+    def trainable(self) -> dict[str, Any]:
+        """Can the model be retrained on the data, and what may be trained instead, as JSON."""
+        from fairness_engine.model_process.retraining import trainable
+
+        return {"trainable": trainable(self).to_json()}
+
+    @cached_property
+    def plausibility(self) -> Plausibility:
+        """What the data says about which people could exist: the same for all runs on it, whatever their seed."""
+        from fairness_engine.measures.plausibility.plausibility import Plausibility
+
+        return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(0))
+
+    def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
+        from fairness_engine.measures.share import run_estimate
+
+        # the number of draws is the budget of an estimate; only a limit of seconds is added to it
+        budget = Budget(config.n_samples * self.domain.n_variants, config.budget.max_seconds)
+        settings = (config.distribution.value, config.n_samples, config.seed)
+        more = self.dataset.incomplete
+        answers = None
+        if config.distribution is Distribution.DATA and more is not None:
+            answers = self.incomplete_favourable
+        incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
+        yield from run_estimate(
+            self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget, incomplete_rows
+        )
+
+    def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The fit card, as JSON. What is drawn for it does not depend on a run.
+
+        Args:
+            answers: that the model gave in its own environment, as ``KnownAnswers.to_json`` gives them.
+        """
+        from fairness_engine.models.fit.report import assess_fit
+
+        known = None if answers is None else KnownAnswers.from_json(answers)
+        card: dict[str, Any] = assess_fit(self.model, self.dataset, np.random.default_rng(0), known).to_json()
+        return {"fit": card}
+
+    def reading(self) -> dict[str, Any]:
+        """How far it is confirmed that the model is read rightly, by a brief look, as JSON."""
+        from fairness_engine.models.fit.reading import assess_reading
+        from fairness_engine.models.model import measure_rows_per_second
+
+        speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
+        content = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True).to_json()
+        return {**content, "ways": []}  # for the Model page, where they can be chosen
+
+    def scores(self, rows: Any) -> dict[str, Any]:
+        """Scores and decisions of rows of the engine.
+
+        Args:
+            rows: ``(n_rows, n_columns)``, packed.
+        """
+        scores = self.model.scores(unpack_array(rows))
+        return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
+
+    def decisions(self, rows: Any) -> dict[str, Any]:
+        """The least and the greatest class that the variants of rows get.
+
+        Args:
+            rows: ``(n_rows, n_columns)``, packed.
+        """
+        from fairness_engine.model_process.certification import extreme_decisions
+
+        least, most = extreme_decisions(self.model, self.domain, unpack_array(rows))
+        return {"least": pack_array(least), "most": pack_array(most)}
+
+    def plausible(self, row: Any) -> dict[str, Any]:
+        """What is known of one person ``(1, n_columns)``, packed: could they exist?"""
+        return {"plausible": self.plausibility.assess(unpack_array(row)[0]).to_json()}
+
+    def simplify(self, pair: Any) -> dict[str, Any]:
+        """The plainest form of one pair; both packed."""
+        from fairness_engine.explanation.simplify import plain_row, simplify_pair
+
+        plain = plain_row(self.domain, self.dataset.rows)
+        found = simplify_pair(self.model, self.domain, unpack_pairs(pair, self.domain.n_columns), plain)
+        return {"pair": pack_pairs(found)}
+
+    def gradients(self) -> dict[str, Any]:
+        """How estimated gradients compare with the true ones, as JSON."""
+        from fairness_engine.measures.gradient_accuracy import check_gradients
+
+        return {"gradients": check_gradients(self.model, self.domain, self.dataset.rows).to_json()}
+
+    def shap(self, people: Any) -> dict[str, Any]:
+        """SHAP values of both people of a pair ``(2, n_columns)``, packed."""
+        from fairness_engine.explanation.shap_values import explain_pair
+
+        names = self.dataset.schema.names
+        taken = np.array([names.index(name) for name in names if name in self.model.taken(names)], dtype=np.int64)
+        return {"shap": explain_pair(self.model, unpack_array(people), self.dataset.rows, taken).to_json()}
+
+    def where(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The groups in which the model discriminates.
+
+        Raises:
+            InputError: the model cannot be searched; see ``requirements.check``.
+        """
+        from fairness_engine.explanation.where import WhereSettings, find_where, where_to_json
+        from fairness_engine.search import requirements
+
+        requirements.check(self.model, self.domain, self.dataset.rows, None)
+        wanted = WhereSettings(Distribution(settings["distribution"]), int(settings["max_depth"]))
+        found = find_where(self.model, self.domain, self.dataset.rows, wanted)
+        return {"where": where_to_json(found), "examples": pack_pairs(found.examples)}
+
+    def group_figures(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Selection rates, impact ratios and equalised odds by group, as JSON; see ``group_answer``."""
+        from fairness_engine.model_process.group_figures import answer
+
+        return {"figures": answer(self, settings)}
+
+    @cached_property
+    def favourable(self) -> NDArray[np.bool_]:
+        """Whether the model decides for each person of the data ``(n_rows,)``.
+
+        Raises:
+            ModelError: there is no model.
+            SettingError: it is too slow.
+        """
+        from fairness_engine.model_process.group_figures import decide_rows
+
+        return decide_rows(self.model, self.dataset)
+
+    @cached_property
+    def incomplete_favourable(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """Whether the model decides for each person of the data with a missing cell, and whether it answers at all
+        ``(n_rows,)`` each; ``None`` where there is no such person, or the model takes none."""
+        from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
+
+        more = self.dataset.incomplete
+        if more is None or self.model.incomplete is None:
+            return None
+        scores = incomplete_scores(self.model, more.rows)
+        answered = is_answered(scores)
+        decided = np.zeros(len(more), dtype=bool)
+        decided[answered] = self.model.decide(scores[answered]) == self.model.favourable
+        return decided, answered
+
+    def summary(self) -> dict[str, Any]:
+        """What the reply to ``open`` says."""
+        return {
+            "n_rows": len(self.dataset.rows),
+            "n_dropped": self.dataset.n_dropped,
+            "problems": list(self.dataset.problems),
+            "classes": list(self.model.classes),
+            "threshold": self.model.threshold,
+            "is_binary": self.model.is_binary,
+            "favourable": self.model.favourable,
+            "taken": sorted(self.model.taken(self.dataset.schema.names)),
+        }
+
+
+def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
+    """Read the data and open the model that an ``open`` request names; without a model, what the data says is left.
+
+    A scope whose protected column holds texts asks for a model of texts.
+
+    Raises:
+        InputError: either cannot be used, or they do not belong together.
+    """
+    data = request["data"]
+    model_file = request.get("model")
+    schema = Schema.from_json(request["schema"])
+    scope = Scope.from_json(request["scope"]) if request.get("scope") else None
+    column = text_column(schema, scope)
+    if scope is not None and column is not None:
+        return open_texts(request, schema, scope, column)
+    if scope is not None:
+        space = Domain if request.get("needs_variants", True) else Ranges
+        space(schema, scope)  # refuses what cannot be, before files are read
+        schema = schema.with_protected(scope.protected)
+    table = read_table(Path(data["path"]), name=data["name"])
+    dataset = make_dataset(table, schema)
+    if model_file is None:
+        return Opened(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
+    if not schema.inputs:
+        raise FitError(
+            "A model of tables needs a column of categories or numbers, but the data has texts only. Choose another "
+            "type under Data, or a model of texts and its column under Scope."
+        )
+    model = open_model(
+        Path(model_file["path"]),
+        dataset.schema,
+        classes=dataset.classes or None,
+        favourable=1 if dataset.favourable_class is None else dataset.favourable_class,
+        threshold=scope.threshold if scope else None,
+        unsafe_formats=bool(request.get("unsafe_formats")),
+        name=model_file["name"],
+    )
+    return Opened(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
+
+
+def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:
+    """At most ``max_starts`` rows of the data, drawn by the seed, in the data's order; all when ``None``."""
+    if max_starts is None or max_starts >= len(rows):
+        return rows
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STARTS_STREAM,)))
+    return rows[np.sort(rng.choice(len(rows), size=max_starts, replace=False))]

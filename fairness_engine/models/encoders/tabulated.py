@@ -1,0 +1,185 @@
+"""Transformations that treat every column by itself, as tables: what each value of a column becomes.
+
+One-hot encoders, ordinal encoders and scalers behind a ``ColumnTransformer`` take milliseconds a call, most of it spent
+on labels. Their result for a whole row is put together here from what they gave, once, for every value of every column.
+A continuous number has no list of values: it is computed as the pipeline's own scaler does, operation by operation, or
+by slope and offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.model import Encoder
+
+_BLOCK_ROWS = 1 << 12
+_MAX_TABLE_NUMBERS = 20_000_000
+_CHUNK_ROWS = 1 << 14
+_MAX_FEATURES = 20_000
+_N_CHECKED = 2_000
+_N_TRIED = 64
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What a scaler does to a number: ``(x - shift) / factor``, or ``x * factor + shift``; which of them matters to the
+    last bit.
+    """
+
+    shift: float = 0.0
+    factor: float = 1.0
+    is_quotient: bool = True
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """``(n,)`` -> ``(n,)``, rounded as the scaler rounds; it rises or falls throughout."""
+        return (values - self.shift) / self.factor if self.is_quotient else values * self.factor + self.shift
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What one column becomes: a line of the table a value, or a scaling a feature."""
+
+    column: int
+    low: float
+    features: slice | IntArray
+    values: FloatArray  # (n_values, n_features)
+    scalings: tuple[Scaling, ...] = ()  # of a continuous column, one a feature
+
+
+class TabulatedEncoder:
+    """An encoder that gives what ``transform(original.encode(rows))`` gives; made by ``tabulate``."""
+
+    block_rows: int | None = _BLOCK_ROWS
+
+    def __init__(
+        self,
+        original: Encoder,
+        transform: Callable[[Any], FloatArray],
+        constant: FloatArray,
+        tables: list[_Table],
+        dtype: type[np.floating[Any]],
+    ) -> None:
+        self.original = original
+        self.names = original.names
+        self.columns: tuple[str, ...] = getattr(original, "columns", original.names)
+        self._transform = transform
+        self._constant = constant.astype(dtype)
+        self._tables = tables
+        self._dtype = dtype
+
+    def plain(self, rows: FloatArray) -> Any:
+        """The inputs before the transformations."""
+        return self.original.plain(rows)
+
+    def encode(self, rows: FloatArray) -> NDArray[Any]:
+        """``(n_rows, n_columns)`` -> ``(n_rows, n_features)``; a missing cell is left to the transformation itself."""
+        if np.isnan(rows).any():
+            return self._transform(self.original.encode(rows)).astype(self._dtype)
+        inputs: NDArray[Any] = np.empty((len(rows), len(self._constant)), dtype=self._dtype)
+        inputs[:] = self._constant
+        for table in self._tables:
+            values = rows[:, table.column]
+            if table.scalings:
+                inputs[:, table.features] = np.stack([scaling(values) for scaling in table.scalings], axis=1)
+                continue
+            positions = np.rint(values - table.low).astype(np.int64)
+            if len(rows) and (positions.min() < 0 or positions.max() >= len(table.values)):  # beyond the schema's range
+                return self._transform(self.original.encode(rows)).astype(self._dtype)
+            inputs[:, table.features] = table.values[positions]
+        return inputs
+
+
+def tabulate(
+    schema: Schema,
+    original: Encoder,
+    transform: Callable[[Any], FloatArray],
+    dtype: type[np.floating[Any]],
+    is_smooth: bool,
+    scalings: Sequence[Scaling] = (),
+) -> TabulatedEncoder | None:
+    """Learn the tables of a transformation, and check them on rows it was not learned from.
+
+    Args:
+        schema: what the rows are.
+        original: gives the inputs of ``transform``.
+        transform: to a matrix ``(n_rows, n_features)``.
+        dtype: of the result; float32 for predictors that would round to it anyway.
+        is_smooth: a last digit does not matter to the predictor. One that compares numbers with thresholds may sit
+            exactly on one, so its inputs must be right to the bit.
+        scalings: of the scalers in the transformation, for continuous columns; which is whose is found out.
+
+    Returns:
+        ``None`` when the columns are not treated each by itself, or the check failed.
+    """
+    base = sample_rows(schema, 1, np.random.default_rng(1))
+    constant = transform(original.encode(base))[0]
+    if len(constant) > _MAX_FEATURES:
+        return None
+    taken = np.zeros(len(constant), dtype=bool)
+    tables = []
+    for i, column in enumerate(schema.inputs):
+        table = _learn(column, i, base, constant, lambda rows: transform(original.encode(rows)), (Scaling(), *scalings))
+        if taken[table.features].any():
+            return None  # a feature of two columns
+        taken[table.features] = True
+        if table.values.shape[1]:
+            tables.append(table)
+    encoder = TabulatedEncoder(original, transform, constant, tables, dtype)
+    rows = sample_rows(schema, _N_CHECKED, np.random.default_rng(2))
+    given = encoder.encode(rows)
+    expected = transform(original.encode(rows)).astype(dtype)
+    is_right = (
+        np.allclose(given, expected, rtol=_TOLERANCE, atol=_TOLERANCE) if is_smooth else (given == expected).all()
+    )
+    return encoder if is_right else None
+
+
+def _learn(
+    column: Column,
+    index: int,
+    base: FloatArray,
+    constant: FloatArray,
+    transform: Callable[[FloatArray], FloatArray],
+    scalings: Sequence[Scaling],
+) -> _Table:
+    n_values = column.n_values or 0
+    is_lattice = column.kind in (Kind.CATEGORICAL, Kind.INTEGER) and n_values * len(constant) <= _MAX_TABLE_NUMBERS
+    values: FloatArray = np.linspace(column.low, column.high, _N_TRIED)
+    if is_lattice:
+        values = column.low + np.arange(n_values, dtype=np.float64)
+    rows = np.repeat(base, len(values), axis=0)
+    rows[:, index] = values
+    chunks = [transform(rows[start : start + _CHUNK_ROWS]) for start in range(0, len(rows), _CHUNK_ROWS)]
+    result = np.concatenate(chunks)  # (n_values, n_features)
+    changed = np.flatnonzero((result != constant).any(axis=0))
+    features = _as_slice(changed)
+    if is_lattice:
+        return _Table(index, column.low, features, result[:, changed])
+    found = tuple(_scaling_of(values, result[:, feature], scalings) for feature in changed)
+    return _Table(index, column.low, features, np.empty((0, len(changed))), found)
+
+
+def _scaling_of(values: FloatArray, results: FloatArray, scalings: Sequence[Scaling]) -> Scaling:
+    """The scaling that gives some results to the bit; else slope and offset of their ends."""
+    for scaling in scalings:
+        if (scaling(values) == results).all():
+            return scaling
+    span = max(float(values[-1] - values[0]), float(np.finfo(np.float64).tiny))
+    slope = float(results[-1] - results[0]) / span
+    return Scaling(float(results[0]) - slope * float(values[0]), slope, is_quotient=False)
+
+
+def _as_slice(indices: IntArray) -> slice | IntArray:
+    """A slice where the indices follow one another: it is much faster to write to."""
+    if len(indices) and np.array_equal(indices, np.arange(indices[0], indices[0] + len(indices))):
+        return slice(int(indices[0]), int(indices[-1]) + 1)
+    return indices

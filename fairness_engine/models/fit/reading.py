@@ -1,0 +1,641 @@
+"""Is a model given what it was trained on, and is its class 1 the outcome that it is taken for?
+
+A file that names neither its inputs nor its classes can be read in many ways, and each gives numbers that look like
+scores. What tells them apart: scores that the model gave in its own environment (*known answers*), which prove the
+reading or refute it; and the data's labels, on which a model that is read rightly does well. Every usual order and
+scaling of the inputs is tried on them (``input_ways.py``), inputs are exchanged, and a plain linear fit says what the
+columns can tell at all. What labels cannot tell (the means that a training scaled by, the numbers that it gave to
+categories of text) is not confirmed without known answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.data.dataset import Dataset
+from fairness_engine.data.schema import Kind, Layout
+from fairness_engine.errors import ModelError
+from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
+from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
+from fairness_engine.models.fit.input_ways import (
+    PLAIN,
+    Way,
+    by_position,
+    guessed_codes,
+    is_by_data,
+    number_inputs,
+    ways_of,
+)
+from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.fit.reading_state import KnownBy, State, state_in_words
+from fairness_engine.models.fit.roc import auc, difference, standard_error
+from fairness_engine.models.inputs.names import input_matches
+from fairness_engine.models.model import Model, Output
+
+MAX_ROWS = 4_000
+"""Rows of the data that orders are judged on."""
+_SECONDS = 3.0
+"""Of the processor, so that what is found does not depend on what else the machine does."""
+_SURE = 5.0
+"""How many standard errors a difference must be to be said: thousands of orders are looked at."""
+_FAR = 0.02
+"""Difference of two AUCs from which an order fits far better."""
+_NEAR_GUESSING = 4.0
+_LEAST_OF_REFERENCE = 0.5
+"""Of what a linear fit to the same columns gains over guessing, a model that is read rightly keeps more than this
+part.
+"""
+_MAX_FEATURES = 400
+_RIDGE = 1.0
+_N_SHOWN = 5
+_FAST = 100_000.0
+"""Rows a second from which a model is tried in all orders before each run."""
+_LEAST_GAIN = 0.003
+_SURE_OF_EXCHANGE = 5.0
+"""AUC, and standard errors: on published networks and the samples no two inputs gain 4 errors in each other's place; in
+a wrong order some gain 10.
+"""
+_N_EXCHANGED = 600
+"""Pairs of inputs that are exchanged at most."""
+_N_GLANCED = 1_000
+_NEARLY = 0.03
+"""Half of the known answers differ by less than this: the inputs are those, but for where their scaling was learned."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of how a model is read.
+
+    Args:
+        state: how far it is confirmed.
+        positive: the outcome whose score the model's one score is; ``None`` for more than two.
+        positive_by, inputs_by: who says which outcome that is, and in which order the inputs stand.
+        auc, auc_reversed: of the score for ``positive``, and if it were that of the other outcome.
+        accuracy, accuracy_reversed: share of rows, likewise.
+        reference_auc: of a plain linear fit to the same columns, on rows that it did not see.
+        max_difference: largest difference to a known answer, over ``n_compared`` rows.
+        row: the first row of the table, counted from 1, whose answer differs; ``given`` and ``got`` are the two scores.
+        ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
+        better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds
+            them.
+        advice: one sentence each, what was seen and what to do.
+        guessed: columns of texts that the model takes as numbers which nobody has said.
+    """
+
+    state: State
+    positive: str | None = None
+    positive_by: KnownBy = KnownBy.NOBODY
+    inputs_by: KnownBy = KnownBy.NOBODY
+    auc: float | None = None
+    auc_reversed: float | None = None
+    accuracy: float | None = None
+    accuracy_reversed: float | None = None
+    reference_auc: float | None = None
+    max_difference: float | None = None
+    n_compared: int | None = None
+    row: int | None = None
+    given: float | str | None = None
+    got: float | str | None = None
+    ways: tuple[Mapping[str, Any], ...] = ()
+    better: Mapping[str, Any] = field(default_factory=dict)
+    advice: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+
+    def in_words(self) -> str:
+        """The state as reviews and exports say it."""
+        return state_in_words(self.state, self.auc)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text; ``from_json`` reads it back."""
+        content = asdict(self)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Reading:
+        """Read a reading back.
+
+        Raises:
+            ModelError: it is none.
+        """
+        if not isinstance(content, Mapping) or not set(content) <= {each.name for each in fields(cls)}:
+            raise ModelError("A reading must hold its own fields, got others. Assess the model again.")
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+        try:
+            values |= {key: KnownBy(values.get(key, KnownBy.NOBODY)) for key in ("positive_by", "inputs_by")}
+            values["state"] = State(values["state"])
+            return cls(**values)
+        except (KeyError, TypeError, ValueError):
+            raise ModelError("A reading must have a state that is known. Assess the model again.") from None
+
+
+def assess_reading(
+    model: Model,
+    dataset: Dataset,
+    rows_per_second: float,
+    rng: np.random.Generator,
+    answers: KnownAnswers | None = None,
+    *,
+    is_brief: bool = False,
+) -> Reading:
+    """Judge how a model is read.
+
+    Args:
+        model: bound to ``dataset.schema``.
+        dataset: its rows and labels.
+        rows_per_second: how fast the model is; a slow one is tried in fewer ways.
+        rng: draws the rows.
+        answers: of the model in its own environment; ``None`` when nobody brought any.
+        is_brief: for the beginning of a run: no inputs are exchanged, and a slow model is not tried in other orders.
+    """
+    judge = _Judge(model, dataset, rows_per_second, rng, is_brief)
+    return judge.against_answers(answers) if answers is not None and len(answers.rows) else judge.against_labels()
+
+
+class _Judge:
+    def __init__(
+        self, model: Model, dataset: Dataset, rows_per_second: float, rng: np.random.Generator, is_brief: bool
+    ) -> None:
+        self.is_brief = is_brief
+        self.is_slow = rows_per_second < _FAST
+        self.model = model
+        self.dataset = dataset
+        self.schema = dataset.schema
+        self.ends = time.process_time() + _SECONDS
+        has_labels = dataset.labels is not None and len(dataset.classes) == len(model.classes)
+        n_most = int(min(MAX_ROWS // 2 if is_brief else MAX_ROWS, max(200, rows_per_second * _SECONDS / 40)))
+        chosen = np.arange(len(dataset.rows))
+        if len(chosen) > n_most:
+            chosen = np.sort(rng.choice(chosen, n_most, replace=False))
+        self.rng = rng
+        self.rows = dataset.rows[chosen]
+        self.labels = dataset.labels[chosen] if has_labels and dataset.labels is not None else None
+        self.scores = model.scores(self.rows)
+        self.positive = model.classes[1] if model.is_binary else None
+        self.other = model.classes[0]
+        self.nameless = frozenset() if model.reread is None else by_position(model, self.schema)
+
+    # --- who says what --------------------------------------------------------------------
+
+    @property
+    def positive_by(self) -> KnownBy:
+        if self.model.names_classes:
+            return KnownBy.FILE
+        return KnownBy.PERSON if self.schema.positive is not None else KnownBy.NOBODY
+
+    @property
+    def inputs_by(self) -> KnownBy:
+        if not self.nameless:
+            return KnownBy.FILE
+        return KnownBy.NOBODY if self.schema.layout.is_plain else KnownBy.PERSON
+
+    @cached_property
+    def guessed(self) -> tuple[str, ...]:
+        """The columns of texts that the model takes as numbers which nobody has said."""
+        return () if self.model.reread is None else guessed_codes(self.model, self.schema, self.dataset.rows)
+
+    # --- by the labels --------------------------------------------------------------------
+
+    def against_labels(self) -> Reading:
+        facts = self._facts()
+        if self.labels is None:
+            said = (
+                "Nothing in the data tells whether the model is read rightly: it has no label with the model's "
+                "outcomes. Bring known answers, scores that the model gave in its own environment."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        if self.positive is None:
+            return self._many_classes(facts)
+        is_positive = self.labels == 1
+        reference = self._reference()
+        area = facts["auc"]
+        error = standard_error(self.scores[:, 0], is_positive)
+        if area is None:
+            said = (
+                "Nothing tells whether the model is read rightly: all rows have one outcome, or some have no score. "
+                "Bring known answers."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        ways, better = self._ways(is_positive)
+        advice: list[str] = []
+        if better:
+            advice.append(self._on_better(better, area))
+        elif area < 0.5 - _NEAR_GUESSING * error:
+            better = {"positive": self.other}
+            advice.append(self._on_inverted(facts))
+        elif area < 0.5 + _NEAR_GUESSING * error:
+            advice.append(
+                f"The model tells the outcomes apart no better than guessing (AUC {area:.2f}): check the order and the "
+                "scaling of its inputs, the codes of categories and the label, or bring known answers."
+            )
+        elif reference is not None and area - 0.5 < _LEAST_OF_REFERENCE * (reference - 0.5):
+            advice.append(
+                f"The model reaches AUC {area:.2f}, a plain linear fit to the same columns {reference:.2f} on rows "
+                "that it did not see: a model that is read rightly is seldom so much weaker. Check the order and the "
+                "scaling of its inputs, or bring known answers."
+            )
+        if not advice:
+            advice += [*self._on_exchanged(is_positive), *self._on_guesses()]
+        state = State.UNCONFIRMED if advice else State.PLAUSIBLE
+        return Reading(state, **facts, reference_auc=reference, ways=ways, better=better, advice=tuple(advice))
+
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "positive": self.positive,
+            "positive_by": self.positive_by,
+            "inputs_by": self.inputs_by,
+            "guessed": self.guessed,
+        }
+        if self.labels is None:
+            return facts
+        accuracy = float((self.model.decide(self.scores) == self.labels).mean())
+        facts["accuracy"] = accuracy
+        if self.positive is not None:
+            area = auc(self.scores[:, 0], self.labels == 1)
+            facts |= {
+                "auc": area,
+                "auc_reversed": None if area is None else 1 - area,
+                "accuracy_reversed": 1 - accuracy,
+            }
+        return facts
+
+    def _many_classes(self, facts: dict[str, Any]) -> Reading:
+        assert self.labels is not None, "asked with labels"
+        commonest = float(np.bincount(self.labels).max() / len(self.labels))
+        error = math.sqrt(commonest * (1 - commonest) / len(self.labels))
+        if facts["accuracy"] <= commonest + _NEAR_GUESSING * error:
+            said = (
+                f"The model is right on {100 * facts['accuracy']:.1f} % of the rows, always saying the commonest "
+                f"outcome on {100 * commonest:.1f} %: check the "
+                "order of its inputs and of its classes, or bring known answers."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        advice = (*self._on_class_order(), *self._on_guesses())
+        return Reading(State.UNCONFIRMED if advice else State.PLAUSIBLE, **facts, advice=advice)
+
+    def _on_class_order(self) -> tuple[str, ...]:
+        """Where the file does not name more than two classes: every two must fit the labels clearly better than in each
+        other's place.
+        """
+        if self.positive_by is KnownBy.FILE or self.labels is None:
+            return ()
+        decided = self.model.decide(self.scores)
+        for one, other in itertools.combinations(range(len(self.model.classes)), 2):
+            exchanged = np.where(decided == one, other, np.where(decided == other, one, decided))
+            gain = (decided == self.labels).astype(float) - (exchanged == self.labels)
+            if gain.mean() > _NEAR_GUESSING * gain.std() / math.sqrt(len(gain)) and (gain != 0).any():
+                continue
+            names = f"'{self.model.classes[one]}' and '{self.model.classes[other]}'"
+            return (
+                f"The file does not name its classes, and the labels do not show that {names} are not in each other's "
+                "place. Put the label's outcomes in the order of the model's classes ('categories' of the label in "
+                "the schema file), or bring known decisions.",
+            )
+        return ()
+
+    def _on_inverted(self, facts: Mapping[str, Any]) -> str:
+        if self.positive_by is KnownBy.FILE:
+            return (
+                f"The model's file says that class 1 is '{self.positive}', but its score for it is lower where the "
+                f"label says so (AUC {facts['auc']:.2f}): check that the label is the one that the model predicts."
+            )
+        return (
+            f"Class 1 is taken for '{self.positive}', which fits the labels badly (AUC {facts['auc']:.2f}, accuracy "
+            f"{100 * facts['accuracy']:.0f} %); as '{self.other}' it would be AUC {facts['auc_reversed']:.2f}, "
+            f"accuracy {100 * facts['accuracy_reversed']:.0f} %. Say that the model's score is that of '{self.other}' "
+            "(Model page, or --positive)."
+        )
+
+    def _on_guesses(self) -> list[str]:
+        """What the reading takes for granted and labels cannot tell."""
+        if self.model.reread is None:
+            return []
+        advice = []
+        if self.guessed:
+            more = f" and {len(self.guessed) - 1} more" if len(self.guessed) > 1 else ""
+            advice.append(
+                f"The model takes the categories of '{self.guessed[0]}'{more} as numbers, and nothing says which "
+                "number each had in training: they are guessed. Bring known answers, or say that they are right "
+                "(below on the Model page, or 'codes' of 'layout' in the schema file)."
+            )
+        if is_by_data(self.model, self.schema, self.dataset.rows):
+            advice.append(
+                "The inputs are scaled by the data's own rows, and the training may have scaled by others: the scores "
+                "may be a little off. Bring known answers, from which the scaling follows, or put its means and "
+                "deviations in (Model page, 'scaling' of 'layout' in the schema file)."
+            )
+        return advice
+
+    # --- other orders ---------------------------------------------------------------------
+
+    def _ways(self, is_positive: NDArray[np.bool_]) -> tuple[tuple[Mapping[str, Any], ...], dict[str, Any]]:
+        """What every usual way would give, the best first; and the best where it fits far better than the present
+        one.
+        """
+        if self.model.reread is None or (self.is_brief and self.is_slow):
+            return (), {}
+        present = self.scores[:, 0]
+        is_free = self.positive_by is KnownBy.NOBODY
+        tried = []
+        for way in ways_of(self.model, self.schema, self.dataset.rows):
+            with suppress(Exception):  # a pipeline cannot take texts for numbers
+                scores = self.model.reread(way.schema).scores(self.rows)[:, 0]
+                area = auc(scores, is_positive)
+                if area is None:
+                    continue
+                tried.append((max(area, 1 - area) if is_free else area, area, way, scores))
+            if time.process_time() > self.ends:
+                break
+        tried.sort(key=lambda each: -each[0])
+        shown = tuple(
+            {"order": way.order, "scaling": way.scaling, "auc": area, "layout": way.schema.layout.to_json()}
+            for _, area, way, _ in tried[:_N_SHOWN]
+        )
+        if not tried:
+            return shown, {}
+        _, area, way, scores = tried[0]
+        mine = auc(present, is_positive) or 0.5
+        is_reversed = area < 0.5
+        if is_free and mine < 0.5:
+            present = -present
+        gain, error = difference(present, -scores if is_reversed else scores, is_positive)
+        if gain < _FAR or gain < _SURE * error:
+            return shown, {}
+        better = {**_as_better(way), "auc": 1 - area if is_reversed else area}
+        return shown, better | ({"positive": self.other} if is_reversed else {})
+
+    def _on_better(self, better: Mapping[str, Any], area: float) -> str:
+        how = better["order"] if better["scaling"] == PLAIN else f"{better['order']}, {better['scaling']}"
+        said = (
+            f"With its inputs {how} the model would fit the labels far better: AUC {better['auc']:.2f} instead of "
+            f"{area:.2f}"
+        )
+        if "positive" in better:
+            said += f", with '{better['positive']}' as class 1"
+        return f"{said}. Read it so (Model page, or 'layout' of the schema file), if that is how it was trained."
+
+    def _on_exchanged(self, is_positive: NDArray[np.bool_]) -> list[str]:
+        """Where two inputs without names would fit better in each other's place, their order is wrong: training does
+        not leave that.
+
+        Of the protected ones only categories of one column are exchanged: a model that was made to treat people alike
+        may fit the labels better with another input in their place, but only one that was made to favour fits them
+        better with men and women exchanged.
+        """
+        if self.model.reread is None or self.is_brief:
+            return []
+        read = self.model.reread(self.schema)
+        inputs = read.encoder.plain(self.rows)
+        present = self.scores[:, 0]
+        names = read.encoder.names
+        worst = 0.0
+        found = ""
+        matrix = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs
+        made_of = {match.name: match.column for match in input_matches(read.encoder)}
+        judged = [i for i, name in enumerate(names) if name in self.nameless]
+        numbers = number_inputs(read.encoder, self.schema)
+        pairs = [
+            (one, other)
+            for one, other in itertools.combinations(judged, 2)
+            if self._are_alike(inputs, names, (one, other))
+            and self._may_tell(made_of[names[one]], made_of[names[other]])
+        ]
+        order = self.rng.permutation(len(pairs))
+        every = max(1, len(self.rows) // _N_GLANCED)  # most exchanges are far worse, as fewer rows show
+        few = inputs[::every]
+        before = auc(present[::every], is_positive[::every]) or 0.5
+        of_numbers = np.array([all(names[i] in numbers for i in pairs[k]) for k in order], dtype=bool)
+        of_protected = np.array([made_of[names[pairs[k][0]]] in self.schema.protected for k in order], dtype=bool)
+        is_first = of_numbers | of_protected
+        for k in [*order[is_first], *order[~is_first]][:_N_EXCHANGED]:
+            if time.process_time() > self.ends:
+                break
+            one, other = pairs[k]
+            if (matrix[:, one] == matrix[:, other]).all():
+                continue
+            glance = read.predictor.predict(_exchanged(few, one, other))[:, 0]
+            if (auc(glance, is_positive[::every]) or 0.0) < before + _LEAST_GAIN / 3:
+                continue
+            scores = read.predictor.predict(_exchanged(inputs, one, other))[:, 0]
+            gain, error = difference(present, scores, is_positive)
+            if gain > max(worst, _LEAST_GAIN, _SURE_OF_EXCHANGE * error):
+                worst = gain
+                found = f"'{names[one]}' and '{names[other]}'"
+        if not found:
+            return []
+        return [
+            f"The model would fit the labels better with {found} in each other's place (AUC {worst:.3f} higher): the "
+            "order of its inputs is likely another. Put them in order on the Model page, or bring known answers."
+        ]
+
+    def _may_tell(self, one: str, other: str) -> bool:
+        """Whether exchanging inputs that are made of these columns says anything of their order."""
+        return one == other or (one not in self.schema.protected and other not in self.schema.protected)
+
+    @staticmethod
+    def _are_alike(inputs: Any, names: Sequence[str], pair: tuple[int, int]) -> bool:
+        """Whether two inputs can stand in each other's place: texts and numbers cannot."""
+        if not hasattr(inputs, "dtypes"):
+            return True
+        one, other = (inputs[names[i]].dtype for i in pair)
+        return bool(one == other and one.kind in "iuf")
+
+    def _reference(self) -> float | None:
+        """AUC of a linear fit by least squares to half of the rows, on the other half."""
+        if self.labels is None:
+            return None
+        taken = self.model.taken(self.schema.names)
+        columns = [
+            column
+            for column in self.schema.inputs
+            if column.name in taken and (column.kind is not Kind.CATEGORICAL or len(column.codes) <= _MAX_FEATURES // 2)
+        ]
+        features = [
+            feature
+            for feature in one_hot_features(self.schema)
+            if any(self.schema.inputs[feature.column] is column for column in columns)
+        ][:_MAX_FEATURES]
+        if not features:
+            return None
+        encoder = OneHotEncoder(replace(self.schema, layout=Layout()), features)
+        inputs = encoder.encode(self.rows)
+        spread = inputs.std(axis=0)
+        inputs = (inputs - inputs.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        inputs = np.column_stack([inputs, np.ones(len(inputs))])
+        is_learned = np.arange(len(inputs)) % 2 == 0
+        learned = inputs[is_learned]
+        target = (self.labels == 1)[is_learned] - 0.5
+        normal = learned.T @ learned + _RIDGE * np.eye(learned.shape[1])
+        weights = np.linalg.solve(normal, learned.T @ target)
+        scores = inputs[~is_learned] @ weights
+        if self.model.predictor.output is Output.LABEL:  # compared with a model that gives no finer scores
+            scores = (scores > np.quantile(scores, 1 - float((self.labels == 1).mean()))).astype(np.float64)
+        return auc(scores, (self.labels == 1)[~is_learned])
+
+    # --- by known answers -----------------------------------------------------------------
+
+    def against_answers(self, answers: KnownAnswers) -> Reading:
+        facts = self._facts()
+        places = np.searchsorted(self.dataset.kept, answers.rows)
+        places = np.minimum(places, len(self.dataset.kept) - 1)
+        is_there = self.dataset.kept[places] == answers.rows
+        rows = self.dataset.rows[places[is_there]]
+        given = answers.scores[is_there]
+        classes = answers.classes[is_there]
+        numbers = answers.rows[is_there] + 1
+        if not len(rows):
+            said = (
+                "None of the known answers is of a row that can be used: the rows that it names have missing or "
+                "unknown cells. Bring answers for others."
+            )
+            return Reading(State.UNCONFIRMED, **facts, n_compared=0, advice=(said,))
+        compared = Compared(self.model, self.model.scores(rows), given, classes, answers.tolerance)
+        facts |= {"n_compared": len(rows), "max_difference": compared.max_difference}
+        if compared.is_same:
+            return self._answers_agree(facts, rows, numbers, compared)
+        first = int(np.argmax(compared.differs))
+        facts |= {"row": int(numbers[first]), **compared.at(first)}
+        advice, better = self._way_of_answers(rows, given, answers.tolerance)
+        if compared.is_turned and self.positive_by is not KnownBy.FILE:
+            advice = [
+                f"Every known decision is the other one: class 1 is taken for '{self.positive}'. Say that the model's "
+                f"score is that of '{self.other}' (Model page, or --positive)."
+            ]
+            better = {"positive": self.other}
+        said = (
+            f"The model is not read as in its own environment: in row {facts['row']} it answered "
+            f"{_shown(facts['given'])} there and "
+            f"{_shown(facts['got'])} here, {int(compared.differs.sum()):,} of {len(rows):,} answers differ."
+        )
+        rest = (
+            []
+            if advice
+            else ["Check the order and scaling of its inputs, the codes of categories, the threshold and the file."]
+        )
+        return Reading(State.REFUSED, **facts, better=better, advice=(said, *advice, *rest))
+
+    def _answers_agree(self, facts: dict[str, Any], rows: FloatArray, numbers: IntArray, compared: Compared) -> Reading:
+        """The numbers are right; whose numbers they are is said by the file or a known decision, else by the labels,
+        else by a person.
+        """
+        if self.positive_by is KnownBy.FILE or compared.has_decisions:
+            return Reading(State.CONFIRMED, **facts)
+        if self.positive is None:
+            advice = self._on_class_order()
+            return Reading(State.UNCONFIRMED if advice else State.CONFIRMED, **facts, advice=advice)
+        is_said = self.positive_by is KnownBy.PERSON
+        side = self._side(self.scores[:, 0])
+        if side > 0 or (not side and is_said and not compared.is_of_other):
+            return Reading(State.CONFIRMED, **facts)
+        if not side:
+            said = (
+                f"The known answers agree, but nothing shows whether they are scores of '{self.positive}' or of "
+                f"'{self.other}': the labels do not tell. Say which "
+                "outcome class 1 is (Model page, or --positive), or bring known decisions."
+            )
+            return Reading(State.UNCONFIRMED, **facts, advice=(said,))
+        said = (
+            f"The known answers agree, but as scores of '{self.other}': class 1 is taken for '{self.positive}', which "
+            "the labels contradict (AUC "
+            f"{facts['auc']:.2f}). Say that the model's score is that of '{self.other}' (Model page, or --positive)"
+        )
+        better = {"positive": self.other}
+        if is_said:  # who is sure of it can go on
+            return Reading(
+                State.UNCONFIRMED,
+                **facts,
+                better=better,
+                advice=(f"{said}, or bring known decisions, which prove it.",),
+            )
+        decided = self.model.decide(self.model.scores(rows))
+        facts |= {
+            "row": int(numbers[0]),
+            "given": self.model.classes[1 - int(decided[0])],
+            "got": self.model.classes[int(decided[0])],
+        }
+        return Reading(State.REFUSED, **facts, better=better, advice=(f"{said}.",))
+
+    def _side(self, scores: FloatArray) -> int:
+        """1 where the labels show that scores are those of class 1, -1 of the other, 0 where they do not tell."""
+        if self.labels is None:
+            return 0
+        is_positive = self.labels == 1
+        area = auc(scores, is_positive)
+        error = standard_error(scores, is_positive)
+        if area is None or abs(area - 0.5) < _NEAR_GUESSING * error:
+            return 0
+        return 1 if area > 0.5 else -1
+
+    def _way_of_answers(
+        self, rows: FloatArray, given: FloatArray, tolerance: float
+    ) -> tuple[list[str], dict[str, Any]]:
+        """The usual way in which the model does give the known answers, if one does; or nearly does."""
+        is_known = np.isfinite(given)
+        if self.model.reread is None or not self.model.is_binary or not is_known.any():
+            return [], {}
+        rows = rows[is_known][:MAX_ROWS]
+        given = given[is_known][:MAX_ROWS]
+        tried = []
+        for way in ways_of(self.model, self.schema, self.dataset.rows):
+            with suppress(Exception):  # a pipeline cannot take texts for numbers
+                gaps = nearest_form(self.model, way, rows, given)[1]
+                tried.append((float(np.median(gaps)), float(gaps.max()), way))
+        tried.sort(key=lambda each: each[:2])
+        if not tried:
+            return [], {}
+        median, largest, way = tried[0]
+        if not largest <= tolerance:
+            fitted = fitted_codes(self.model, way, rows, given, tolerance) if way.scaling == PLAIN else None
+            if fitted is None and median <= _NEARLY and way.scaling != PLAIN:
+                fitted = fitted_scaling(self.model, way, rows, given, tolerance)
+            if fitted is None and (way.scaling == PLAIN or median > _NEARLY):
+                return [], {}
+            if fitted is None:
+                said = (
+                    f"With its inputs {way.in_words()} it nearly gives the known answers (largest difference "
+                    f"{largest:.2g}): it was likely scaled by other rows. "
+                    "Put their means and deviations into 'layout' of the schema file."
+                )
+                return [said], {}
+            way = fitted
+        better = _as_better(way)
+        said = f"With its inputs {way.in_words()} it gives all known answers"
+        read = self.model.reread(way.schema)
+        if self.positive_by is not KnownBy.FILE and self._side(read.scores(self.rows)[:, 0]) < 0:
+            better |= {"positive": self.other}
+            said += f", as scores of '{self.other}'"
+        return [f"{said}. Read it so (Model page, or 'layout' of the schema file)."], better
+
+
+def _as_better(way: Way) -> dict[str, Any]:
+    return {
+        "order": way.order,
+        "scaling": way.scaling,
+        "layout": way.schema.layout.to_json(),
+        "model_input": way.schema.model_input.value,
+    }
+
+
+def _exchanged(inputs: Any, one: int, other: int) -> Any:
+    """Inputs with two of them in each other's place, a matrix or a frame."""
+    exchanged = inputs.copy()
+    if hasattr(inputs, "iloc"):
+        exchanged.isetitem(one, inputs.iloc[:, other])
+        exchanged.isetitem(other, inputs.iloc[:, one])
+    else:
+        exchanged[:, [one, other]] = inputs[:, [other, one]]
+    return exchanged
+
+
+def _shown(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else f"{value:.6g}"

@@ -1,0 +1,75 @@
+"""Areas under ROC curves, and whether two of them on the same rows differ by more than luck (DeLong et al., 1988)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
+
+
+def auc(scores: FloatArray, is_positive: Any) -> float | None:
+    """Area under the ROC curve: how often a positive row scores above a negative one; ties count half.
+
+    Args:
+        scores: ``(n_rows,)``.
+        is_positive: ``(n_rows,)``.
+
+    Returns:
+        ``None`` when one of the two kinds is missing, or a score is not a number.
+    """
+    places = placements(scores, np.asarray(is_positive, dtype=bool))
+    return None if places is None else float(places[0].mean())
+
+
+def placements(scores: FloatArray, is_positive: Any) -> tuple[FloatArray, FloatArray] | None:
+    """For every positive row the share of negative rows below it, and for every negative row that of positive rows
+    above it.
+
+    Args:
+        scores: ``(n_rows,)``.
+        is_positive: ``(n_rows,)`` truth values.
+
+    Returns:
+        ``(n_positive,)`` and ``(n_negative,)``, both of mean AUC; ``None`` as ``auc``.
+    """
+    n_positive = int(np.sum(is_positive))
+    n_negative = len(scores) - n_positive
+    if not n_positive or not n_negative or np.isnan(scores).any():
+        return None
+    positive = np.sort(scores[is_positive])
+    negative = np.sort(scores[~is_positive])
+    below = _middle_rank(negative, scores[is_positive]) / n_negative
+    above = 1 - _middle_rank(positive, scores[~is_positive]) / n_positive
+    return below, above
+
+
+def _middle_rank(ordered: FloatArray, values: FloatArray) -> FloatArray:
+    """How many of ``ordered`` lie below each value; equal ones count half."""
+    left = np.searchsorted(ordered, values)
+    right = np.searchsorted(ordered, values, side="right")
+    return np.asarray((left + right) / 2, dtype=np.float64)
+
+
+def difference(first: FloatArray, second: FloatArray, is_positive: Any) -> tuple[float, float]:
+    """AUC of the second scores less that of the first, and its standard error; both of the same rows ``(n_rows,)``.
+
+    Returns:
+        ``(0, inf)`` where one has no AUC.
+    """
+    one = placements(first, is_positive)
+    other = placements(second, is_positive)
+    if one is None or other is None:
+        return 0.0, math.inf
+    variance = sum(float(np.var(b - a, ddof=min(1, len(a) - 1)) / len(a)) for a, b in zip(one, other, strict=True))
+    return float(other[0].mean() - one[0].mean()), math.sqrt(variance)
+
+
+def standard_error(scores: FloatArray, is_positive: Any) -> float:
+    """Standard error of an AUC; infinite where there is none."""
+    places = placements(scores, is_positive)
+    if places is None:
+        return math.inf
+    return math.sqrt(sum(float(np.var(part, ddof=min(1, len(part) - 1)) / len(part)) for part in places))

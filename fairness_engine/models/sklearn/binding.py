@@ -1,0 +1,141 @@
+"""Binds a scikit-learn estimator to a schema: the encoder it needs, and the fastest predictor that agrees with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairness_engine.arrays import IntArray
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import FitError
+from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.encoders.domain_values import sample_rows
+from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
+from fairness_engine.models.encoders.tabulated import tabulate
+from fairness_engine.models.formats import TAKES_TEXTS
+from fairness_engine.models.inputs.spelling import known_categories, spell
+from fairness_engine.models.model import Encoder, Output, Predictor, decide
+from fairness_engine.models.sklearn.estimator import (
+    EstimatorPredictor,
+    ask,
+    class_indices,
+    compile_estimator,
+    input_names,
+    reads_text,
+    scalings,
+    takes_frame,
+)
+from fairness_engine.models.sklearn.support_vectors import SupportVectors
+from fairness_engine.models.sklearn.voting import Transformed
+from fairness_engine.models.trees.trees import BoostedTrees, Forest
+
+_N_COMPARED = 1_000
+_TIE = 1e-13
+"""Of a sum of terms, relative to what they add up to without their signs: what another order of adding them may
+change.
+"""
+_SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnalysis")
+"""Estimators asked themselves that compare no input with a threshold."""
+
+
+def bind_estimator(
+    estimator: Any, schema: Schema, *, is_trial: bool = False
+) -> tuple[Predictor, Encoder, tuple[str, ...]]:
+    """A predictor, its encoder, and notes for the user.
+
+    Args:
+        estimator: from ``prepare_estimator``.
+        schema: what a row is.
+        is_trial: for a look at some scores: nothing is compared, and the encoder gives the estimator's own inputs.
+
+    Raises:
+        FitError: the estimator's inputs cannot be made from the schema's columns.
+    """
+    if reads_text(estimator):
+        raise FitError(TAKES_TEXTS)
+    n_inputs = getattr(estimator, "n_features_in_", None)
+    encoder = choose_encoder(schema, n_inputs, input_names(estimator), takes_frame(estimator))
+    notes = respell(encoder, estimator, schema)
+    if is_trial:
+        return compile_estimator(estimator), encoder, notes
+    rows = sample_rows(schema, _N_COMPARED, np.random.default_rng(4))
+    try:
+        inputs = encoder.encode(rows)
+        expected = class_indices(estimator, ask(estimator, "predict", inputs))
+    except Exception:  # noqa: BLE001 - a model may raise anything; the probe says what, and on which category
+        return EstimatorPredictor(estimator), encoder, notes
+    if len(expected) != len(rows):
+        raise FitError(
+            f"The model must decide every row, but it gave {len(expected)} decisions for {len(rows)} rows. Check that "
+            "it is a classifier of tables, not of text."
+        )
+    predictor = compile_estimator(estimator)
+    if isinstance(predictor, EstimatorPredictor):
+        return _ask_itself(estimator, inputs, expected), encoder, notes
+    n_others, n_ties = _compare(predictor, inputs, expected)
+    if n_others:
+        kind = (
+            f"read as a {predictor.kind}, it decides {n_others} of {len(rows):,} sampled rows differently than its "
+            "file does itself"
+        )
+        return _ask_itself(estimator, inputs, expected, kind), encoder, notes
+    if n_ties:
+        notes += (
+            f"On {n_ties} of {len(rows):,} sampled rows the model's sum is 0 but for the last digit. There the file "
+            "itself is decided by how its library happens to add up; here sums are added in the order of the columns.",
+        )
+    if isinstance(predictor, Transformed):
+        needs = np.float32 if isinstance(predictor.final, Forest | BoostedTrees) else np.float64
+        is_smooth = isinstance(predictor.final, DenseNetwork | SupportVectors) or predictor.final.kind in _SMOOTH_KINDS
+        tabulated = tabulate(schema, encoder, predictor.transform, needs, is_smooth, scalings(estimator))
+        if tabulated is not None and _agrees(predictor.final, tabulated.encode(rows), expected):
+            return predictor.final, tabulated, notes
+    return predictor, encoder, notes
+
+
+def _ask_itself(estimator: Any, inputs: Any, expected: IntArray, reason: str = "") -> Predictor:
+    """The estimator's own scores, by the first method whose decisions are those of ``predict``."""
+    for method in EstimatorPredictor(estimator).methods():
+        predictor = EstimatorPredictor(estimator, method, reason=reason)
+        if _agrees(predictor, inputs, expected):
+            return predictor
+    return EstimatorPredictor(estimator, "predict", reason=reason)
+
+
+def _agrees(predictor: Predictor, inputs: Any, expected: IntArray) -> bool:
+    return _compare(predictor, inputs, expected)[0] == 0
+
+
+def _compare(predictor: Predictor, inputs: Any, expected: IntArray) -> tuple[int, int]:
+    """How many rows are decided otherwise than expected, and how many more lie so near a tie that another order of a
+    sum decides.
+    """
+    threshold = 0.0 if predictor.output is Output.LOGIT else 0.5
+    differ = np.flatnonzero(decide(predictor.predict(inputs), threshold) != expected)
+    values = predictor.transform(inputs) if isinstance(predictor, Transformed) else inputs
+    final = predictor.final if isinstance(predictor, Transformed) else predictor
+    if not len(differ) or not isinstance(final, DenseNetwork) or final.n_scores > 1:
+        return len(differ), 0
+    sums = np.abs(final.exact_margins(values, threshold)[differ, 0])
+    is_tie = sums <= _TIE * final.magnitudes(values)[differ, 0]
+    return int((~is_tie).sum()), int(is_tie.sum())
+
+
+def respell(encoder: Encoder, estimator: Any, schema: Schema) -> tuple[str, ...]:
+    """Pass categories as the model spells them, and say which it does not know."""
+    if not isinstance(encoder, LabelsEncoder):
+        return ()
+    known = known_categories(estimator)
+    notes = []
+    for name, column in zip(encoder.names, (schema.column(name) for name in encoder.columns), strict=True):
+        values, missing = spell(column, known.get(name))
+        if values != list(column.codes):
+            encoder.respell(name, values)
+        if missing:
+            notes.append(
+                f"The model does not know {len(missing)} of the categories of '{column.name}', for example "
+                f"'{missing[0]}': it was trained without them. Remove them from the column (Categories on the Data "
+                "page, or the schema file), or retrain."
+            )
+    return tuple(notes)

@@ -1,0 +1,514 @@
+"""The only door to the model: it counts rows, enforces budget and cancel, tests variants, and knows what was tried.
+
+Techniques hand rows to ``probe`` and learn which are discriminatory. Duplicates never reach the model, every pair
+is replayed before it counts, and the budget cannot be overspent, so no technique can cheat or be careless.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.errors import SearchStopped, StopReason
+from fairness_engine.models.model import Model
+from fairness_engine.oracle import kernels
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.confirmation import Candidates, Replayer
+from fairness_engine.oracle.domain import Domain, KeyArray
+from fairness_engine.oracle.evaluation import Judge
+from fairness_engine.oracle.variants import Leads
+from fairness_engine.oracle.visited import KnownIndividuals, expected_individuals
+from fairness_engine.pairs import Pairs
+
+_FIRST_BLOCK_EVALUATIONS = 1 << 10
+_MAX_BLOCK_EVALUATIONS = 1 << 15
+"""Rows passed to the model at once; larger batches only move more memory."""
+_BLOCK_SECONDS = 0.1
+_REPLAY_SECONDS = 0.2
+_REPLAY_ROWS = 1 << 14
+"""Candidates are replayed after so long, or when they are so many."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What ``Oracle.probe`` found.
+
+    Args:
+        is_discriminatory: two variants of the row get different decisions ``(n_rows,)``.
+        fresh: positions of the rows whose individual was tested for the first time, here ``(n_new,)``.
+    """
+
+    is_discriminatory: BoolArray
+    fresh: IntArray
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What ``Oracle.measure`` found: the scores that a gradient search is guided by.
+
+    Args:
+        scores: of every variant of every row ``(n_rows, n_variants, n_scores)``.
+        decisions: classes of the same ``(n_rows, n_variants)``.
+        is_discriminatory: two variants of the row get different decisions ``(n_rows,)``.
+    """
+
+    scores: FloatArray
+    decisions: IntArray
+    is_discriminatory: BoolArray
+
+
+class Oracle:
+    """One search's view of the model.
+
+    Args:
+        model: scores of rows.
+        domain: the space and the variants.
+        budget: when to stop; reaching it raises ``SearchStopped`` from ``probe``.
+        is_cancelled: asked before every batch.
+
+    Attributes:
+        n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
+        n_partly: of those tried, how many were evaluated with some of their variants only, which agreed.
+        n_rejected: pairs that the replay did not confirm; they are not counted as found.
+    """
+
+    def __init__(
+        self, model: Model, domain: Domain, budget: Budget, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.model = model
+        self.domain = domain
+        self.budget = budget
+        self.n_tried = 0
+        self.n_partly = 0
+        self.n_found = 0
+        self.n_rejected = 0
+        self._judge = Judge(model, domain)
+        self._is_cancelled = is_cancelled
+        self._started = time.perf_counter()
+        self._replayer = Replayer(model, domain)
+        self._replayed = self._started
+        self._pending: list[Pairs] = []
+        self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
+        self._began = 0  # evaluations before the block at work
+        self._known = KnownIndividuals(expected_individuals(budget, domain))
+
+    @property
+    def evaluations(self) -> int:
+        """Rows passed to the model so far; the replay of found pairs is the oracle's own and not counted."""
+        return self._judge.evaluations
+
+    def count_favourable(self) -> None:
+        """Count, from now on, the favourable decisions of each variant; for two classes, without a score gap."""
+        self._judge.counts_favourable = True
+
+    @property
+    def favourable_counts(self) -> IntArray:
+        """Favourable decisions of each variant ``(n_variants,)`` over all rows tested since ``count_favourable``."""
+        return self._judge.favourable_counts
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True when every individual of the domain was tested with all variants, or found."""
+        return self.n_tried - self.n_partly >= self.domain.n_individuals
+
+    def take_found(self) -> Pairs:
+        """The pairs found since the last call, in the order of discovery."""
+        self._replay()
+        pairs = Pairs.concatenate(self._pending, self.domain.n_columns)
+        self._pending = []
+        return pairs
+
+    # --- testing rows ---------------------------------------------------------------------
+
+    def probe(self, rows: FloatArray) -> Probe:
+        """Test rows for discrimination; rows whose individual is known cost nothing.
+
+        Args:
+            rows: rows in the domain, ``(n_rows, n_columns)``; the protected values they hold do not matter.
+
+        Raises:
+            SearchStopped: the budget is spent or the search was cancelled. What fitted in was tested and kept.
+        """
+        self._check_limits()
+        return self._probe(self.domain.keys(rows), lambda chosen: rows[chosen])
+
+    def probe_moves(self, rows: FloatArray, columns: IntArray, values: FloatArray) -> Probe:
+        """``probe`` of the rows with one column changed each; known individuals are recognised without copying a row.
+
+        Args:
+            rows: where the walkers stand, ``(n_rows, n_columns)``.
+            columns, values: which column moves, and to what ``(n_rows,)``; inside the domain.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+
+        def moved(chosen: IntArray) -> FloatArray:
+            out = rows[chosen]
+            out[np.arange(len(chosen)), columns[chosen]] = values[chosen]
+            return out
+
+        return self._probe(self.domain.moved_keys(rows, columns, values), moved)
+
+    def probe_pairs(self, rows: FloatArray, first: IntArray, second: IntArray) -> Probe:
+        """Test rows with two of their variants only: two evaluations a row, whatever the number of variants.
+
+        An individual that is known, also in part, costs nothing. One whose two variants agree counts as tried, and
+        stays open for ``probe`` and ``measure``.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            first, second: indices of the two variants ``(n_rows,)``.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        done = 0
+        for block in self._blocks(len(fresh), 2):
+            chosen = fresh[done : done + block]
+            part = rows[chosen]
+            one = first[chosen]
+            two = second[chosen]
+            disagree = self._judge.disagree(part, one, two)
+            self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
+            done += len(chosen)
+        return Probe(self._known.states[slots] == 1, fresh)
+
+    def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> Leads:
+        """As ``probe``, and of the individuals found here also which two variants differ most, and how firmly.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            reach: an individual whose first variant's decision leads by more than this is passed over after that one
+                evaluation: tried in part. Infinite: everybody is tested in full. With a score gap it says nothing and
+                is not used.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        screens = math.isfinite(reach) and self.domain.scope.score_gap == 0
+        slots, fresh, n_new = self._known.look_up(self.domain.keys(rows), takes_partly=not screens)
+        variants = np.zeros((len(rows), 2), np.int64)
+        classes = np.zeros((len(rows), 2), np.int64)
+        leads = np.full((len(rows), 2), np.nan)
+        done = 0
+        for block in self._blocks(len(fresh), self.domain.n_variants):
+            chosen = fresh[done : done + block]
+            done += len(chosen)
+            self._count_tried(slots[chosen], len(fresh) > n_new)
+            values = self._judge.screened(rows[chosen], reach) if screens else self._judge.values(rows[chosen])
+            is_far = np.isnan(values[:, -1, 0])
+            verdicts, lowest, highest = self._judge.verdicts(values)
+            verdicts &= ~is_far
+            self.n_partly += int(is_far.sum())
+            self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
+            self._keep_candidates(rows[chosen], verdicts, lowest, highest, values)
+            found = chosen[verdicts]
+            widest = np.stack([lowest, highest], axis=1)[verdicts]
+            variants[found] = widest
+            classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
+        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+
+    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> Leads:
+        """Test whether two variants of each row get two given decisions: one or two evaluations a row.
+
+        The second variant is evaluated only where the first gets the decision meant, so name first the one likelier to
+        differ. Known individuals, also in part, cost nothing. One that is not found counts as tried; it stays open for
+        ``probe`` and ``measure`` unless all its variants were evaluated.
+
+        Args:
+            rows: ``(n_rows, n_columns)``; the protected values they hold do not matter.
+            variants: indices of the two variants ``(n_rows, 2)``.
+            classes: the decisions meant ``(n_rows, 2)``, two different ones.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        leads = np.full((len(rows), 2), np.nan)
+        done = 0
+        for block in self._blocks(len(fresh), 2):
+            chosen = fresh[done : done + block]
+            done += len(chosen)
+            part = rows[chosen]
+            pair = variants[chosen]
+            leads[chosen], found = self._judge.in_turn(part, pair, classes[chosen])
+            is_partly = np.isnan(leads[chosen, 1]) if self.domain.n_variants == 2 else ~found
+            self.n_tried += len(chosen)
+            self.n_partly += int(is_partly.sum())
+            self._known.states[slots[chosen]] = np.where(is_partly, kernels.PARTLY, found)
+            self._keep_candidates(part, found, pair[:, 0], pair[:, 1])
+        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+
+    @property
+    def known(self) -> tuple[KeyArray, NDArray[np.int8]]:
+        """The table of known individuals and its states, to be read by compiled loops before each call; not to be
+        changed.
+        """
+        return self._known.table, self._known.states
+
+    def note_pairs(self, rows: FloatArray, first: IntArray, second: IntArray, scores: FloatArray) -> Probe:
+        """Learn from evaluations that were made for another reason: two variants of each row, already paid for.
+
+        Args:
+            rows, first, second: as ``probe_pairs``.
+            scores: of the two variants, as ``scores`` gave them ``(n_rows, 2, n_scores)``.
+        """
+        slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        part = rows[fresh]
+        one = first[fresh]
+        two = second[fresh]
+        disagree = self._judge.noted(part, one, two, scores[fresh])
+        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, disagree)
+        self._check_found()
+        return Probe(self._known.states[slots] == 1, fresh)
+
+    def measure(self, rows: FloatArray) -> Measured:
+        """Scores of all variants of every row, known or not: each is paid. Individuals not known before are tested.
+
+        Args:
+            rows: rows in the domain ``(n_rows, n_columns)``; the protected values they hold do not matter.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+        self._check_limits()
+        slots, fresh, n_new = self._known.look_up(self.domain.keys(rows), takes_partly=True)
+        is_fresh = np.zeros(len(rows), dtype=bool)
+        is_fresh[fresh] = True
+        n_variants = self.domain.n_variants
+        scores = np.empty((len(rows), n_variants, self.model.predictor.n_scores))
+        verdicts = np.empty(len(rows), dtype=bool)
+        done = 0
+        for block in self._blocks(len(rows), n_variants):
+            part = slice(done, done + block)
+            scores[part], verdicts[part], lowest, highest, values = self._judge.measure(rows[part])
+            new = np.flatnonzero(is_fresh[part])
+            chosen = slots[part][new]
+            self._count_tried(chosen, len(fresh) > n_new)
+            self._known.states[chosen] = verdicts[part][new]
+            self._keep_candidates(
+                rows[part][new], verdicts[part][new], lowest[new], highest[new], values[new], is_measured=True
+            )
+            done += block
+        decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
+        return Measured(scores, decisions, verdicts)
+
+    def scores(self, rows: FloatArray) -> FloatArray:
+        """Scores ``(n_rows, n_scores)`` of rows as they are, one evaluation each; nobody is tested.
+
+        Raises:
+            SearchStopped: as ``probe``; the rows that were evaluated are paid for.
+        """
+        return self._by_block(len(rows), 1, lambda part: self.model.fast_scores(rows[part]))
+
+    def nearby_scores(self, rows: FloatArray, columns: IntArray, steps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores of rows and of each with one column moved: ``1 + n_moves`` evaluations a row; nobody is tested.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            columns: which columns move ``(n_moves,)``.
+            steps: by how much ``(n_rows, n_moves)``; the moved rows must lie in the domain.
+
+        Returns:
+            ``(n_rows, n_scores)`` and ``(n_rows, n_moves, n_scores)``.
+
+        Raises:
+            SearchStopped: as ``probe``.
+        """
+
+        def evaluate(part: slice) -> FloatArray:
+            own, moved = self.model.nearby_scores(rows[part], columns, steps[part])
+            return np.concatenate([own[:, None, :], moved], axis=1)
+
+        scores = self._by_block(len(rows), len(columns) + 1, evaluate)
+        return scores[:, 0], scores[:, 1:]
+
+    def gradients(self, rows: FloatArray, classes: IntArray | None = None) -> FloatArray:
+        """True derivatives of a score by the columns ``(n_rows, n_columns)``; a row counts as one evaluation.
+
+        Args:
+            rows: ``(n_rows, n_columns)``.
+            classes: for more than two classes, whose score, by row ``(n_rows,)``.
+
+        Raises:
+            ModelError: the model has no gradient.
+            SearchStopped: as ``probe``.
+        """
+        chosen = classes if classes is not None else np.ones(len(rows), dtype=np.int64)
+        return self._by_block(len(rows), 1, lambda part: self.model.gradients(rows[part], chosen[part]))
+
+    def _by_block(self, n_rows: int, cost: int, evaluate: Callable[[slice], FloatArray]) -> FloatArray:
+        """What ``evaluate`` gives for all rows, ``cost`` evaluations each, in blocks that can be afforded."""
+        self._check_limits()
+        parts = []
+        done = 0
+        for block in self._blocks(n_rows, cost):
+            self._judge.evaluations += block * cost
+            parts.append(evaluate(slice(done, done + block)))
+            done += block
+        return np.concatenate(parts) if parts else evaluate(slice(0, 0))
+
+    def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray]) -> Probe:
+        """Test the individuals that are not known yet; ``take`` gives the rows of some positions."""
+        slots, fresh, n_new = self._known.look_up(keys, takes_partly=True)
+        done = 0
+        for block in self._blocks(len(fresh), self.domain.n_variants):
+            chosen = fresh[done : done + block]
+            self._count_tried(slots[chosen], len(fresh) > n_new)
+            self._known.states[slots[chosen]] = self._test(take(chosen))
+            done += len(chosen)
+        return Probe(self._known.states[slots] == 1, fresh)
+
+    def test(self, rows: FloatArray) -> BoolArray:
+        """Test independent draws ``(n_rows, n_columns)``: every row is paid, a row drawn twice counts twice.
+
+        For estimates, where removing duplicates would bias the share. No pairs are kept.
+        """
+        verdicts = np.empty(len(rows), dtype=bool)
+        done = 0
+        for block in self._blocks(len(rows), self.domain.n_variants):
+            verdicts[done : done + block], _, _ = self._judge.decide(rows[done : done + block])
+            done += block
+        self.n_tried += done
+        self.n_found += int(verdicts.sum())
+        return verdicts
+
+    def n_tested_of(self, rows: FloatArray) -> int:
+        """How many of these rows are of individuals that were tested with all variants, or found; costs nothing."""
+        slots, _, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
+        return int(np.isin(self._known.states[slots], (0, 1)).sum())
+
+    def _blocks(self, n_rows: int, cost: int) -> Iterator[int]:
+        """Sizes of the blocks in which rows go to the model, each affordable; they adapt to the model's speed.
+
+        A block takes about ``_BLOCK_SECONDS``, so that a slow model can be cancelled and a time budget holds.
+
+        Args:
+            n_rows: how many are waiting.
+            cost: evaluations of one row.
+
+        Raises:
+            SearchStopped: before a block that may not be tested any more.
+        """
+        left = n_rows
+        while left > 0:
+            self._check_limits()
+            block = min(left, max(1, self._block_evaluations // cost))
+            if self.budget.max_evaluations is not None:
+                affordable = (self.budget.max_evaluations - self.evaluations) // cost
+                if affordable <= 0:
+                    raise SearchStopped(StopReason.EVALUATIONS)
+                block = min(block, affordable)
+            started = time.perf_counter()
+            self._began = self.evaluations
+            yield block
+            self._began = self.evaluations
+            self._adapt_block(block * cost, time.perf_counter() - started)
+            left -= block
+            if self._replayer.n_waiting > _REPLAY_ROWS or time.perf_counter() - self._replayed > _REPLAY_SECONDS:
+                self._replay()  # a slow model must not be left with a heap of them when it is cancelled
+        self._check_found()
+
+    def _adapt_block(self, n_evaluations: int, seconds: float) -> None:
+        if seconds > 2 * _BLOCK_SECONDS:
+            self._block_evaluations = max(1, self._block_evaluations // 2)
+        elif n_evaluations > self._block_evaluations / 2 and seconds < _BLOCK_SECONDS / 2:
+            self._block_evaluations = min(_MAX_BLOCK_EVALUATIONS, self._block_evaluations * 4)
+
+    def _check_limits(self) -> None:
+        if self._is_cancelled():
+            raise SearchStopped(StopReason.CANCELLED)
+        if self.budget.max_seconds is not None and self.seconds >= self.budget.max_seconds:
+            raise SearchStopped(StopReason.SECONDS)
+        self._check_found()
+
+    def _check_found(self) -> None:
+        if self.budget.max_found is not None and self.n_found >= self.budget.max_found:
+            raise SearchStopped(StopReason.FOUND)
+
+    def _count_tried(self, slots: IntArray, has_known: bool) -> None:
+        """Count individuals that are about to be tested; ``has_known``: some may have been tried in part before."""
+        n_again = int((self._known.states[slots] == kernels.PENDING_AGAIN).sum()) if has_known else 0
+        self.n_tried += len(slots) - n_again
+        self.n_partly -= n_again
+
+    def _test(self, rows: FloatArray) -> NDArray[np.int8]:
+        """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
+        values = self._judge.values_of_all(rows)
+        is_discriminatory, lowest, highest = self._judge.verdicts(values)
+        self._keep_candidates(rows, is_discriminatory, lowest, highest, values)
+        return is_discriminatory.astype(np.int8)
+
+    def _settle_pairs(
+        self, rows: FloatArray, first: IntArray, second: IntArray, disagree: BoolArray
+    ) -> NDArray[np.int8]:
+        """States of individuals tried with two variants for the first time; those that disagree are found."""
+        agreed = kernels.PARTLY if self.domain.n_variants > 2 else np.int8(0)
+        self.n_tried += len(rows)
+        if agreed == kernels.PARTLY:
+            self.n_partly += len(rows) - int(disagree.sum())
+        self._keep_candidates(rows, disagree, first, second)
+        return np.where(disagree, np.int8(1), agreed)
+
+    def _keep_candidates(
+        self,
+        rows: FloatArray,
+        is_found: BoolArray,
+        lowest: IntArray,
+        highest: IntArray,
+        values: FloatArray | None = None,
+        *,
+        is_measured: bool = False,
+    ) -> None:
+        """Let what was found wait for its replay, in its plainest form; each with the evaluations up to its own row, as
+        if rows came one by one.
+
+        Args:
+            lowest, highest: variants that differ, of each row.
+            values: of all variants, from which the plainest pair is chosen; without them, it is looked for at the
+                replay.
+            is_measured: they come from ``Judge.measure``.
+        """
+        found = np.flatnonzero(is_found)
+        if len(found):
+            self.n_found += len(found)
+            spent = self._began + -(-(found + 1) * (self.evaluations - self._began) // len(rows))
+            held = rows[found]
+            wide = (lowest[found], highest[found])
+            if values is None:
+                self._replayer.add(Candidates(held, *wide, spent))
+            else:
+                plain = self._judge.plainest(held, values[found], *wide, is_measured=is_measured)
+                self._replayer.add(Candidates(held, *plain, spent, wide))
+            if self.budget.max_found is not None:
+                self._replay()
+
+    def _replay(self) -> None:
+        """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""
+        self._replayed = time.perf_counter()
+        n_candidates = self._replayer.n_waiting
+        pairs = self._replayer.replay()
+        self.n_rejected += n_candidates - len(pairs)
+        self.n_found -= n_candidates
+        if self.budget.max_found is not None:
+            pairs = pairs[: self.budget.max_found - self.n_found]
+        self.n_found += len(pairs)
+        if len(pairs):
+            self._pending.append(pairs)

@@ -1,0 +1,68 @@
+"""Discriminatory pairs, as every room of the engine hands them on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+
+NOT_MEASURED = -1
+"""``Pairs.n_unseen`` of a pair whose plausibility is not known."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Discriminatory pairs: two rows that differ in protected attributes only and get different decisions.
+
+    Args:
+        first, second: the two persons as rows of the engine, ``(n_pairs, n_columns)`` each.
+        score_first, score_second: their scores ``(n_pairs,)``: score of class 1, or of the decided class when
+            there are more than two.
+        decision_first, decision_second: their classes ``(n_pairs,)``.
+        evaluation: evaluations spent when the pair was found ``(n_pairs,)``; the order of discovery.
+        distance: from the nearest real row ``(n_pairs,)``, 0 to 1; NaN where it was not measured (see
+            ``plausibility``).
+        n_unseen: pairs of values of the person that never occur together in the data though they should ``(n_pairs,)``;
+            -1 where it was not measured.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    score_first: FloatArray
+    score_second: FloatArray
+    decision_first: IntArray
+    decision_second: IntArray
+    evaluation: IntArray
+    distance: FloatArray = field(default_factory=lambda: np.empty(0))
+    n_unseen: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        """What was left out was not measured."""
+        n = len(self.first)
+        if n and not self.distance.size:
+            object.__setattr__(self, "distance", np.full(n, np.nan))
+        if n and not self.n_unseen.size:
+            object.__setattr__(self, "n_unseen", np.full(n, NOT_MEASURED))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, index: slice | BoolArray | IntArray) -> Pairs:
+        return Pairs(*(getattr(self, each.name)[index] for each in fields(self)))
+
+    @staticmethod
+    def empty(n_columns: int) -> Pairs:
+        """No pairs."""
+        rows = np.empty((0, n_columns))
+        numbers = np.empty(0)
+        codes = np.empty(0, np.int64)
+        return Pairs(rows, rows, numbers, numbers, codes, codes, codes, numbers, codes)
+
+    @staticmethod
+    def concatenate(batches: list[Pairs], n_columns: int) -> Pairs:
+        """All batches, in order."""
+        if not batches:
+            return Pairs.empty(n_columns)
+        return Pairs(*(np.concatenate([getattr(b, each.name) for b in batches]) for each in fields(Pairs)))

@@ -1,0 +1,249 @@
+"""How a retraining came out: the result ``retrained``, with a verdict and its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fairness_engine.models.model import Model
+from fairness_engine.retraining.evaluation.changes import Changes
+from fairness_engine.retraining.evaluation.measure import Measured
+from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.verdict import (
+    Opinion,
+    Verdict,
+    Words,
+    compare,
+    compare_rule_set,
+    in_points,
+    points,
+)
+from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.session import RoundsLog
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.retraining.strategy import Standing
+from fairness_engine.retraining.subject import Retrainable, Subject
+
+_AS_IT_IS = "the model as it is, with a threshold for each group"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The model that a retraining ends with.
+
+    Args:
+        round: its number.
+        objective: what chose it.
+        has_file: a file of it was sent.
+        no_file: why there is none.
+    """
+
+    round: int
+    objective: float
+    has_file: bool
+    no_file: str = ""
+
+
+@dataclass
+class Story:
+    """What happened, as far as it is told at the end.
+
+    Args:
+        log: rounds and epochs.
+        kept: the model that the retraining ends with.
+        reference: accuracy on the validation rows that the tolerance counts from; ``None`` before the judge was ready.
+        notes: sentences that a reader of the figures needs.
+        nothing: why there was nothing to mitigate; empty where there was.
+    """
+
+    log: RoundsLog
+    kept: Kept | None = None
+    reference: float | None = None
+    notes: list[str] = field(default_factory=list)
+    nothing: str = ""
+
+
+def opinion_of(
+    settings: RetrainSettings,
+    before: Measured,
+    after: Measured,
+    changed: Changes,
+    worst: dict[str, Any] | None,
+    words: Words,
+) -> Opinion:
+    """The verdict on a new model.
+
+    Args:
+        settings: the strategy ``rules`` is judged by the score of its rule set first.
+        before, after, changed: figures on the test rows.
+        worst: the result ``worst_rule_set``.
+        words: of what the shares are.
+    """
+    shares = compare(before, after, changed.accuracy, changed.uniform, changed.data, words)
+    was, now = (None, None) if worst is None else (worst.get("before"), worst.get("after"))
+    if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
+        return shares
+    scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
+    change = worst.get("change")
+    other = worst.get("worst_after")
+    next_worst = None
+    if other and other["rules"] != worst["rules"]:
+        next_worst = (str(other["group"]), (float(other["score"]), float(other["low"]), float(other["high"])))
+    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
+
+
+def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
+    """Why no model was kept; the original stays."""
+    rounds = story.log.proposed
+    return Opinion(
+        Verdict.NO_IMPROVEMENT, f"{_reason(story, rounds, settings, is_stopped, n_cases)} The original stays."
+    )
+
+
+def _reason(
+    story: Story, rounds: list[dict[str, Any]], settings: RetrainSettings, is_stopped: bool, n_cases: int
+) -> str:
+    if story.nothing or not rounds:
+        return story.nothing or _nothing_tried(settings, is_stopped, n_cases)
+    within = [row for row in rounds if row["is_within"]]
+    tolerance = in_points(settings.tolerance)
+    if not within:
+        lost = (story.reference or 0.0) - max(row["accuracy"] for row in rounds)
+        best = f"{in_points(lost)} on the rows that choose"
+        if len(rounds) == 1:
+            return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
+        return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance}: the best lost {best}."
+    unwritten = [row["no_file"] for row in within if row["no_file"]]
+    if unwritten:
+        return f"{_models(len(unwritten)).capitalize()} would have been kept, but cannot become a file. {unwritten[-1]}"
+    vetoed = [row for row in within if row["is_vetoed"]]
+    if vetoed:
+        return (
+            f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of "
+            f"{tolerance} on the test rows."
+        )
+    return (
+        f"None of the {_models(len(within))} within the tolerance had fewer discriminatory individuals on the rows "
+        "that choose."
+    )
+
+
+def _nothing_tried(settings: RetrainSettings, is_stopped: bool, n_cases: int) -> str:
+    if is_stopped:
+        return "It was stopped before a model was trained."
+    if STRATEGIES[settings.strategy].technique and not n_cases:
+        return "No discriminatory individual was found within the budget, so there was nothing to train on."
+    return "The strategy had nothing to propose for this model and data."
+
+
+def _models(n: int) -> str:
+    return f"{n} trained model" + ("s" if n != 1 else "")
+
+
+def summary(
+    subject: Retrainable, settings: RetrainSettings, parts: Parts, story: Story, opinion: Opinion, facts: dict[str, Any]
+) -> dict[str, Any]:
+    """The result ``retrained``.
+
+    Args:
+        subject, settings, parts, story: of the run.
+        opinion: the verdict.
+        facts: of the cases, the draws and the control.
+    """
+    kept = story.kept
+    return {
+        "strategy": settings.strategy.value,
+        "kind": _AS_IT_IS if settings.strategy is Strategy.THRESHOLD else subject.trainer.kind,
+        "n_rounds": len(story.log.proposed),
+        "n_train": len(parts.train),
+        "n_validation": len(parts.validation),
+        "n_test": len(parts.test),
+        "tolerance": settings.tolerance,
+        "reference": settings.reference.value,
+        "has_model": kept is not None and kept.has_file,
+        "no_file": kept.no_file if kept is not None else "",
+        "round": kept.round if kept is not None else 0,
+        "n_added": story.log.rows[kept.round - 1]["n_added"] if kept is not None else 0,
+        "n_vetoed": story.log.n_vetoed(kept.objective if kept is not None else float("inf")),
+        "verdict": opinion.verdict.value,
+        "why": opinion.why,
+        "notes": list(story.notes),
+        **facts,
+    }
+
+
+def nothing_to_mitigate(subject: Subject) -> str:
+    """Why a model needs no mitigation of individual discrimination; empty where it may."""
+    if not subject.ignores_protected:
+        return ""
+    names = ", ".join(subject.domain.scope.protected)
+    return (
+        f"The model decides without the protected attributes ({names}): none of its decisions depends on them "
+        "directly, so there is nothing "
+        "to mitigate here. What it decides by other columns may still go along with them, which Groups shows."
+    )
+
+
+def aim_note(settings: RetrainSettings, changed: Changes) -> str:
+    """What became of the group figures, which baselines aim at; empty for other strategies, and where they were not
+    counted.
+    """
+    if not settings.is_baseline or not changed.figures:
+        return ""
+    moved = []
+    for before, after in zip(*(changed.figures[when]["tables"] for when in ("before", "after")), strict=True):
+        was = before["figures"][0]
+        now = after["figures"][0]
+        if was and now:
+            moved.append(
+                f"by {' and '.join(before['attributes'])} from {points(was[0])} to {points(now[0])} points".replace(
+                    "+", ""
+                )
+            )
+    if not moved:
+        return ""
+    return (
+        f"Group figures, which this baseline aims at: the selection rates of groups differ {', '.join(moved)} at most "
+        "on the test rows."
+    )
+
+
+def none_found(standing: Standing, n_draws: int, words: Words) -> str:
+    """Why there is nothing that a mitigation could lower; empty where there is."""
+    if standing.uniform or standing.data:
+        return ""
+    return (
+        f"None of {n_draws:,} {words.drawn}, and none of the rows, is discriminatory: none found that a retraining "
+        "could mend."
+    )
+
+
+def unseen_note(model: Model, subject: Subject) -> str:
+    """That the new model decides without protected attributes; empty where it does not."""
+    if not replace(subject, model=model).ignores_protected:
+        return ""
+    return "The new model decides without the protected attributes: that holds for everybody, not only for those drawn."
+
+
+def unwritten_notes(log: RoundsLog) -> list[str]:
+    """That models could not become files, one sentence a reason."""
+    found: dict[str, list[str]] = {}
+    for number, row in enumerate(log.proposed, 1):
+        if row["no_file"]:
+            found.setdefault(row["no_file"], []).append(str(number))
+    return [
+        f"Better on the rows that choose, but not kept (round {', '.join(numbers)}): {reason}"
+        for reason, numbers in found.items()
+    ]
+
+
+def vetoed_note(n_vetoed: int, tolerance: float) -> str:
+    """That the test rows refused models; empty when they refused none."""
+    if not n_vetoed:
+        return ""
+    held = "A model that was" if n_vetoed == 1 else f"{n_vetoed} models that were"
+    taken = "was not taken: its" if n_vetoed == 1 else "were not taken: their"
+    return (
+        f"{held} better on the rows that choose {taken} accuracy on the test rows fell by more than "
+        f"{in_points(tolerance)}."
+    )

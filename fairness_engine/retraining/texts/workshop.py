@@ -1,0 +1,219 @@
+"""What a retraining on texts works with, and the driver of it: that of tables, with texts as its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairness_engine.arrays import IntArray
+from fairness_engine.errors import SettingError
+from fairness_engine.events import Event
+from fairness_engine.models.model import Model
+from fairness_engine.retraining.cases import NoCases
+from fairness_engine.retraining.driver import (
+    MEASURE_STREAM,
+    RULES_STREAM,
+    SELECT_STREAM,
+    TRAIN_STREAM,
+    Workshop,
+    retraining_events,
+)
+from fairness_engine.retraining.evaluation.changes import Changes, GroupChange, paired_change
+from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
+from fairness_engine.retraining.evaluation.selection import Judge
+from fairness_engine.retraining.evaluation.split import Parts, checked_labels, split_rows
+from fairness_engine.retraining.evaluation.verdict import Words
+from fairness_engine.retraining.registry import objective_of
+from fairness_engine.retraining.session import Desk
+from fairness_engine.retraining.settings import TEXT_STRATEGIES, RetrainSettings, Strategy
+from fairness_engine.retraining.strategy import Rounds
+from fairness_engine.retraining.texts.groups import TextGroups
+from fairness_engine.retraining.texts.measure import TextMeter, every_term, random_swaps
+from fairness_engine.retraining.texts.rounds import TextContext, rule_rounds, variant_rounds
+from fairness_engine.retraining.texts.subject import TextData, TextSubject
+from fairness_engine.retraining.trainers.trainer import Examples
+
+TEXT_WORDS = Words(
+    "The share of texts whose decision hangs on the term",
+    "of random swaps of a term",
+    "of the test texts with a term",
+    "texts are decided by their term",
+    "swaps of a term drawn",
+    ("decision changed by a random swap of a term", "decision hangs on the term, of the test texts with one"),
+    "What is measured is what a word does: the same sentence with another term of the list is decided otherwise. "
+    "Words that stand for a group without "
+    "being on the list are not looked at, and a swapped sentence may be one that nobody would write.",
+)
+_TEXTS_OF_DATA = 0
+"""The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""
+
+
+def run_text_retraining(
+    subject: TextSubject,
+    settings: RetrainSettings,
+    seed: int,
+    max_seconds: float = math.inf,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    report: Callable[[Event], None] = lambda _: None,
+) -> Iterator[Event]:
+    """Retrain a model of texts and say honestly what came of it; see ``run.run_retraining``.
+
+    ``uniform`` is the share of random swaps of a term for another of its category, in held-out texts, that change the
+    decision; ``data`` that of held-out texts in which some term would change it.
+
+    Raises:
+        SettingError: a strategy or a setting that there is none of for texts, or terms that hardly occur.
+        DataError: no labels, one outcome, too few texts.
+        ModelError: the model cannot be trained.
+    """
+    desk = Desk(max_seconds, is_cancelled, report)
+    yield from retraining_events(TextWorkshop(subject, settings, seed, desk), desk)
+
+
+def text_parts(data: TextData, settings: RetrainSettings) -> Parts:
+    """Which texts are trained on, choose and test: those that differ in terms alone stay together.
+
+    Raises:
+        DataError: the texts cannot be split.
+    """
+    return split_rows(data.dataset, settings.test_share, settings.validation_share, data.together)
+
+
+def text_meter(
+    data: TextData, positions: IntArray, n_draws: int, rng: np.random.Generator, is_over: Callable[[], bool]
+) -> TextMeter:
+    """What measures models on some texts.
+
+    Args:
+        n_draws: random swaps.
+        rng: draws them.
+    """
+    assert data.dataset.labels is not None, "checked when the rows were split"
+    twins = every_term(data, positions, np.random.default_rng(_TEXTS_OF_DATA))
+    swaps = random_swaps(data, positions, n_draws, rng)
+    return TextMeter(swaps, twins, data.dataset.rows[positions], data.dataset.labels[positions], is_over)
+
+
+class TextWorkshop(Workshop):
+    """Everything that rounds on texts need, made from one seed; see ``Workshop``."""
+
+    words = TEXT_WORDS
+
+    def __init__(self, subject: TextSubject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
+        check_settings(settings)
+        self.subject = subject
+        self.settings = settings
+        self.seed = seed
+        self._desk = desk
+        self._texts = data = subject.data
+        self.parts = text_parts(data, settings)
+        subject.model.scores(data.dataset.rows[:1])  # the first call of a network builds its graph
+        self.n_draws = affordable_draws(subject.model, 2, data.dataset.rows, settings.n_draws)
+        self.cases = NoCases()
+        self.groups = self._groups = TextGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.is_over)
+        desk.counts = lambda: self._groups.evaluations
+
+    def test_meter(self) -> Meter:
+        """See ``Workshop``."""
+        return self._text_meter(MEASURE_STREAM, self.parts.test, self._desk.is_over)
+
+    def judge(self) -> Judge:
+        """See ``Workshop``."""
+        meter = self._text_meter(SELECT_STREAM, self.parts.seen, self._desk.must_end)
+        own = objective_of(self.settings.strategy, self._groups)
+        held = self._examples(self.parts.validation)
+        return Judge(meter, held, self.subject.model, self.settings.tolerance, own)
+
+    def rounds(self) -> Rounds:
+        """See ``Workshop``."""
+        context = TextContext(
+            self.subject.model,
+            self._texts,
+            self.parts,
+            self.training,
+            self._examples(self.parts.validation),
+            self.settings,
+            self._groups,
+            self._stream(TRAIN_STREAM),
+            self._desk.say,
+            self._desk.must_end,
+        )
+        return rule_rounds(context) if self.settings.strategy is Strategy.RULES else variant_rounds(context)
+
+    def nothing(self) -> str:
+        """See ``Workshop``."""
+        if self._texts.space.holds.any():
+            return ""
+        return "No text holds a term: nothing was found that a retraining could mend."
+
+    def changes(self, models: tuple[Model, Model], examined: tuple[Examined, Examined], _: Meter) -> Changes:
+        """See ``Workshop``: a group is the test texts that hold a term."""
+        labels = checked_labels(self._texts.dataset)[self.parts.test]
+        right = [one.decided == labels for one in examined]
+        was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
+        before, after = examined
+        return Changes(
+            tuple(by_term(self._texts, self.parts.test, was, now)),
+            0,
+            0,
+            paired_change(right[0], right[1]),
+            paired_change(before.uniform, after.uniform),
+            paired_change(before.data, after.data),
+            {},
+        )
+
+    def notes_on(self, _: Model, changed: Changes) -> list[str]:
+        """See ``Workshop``."""
+        few = changed.data.n
+        if few >= _FEW_TEXTS:
+            return []
+        return [
+            f"Only {few:,} test texts hold a term: what is measured there may be chance. Hold more texts out, or add "
+            "some."
+        ]
+
+    def _text_meter(self, stream: int, part: IntArray, is_over: Callable[[], bool]) -> Meter:
+        meter = text_meter(self._texts, part, self.n_draws, self._stream(stream), is_over)
+        self._desk.meters.append(meter)
+        return meter
+
+    def _examples(self, part: IntArray) -> Examples:
+        return Examples(self._texts.dataset.rows[part], checked_labels(self._texts.dataset)[part])
+
+
+_FEW_TEXTS = 30
+
+
+def check_settings(settings: RetrainSettings) -> None:
+    """Refuse what there is none of for texts.
+
+    Raises:
+        SettingError: another strategy, cases, a surrogate.
+    """
+    if settings.strategy not in TEXT_STRATEGIES:
+        raise SettingError(
+            f"Of texts the strategies are {' and '.join(map(repr, map(str, TEXT_STRATEGIES)))}, got "
+            f"'{settings.strategy}', which needs a table."
+        )
+    if settings.cases or settings.technique:
+        raise SettingError(
+            "Cases are people of a table; texts learn from swapped terms. Leave the cases and the technique out."
+        )
+    if settings.surrogate:
+        raise SettingError("A surrogate takes a row of a table, but texts are retrained here. Leave it out.")
+
+
+def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:
+    """The test texts that hold each term, of those that any holds."""
+    held: dict[tuple[int, int], list[int]] = {}
+    for line, text in enumerate(positions.tolist()):
+        for category, term in sorted({(place[2], place[3]) for place in data.space.places[text]}):
+            held.setdefault((category, term), []).append(line)
+    for (category, term), lines in sorted(held.items()):
+        attribute = data.space.attributes[category]
+        before = was[lines]
+        after = now[lines]
+        counts = (len(lines), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
+        yield GroupChange((attribute.name,), (attribute.labels[term],), *map(int, counts))

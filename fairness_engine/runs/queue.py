@@ -1,0 +1,176 @@
+"""Starts workers, keeps to a number of runs at work, and notices workers that are gone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fairness_engine.runs.worker import DATABASE_VARIABLE
+from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.store import RunStore
+
+MAX_AT_WORK_VARIABLE = "EVENHAND_MAX_RUNS"
+CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."
+START_MESSAGE = "The worker process could not start; its log may say why. Run again."
+_START_SECONDS = 30.0
+"""How long a started worker may take to claim its run."""
+_OTHER_HOST_SECONDS = 60.0
+"""A worker on another machine counts as gone when it was not heard of for this long."""
+_FOREGROUND_POLL_SECONDS = 0.1
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+
+_workers: dict[tuple[Path, str], subprocess.Popen[bytes]] = {}
+_lock = threading.Lock()
+
+
+def max_at_work() -> int:
+    """How many runs may work at once: ``EVENHAND_MAX_RUNS``, else one a processor core and at least 2."""
+    given = os.environ.get(MAX_AT_WORK_VARIABLE, "")
+    return max(1, int(given)) if given.isdigit() else max(2, os.cpu_count() or 2)
+
+
+def launch(store: RunStore, run_id: str) -> None:
+    """See that a queued run starts: now if a place is free, else when one becomes free.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    store.run(run_id)
+    start_queued(store)
+
+
+def refresh(store: RunStore, run_id: str) -> RunRecord:
+    """A run as it stands, after noticing dead workers and starting what waits.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    if store.run(run_id).is_active:
+        start_queued(store)
+    return store.run(run_id)
+
+
+def start_queued(store: RunStore) -> None:
+    """Mark runs whose worker is gone, then start waiting runs while places are free, the oldest first.
+
+    A page that follows a comparison asks this every second or so with dozens of runs in the queue: no more of them are
+    tried than there are places.
+    """
+    mark_crashed(store)
+    active = store.runs_in(RunState.QUEUED, RunState.RUNNING)
+    waiting = [run for run in active if run.state is RunState.QUEUED and run.reserved is None]
+    n_free = max_at_work() - (len(active) - len(waiting))
+    for run in waiting[: max(0, n_free)]:
+        if store.reserve(run.id, max_at_work()):  # another process may have been faster
+            _start(store, run.id)
+
+
+def mark_crashed(store: RunStore) -> None:
+    """End the runs whose worker is gone."""
+    with _lock:  # a child that ended stays a zombie until it is asked for
+        ended = [key for key, process in _workers.items() if process.poll() is not None]
+        for key in ended:
+            del _workers[key]
+    for workspace, run_id in ended:
+        if workspace == store.workspace:
+            store.give_up(run_id, START_MESSAGE)
+    for run in store.runs_in(RunState.RUNNING):
+        if not _is_at_work(run):
+            n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs
+            store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts={"n_found": n_found})
+    for run in store.runs_in(RunState.QUEUED):
+        if run.reserved is not None and time.time() - run.reserved.timestamp() > _START_SECONDS:
+            store.give_up(run.id, START_MESSAGE)
+
+
+def _is_at_work(run: RunRecord) -> bool:
+    if run.worker_host != host_name():
+        heard = run.heard or run.created
+        return time.time() - heard.timestamp() < _OTHER_HOST_SECONDS
+    return run.worker_pid is not None and birth(run.worker_pid) == run.worker_born
+
+
+def _start(store: RunStore, run_id: str) -> None:
+    """Start a worker in a session of its own, so that it outlives this process and its terminal."""
+    folder = store.run_folder(run_id)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    environment = dict(os.environ)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", _PACKAGE_ROOT)]
+    environment["PYTHONPATH"] = os.pathsep.join([_PACKAGE_ROOT, *paths])
+    if store.url is not None:
+        environment[DATABASE_VARIABLE] = store.url
+    command = [sys.executable, "-P", "-m", "fairness_engine.runs.worker", "--workspace", str(store.workspace), run_id]
+    with (folder / "run.log").open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603 - our own program; the run's id is hexadecimal
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd=store.workspace,
+            start_new_session=True,
+        )
+    with _lock:
+        _workers[store.workspace, run_id] = process
+
+
+def run_in_foreground(
+    store: RunStore,
+    run_id: str,
+    on_change: Callable[[RunRecord], None],
+    is_cancelled: Callable[[], bool] = lambda: False,
+    *,
+    is_own: bool = True,
+) -> RunRecord:
+    """Start a run at once, whatever else works, and wait for its end.
+
+    Args:
+        on_change: gets the run whenever its counts, phase or state changed, at most ten times a second.
+        is_cancelled: asked ten times a second; the run is cancelled once it is true.
+        is_own: nobody else waits for this run; otherwise it is not cancelled, but left to go on.
+
+    Returns:
+        The run in its final state, or as it was left.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    if store.reserve(run_id, None):
+        _start(store, run_id)
+    before: RunRecord | None = None
+    has_asked = False
+    while before is None or not before.state.is_final:
+        mark_crashed(store)
+        run = store.run(run_id)
+        if before is None or _shown(run) != _shown(before):
+            on_change(run)
+        before = run
+        if is_cancelled() and not has_asked:
+            if not is_own:
+                return run
+            store.request_cancel(run_id)
+            has_asked = True
+        if not run.state.is_final:
+            time.sleep(_FOREGROUND_POLL_SECONDS)
+    _reap(store, run_id)
+    return before
+
+
+def _shown(run: RunRecord) -> tuple[object, ...]:
+    return run.state, run.phase, run.evaluations, run.n_found, run.n_tried
+
+
+def _reap(store: RunStore, run_id: str) -> None:
+    """Wait a moment for the worker to leave, so that no zombie stays behind."""
+    with _lock:
+        process = _workers.pop((store.workspace, run_id), None)
+    if process is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)

@@ -1,0 +1,122 @@
+"""What a certification proves, from the model's process to disk: the latest shares, their trace, the partition tree.
+
+Nothing is believed: shares must be shares, time and boxes must not run backwards, and a tree must be one, of this run's
+domain.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from fairness_engine.certification.partition.partition_tree import write_tree
+from fairness_engine.certification.partition.validation import check_space, read_certificates, read_tree_arrays
+from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.events import SharesProved, TreeReady
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.result_checks import is_count, is_number
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.runs import TREE_FILE
+from fairness_engine.store.store import RunStore
+
+MAX_TRACE_POINTS = 1_000
+_TRACE_SECONDS = 1.0
+"""The trace is stored this often: it is longer than the latest shares."""
+_SUM_TOLERANCE = 1e-9
+_PROTOCOL = "The model's process broke its protocol: "
+
+
+class Trace:
+    """Shares over time, ``[seconds, certified, falsified, undecided, boxes]`` each: evenly thinned, first and last
+    kept.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[list[float]] = []
+        self._stride = 1
+        self._n = 0
+        self._last: list[float] = []
+
+    def add(self, point: list[float]) -> None:
+        """Append a point."""
+        if self._n % self._stride == 0:
+            self._points.append(point)
+        self._n += 1
+        self._last = point
+        if len(self._points) >= MAX_TRACE_POINTS:
+            self._points = self._points[::2]
+            self._stride = 2 * self._stride
+
+    def to_json(self) -> list[list[float]]:
+        """At most ``MAX_TRACE_POINTS`` points."""
+        is_last_kept = not self._points or self._points[-1] is self._last
+        return self._points if is_last_kept else [*self._points, self._last]
+
+
+class ProofsWriter:
+    """Keeps what one run proves. One writer a run."""
+
+    def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._config = config
+        self._latest: SharesProved | None = None
+        self._trace = Trace()
+        self._trace_written = 0.0
+        self._has_tree = False
+
+    def add(self, event: SharesProved) -> None:
+        """Take what is proved so far.
+
+        Raises:
+            ProcessError: it cannot be.
+        """
+        before = self._latest
+        is_possible = (
+            all(map(is_number, (event.seconds, event.certified, event.falsified)))
+            and event.certified + event.falsified <= 1 + _SUM_TOLERANCE
+            and is_count(event.n_boxes)
+            and is_count(event.n_open)
+            and event.n_open <= event.n_boxes
+            and (before is None or (event.seconds >= before.seconds and event.n_boxes >= before.n_boxes))
+        )
+        if not is_possible:
+            raise ProcessError(_PROTOCOL + "it sent proved shares that cannot be.")
+        self._latest = event
+        undecided = max(0.0, 1 - event.certified - event.falsified)
+        self._trace.add([event.seconds, event.certified, event.falsified, undecided, event.n_boxes])
+
+    def write(self, *, is_last: bool = False) -> None:
+        """Store the latest shares, and the trace now and then."""
+        if self._latest is None:
+            return
+        self._store.set_result(self._run_id, "proved", asdict(self._latest))
+        now = time.monotonic()
+        if is_last or now - self._trace_written >= _TRACE_SECONDS:
+            self._store.set_result(self._run_id, "trace", self._trace.to_json())
+            self._trace_written = now
+
+    def keep_tree(self, event: TreeReady) -> None:
+        """Check a tree and write its file.
+
+        Raises:
+            ProcessError: it is none, or not the first.
+            RunError: the workspace cannot be written.
+        """
+        if self._has_tree:
+            raise ProcessError(_PROTOCOL + "it sent a second partition tree.")
+        try:
+            tree = read_tree_arrays(event.arrays)
+            certificates = read_certificates(event.certificates, tree)
+            space = check_space(event.space, tree.n_digits.tolist(), Domain(self._config.schema, self._config.scope))
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
+            raise ProcessError(_PROTOCOL + f"it sent a partition tree that cannot be{reason}.") from None
+        path = self._store.run_folder(self._run_id) / TREE_FILE
+        try:
+            write_tree(path, tree, certificates, space)
+        except OSError as error:
+            raise RunError(
+                f"The partition tree cannot be written to the workspace: {error.strerror or error}."
+            ) from None
+        self._has_tree = True

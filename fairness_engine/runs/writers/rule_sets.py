@@ -1,0 +1,57 @@
+"""Scored rule sets, from the model's process to disk. Nothing is believed: they must be rule sets of this run, and
+agree with themselves.
+"""
+
+from __future__ import annotations
+
+from fairness_engine.data.schema import Kind
+from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.events import RulesScored
+from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute, make_attribute
+from fairness_engine.groups.rule_sets.result import read_checked, write_rules
+from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.store.store import RunStore
+
+_PROTOCOL = "The model's process broke its protocol: "
+
+
+class RulesWriter:
+    """Keeps the rule sets of one run. One writer a run."""
+
+    def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._config = config
+        self._has_rules = False
+
+    def keep(self, event: RulesScored) -> None:
+        """Check scored rule sets and write their file.
+
+        Raises:
+            ProcessError: they are none, or not the first.
+            RunError: the workspace cannot be written.
+        """
+        if self._has_rules:
+            raise ProcessError(_PROTOCOL + "it sent rule sets a second time.")
+        settings = RuleSettings.from_json(self._config.settings)
+        try:
+            result = read_checked(event.arrays, event.space, settings, self._asked(settings))
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
+            raise ProcessError(_PROTOCOL + f"it sent rule sets that cannot be{reason}.") from None
+        try:
+            write_rules(self._store.run_folder(self._run_id) / RULES_FILE, result)
+        except OSError as error:
+            raise RunError(f"The rule sets cannot be written to the workspace: {error.strerror or error}.") from None
+        self._has_rules = True
+
+    def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
+        """The attributes that rule sets of this run are on: of its scope, or categories of terms for texts."""
+        schema = self._config.schema
+        scope = self._config.scope
+        if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
+            return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
+        return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)

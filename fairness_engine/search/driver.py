@@ -1,0 +1,79 @@
+"""The driver: it runs any technique against an oracle and says what happens, at most four times a second.
+
+A technique cannot lie: what it proposes is tested, replayed and counted by the oracle; the driver only passes
+on what the oracle holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
+from fairness_engine.errors import SearchStopped, StopReason
+from fairness_engine.events import Event, PairsFound, Progress, Step, Stopped
+from fairness_engine.models.model import Model
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.oracle import Oracle
+from fairness_engine.search.technique import Technique
+
+REPORT_SECONDS = 0.25
+"""At most one report in this time."""
+_MAX_PAIRS_AN_EVENT = 10_000
+
+
+def run_search(
+    technique: Technique,
+    model: Model,
+    domain: Domain,
+    start_rows: FloatArray,
+    budget: Budget,
+    seed: int,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """Search for discriminatory pairs until the budget is spent or the technique is done.
+
+    The same arguments find the same pairs in the same order, whatever the machine, as long as the limit that ends
+    the search is not a number of seconds.
+
+    Args:
+        technique: what proposes rows.
+        model, domain: what is assessed, and where.
+        start_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
+        budget: when to stop.
+        seed: the only source of chance.
+        is_cancelled: asked before every batch.
+
+    Yields:
+        ``Progress`` and ``PairsFound`` at most four times a second, the technique's own findings, and exactly one
+        ``Stopped``, last.
+    """
+    oracle = Oracle(model, domain, budget, is_cancelled)
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    starts = start_rows[domain.contains(start_rows)] if len(start_rows) else start_rows
+    reason = StopReason.EXHAUSTED
+    phase = ""
+    last_report = time.perf_counter()
+    try:
+        for event in technique.search(oracle, starts, rng):
+            if not isinstance(event, Step):
+                yield event
+                continue
+            phase = event.phase
+            if time.perf_counter() - last_report >= REPORT_SECONDS:
+                yield from _report(oracle, phase)
+                last_report = time.perf_counter()
+    except SearchStopped as stop:
+        reason = stop.reason
+    yield from _report(oracle, phase)
+    yield Stopped(reason, oracle.evaluations, oracle.seconds, oracle.n_tried, oracle.n_found, oracle.n_rejected)
+
+
+def _report(oracle: Oracle, phase: str) -> Iterator[Event]:
+    pairs = oracle.take_found()
+    for start in range(0, len(pairs), _MAX_PAIRS_AN_EVENT):
+        yield PairsFound(pairs[start : start + _MAX_PAIRS_AN_EVENT])
+    yield Progress(oracle.evaluations, oracle.seconds, oracle.n_tried, oracle.n_found, phase)

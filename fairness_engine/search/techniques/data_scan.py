@@ -1,0 +1,85 @@
+"""Data scan: every row of the data set, tested once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
+from fairness_engine.errors import SearchStopped
+from fairness_engine.events import Event, ResultReady, Step
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.search.technique import setting
+
+if TYPE_CHECKING:
+    from fairness_engine.oracle.domain import Domain
+    from fairness_engine.oracle.oracle import Oracle
+
+
+DATA_SCAN = "data-scan"
+_FIRST_BATCH = 16
+"""Rows tested in the first step; each step takes twice as many as the one before."""
+
+
+def scan_budget(n_rows: int, domain: Domain) -> Budget:
+    """What it takes to test every one of so many rows: the default of a scan."""
+    return Budget(max(1, n_rows) * domain.n_variants)
+
+
+def scan_text(content: Mapping[str, int]) -> str:
+    """What a scan tested and what it did not, from its result ``scan``, in sentences."""
+    n_tested = content["n_tested"]
+    n_people = content["n_people"]
+    text = f"Tested {n_tested:,} of {n_people:,} people of the data."
+    if n_tested < n_people:
+        text += f" Nothing is known of the other {n_people - n_tested:,}: the limits of the run ended it before."
+    reasons = (
+        ("n_dropped", "hold a missing or unknown value"),
+        ("n_outside", "lie outside the limits of the scope"),
+        ("n_not_drawn", "were not drawn as start rows"),
+    )
+    left_out = [f"{content[name]:,} {why}" for name, why in reasons if content[name]]
+    return f"{text} Of the file's other rows {', '.join(left_out)}." if left_out else text
+
+
+@dataclass(frozen=True)
+class DataScan:
+    """Every row of the data set, in random order: all real people, a few evaluations each.
+
+    The baseline that a search has to beat for plausible pairs; it ends when every row was tested.
+    """
+
+    name: ClassVar[str] = DATA_SCAN
+    title: ClassVar[str] = "Data scan"
+    summary: ClassVar[str] = "Tests every person of the data set. The place to start: all pairs are plausible."
+    reference: ClassVar[str] = "baseline"
+    moves_rows: ClassVar[bool] = False
+
+    batch: int = setting(
+        4096,
+        "Most rows tested in one step; the first steps are small, so that a slow model shows something soon.",
+        minimum=1,
+        maximum=1_000_000,
+        unit="rows",
+    )
+
+    def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
+        """Test every start row once; the result ``scan`` says how many people there were, and how many were tested."""
+        order = rng.permutation(len(start_rows))
+        n_tested = 0
+        size = min(_FIRST_BATCH, self.batch)
+        try:
+            while n_tested < len(order):
+                people = start_rows[order[n_tested : n_tested + size]]
+                oracle.probe(people)
+                n_tested += len(people)
+                size = min(2 * size, self.batch)
+                yield Step("scanning the data")
+        except SearchStopped:
+            n_tested += oracle.n_tested_of(start_rows[order[n_tested : n_tested + size]])
+            yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})
+            raise
+        yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})

@@ -1,0 +1,168 @@
+"""Directed: grows from people already found, by moves that are predicted to keep both decisions of their pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
+from fairness_engine.events import Event, Step
+from fairness_engine.search.technique import setting
+
+if TYPE_CHECKING:
+    from fairness_engine.oracle.oracle import Oracle
+    from fairness_engine.search.techniques.directed.population import Growth
+
+_MIN_ROWS = 8
+_MIN_EVALUATIONS = 512
+_MAX_ROWS = 4096
+"""Rows that one search for starts takes: the fewest by themselves and by what testing them in full would cost, and the
+most.
+"""
+_N_LOOKS = 8
+"""The share for starts is spent in about so many looks for half the budget; without a budget, of what was evaluated so
+far.
+"""
+_MAX_BARREN = 1000
+"""Searches for starts in a row that met known people only, after which the domain counts as searched."""
+
+
+@dataclass(frozen=True)
+class Directed:
+    """People who are found discriminatory lie together: start from many of them, and step from each to its neighbours.
+
+    A small share of the evaluations looks for starts: rows of the data first, then uniform rows. Once some are known, a
+    row's first variant is evaluated alone, and the others only when its score is as near to the threshold as those of
+    nearly all starts were. The rest grows. A start passes on its pair of protected values: a child is one move away
+    (another category, or a number further by 1, 2, 4, ... units) from a person already found, and is tested with these
+    two values only; the likelier one to change its decision first, and the second only if that one held. So an
+    evaluation is seldom wasted on a person with no prospects: for each kind of move (this attribute, from this value to
+    that, or that many units) the search keeps how much it moved the two scores so far, mean and deviation, and a child
+    is proposed only where the parent's scores are predicted to stay on their sides; rows that are known are left out
+    before the model is asked. Starts take turns, those with the fewest first, so that what is found stays spread over
+    all of them.
+
+    Labels alone are enough: a score then is 0 or 1, and the mean and deviation become success rates.
+
+    Reference: a technique of this project, after MAFT's (Wang et al. 2024) and AEQUITAS's local searches.
+    """
+
+    name: ClassVar[str] = "directed"
+    title: ClassVar[str] = "Directed"
+    summary: ClassVar[str] = (
+        "Grows from many people found at once. Usually the most pairs for the rows evaluated, with any model."
+    )
+    reference: ClassVar[str] = "this project; compare Udeshi et al. 2018 and Wang et al. 2024"
+
+    share_starts: float = setting(
+        0.1,
+        "Share of the evaluations that looks for starts. More starts spread what is found, and cost pairs.",
+        label="Share for starts",
+        minimum=0.001,
+        maximum=0.9,
+    )
+    max_shares: float = setting(
+        10.0,
+        "A start rests while it holds more than this many even shares of what was found.",
+        label="Largest share of a start",
+        minimum=1.0,
+        maximum=1_000_000.0,
+        unit="even shares",
+    )
+    caution: float = setting(
+        2.0,
+        "A move is safe when both scores are predicted to stay this many standard deviations on their sides of the "
+        "threshold.",
+        minimum=0.0,
+        maximum=100.0,
+        unit="deviations",
+    )
+    n_choices: int = setting(
+        64,
+        "Moves looked at, without asking the model, before the safest of them is made although it is not safe.",
+        label="Moves looked at",
+        minimum=1,
+        maximum=1_000_000,
+        unit="moves",
+    )
+    n_kept: int = setting(
+        8,
+        "People of a start from which it grows: the latest found.",
+        label="People kept",
+        minimum=1,
+        maximum=10_000,
+    )
+    batch: int = setting(8192, "Most people tested in one step.", minimum=1, maximum=1_000_000, unit="rows")
+
+    def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
+        """Look for starts and grow from them, by turns, until the budget is spent or everybody was tested."""
+        from fairness_engine.search.techniques.directed.population import (
+            Growth,
+        )  # numba is loaded when a search begins, not by the app
+
+        growth = Growth(oracle.domain, self.n_kept, self.max_shares)
+        source = _Source(oracle, start_rows, rng)
+        n_barren = 0
+        while not oracle.is_exhausted and n_barren < _MAX_BARREN:
+            if growth.is_idle or source.evaluations < self.share_starts * oracle.evaluations:
+                is_new = source.look(growth, self.share_starts)
+                n_barren = 0 if is_new else n_barren + 1
+                yield Step("looking for starts")
+            else:
+                growth.grow(oracle, self.batch, self.n_choices, self.caution, rng)
+                yield Step("growing")
+
+    @staticmethod
+    def warm_up() -> None:
+        """Compile or load the search's own loops."""
+        from fairness_engine.search.techniques.directed.population import warm_up
+
+        warm_up()
+
+
+class _Source:
+    """Where starts come from: the data in random order, then uniform rows.
+
+    Attributes:
+        evaluations: paid so far.
+    """
+
+    def __init__(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
+        self.evaluations = 0
+        self._oracle = oracle
+        self._rng = rng
+        self._data = start_rows
+        self._order = rng.permutation(len(start_rows))
+        self._n_used = 0
+        self._n_least = max(_MIN_ROWS, _MIN_EVALUATIONS // oracle.domain.n_variants)
+        self._n_idle = self._n_least
+        self._is_thorough = False
+
+    def look(self, growth: Growth, share: float) -> bool:
+        """Test rows for starts, as many as the share allows; when nothing grows, more and more. Was anybody tested?"""
+        oracle = self._oracle
+        n_variants = self._oracle.domain.n_variants
+        before = oracle.evaluations
+        # of a known budget enough at once that the first finds are spread, too
+        total = max(before, (oracle.budget.max_evaluations or 0) // 2)
+        n = int(np.clip(share * total / (_N_LOOKS * n_variants), self._n_least, _MAX_ROWS))
+        rows = self._next(max(n, self._n_idle) if growth.is_idle else n)
+        self._n_idle = min(2 * self._n_idle, _MAX_ROWS) if growth.is_idle else self._n_least
+        probe = oracle.probe_widest(rows, np.inf if self._is_thorough else growth.reach)
+        growth.add(rows, probe)
+        self.evaluations += oracle.evaluations - before
+        # people passed over after one evaluation get a second chance when there is nobody else
+        was_thorough = self._is_thorough
+        self._is_thorough = not len(probe.fresh)
+        return bool(len(probe.fresh)) or not was_thorough
+
+    def _next(self, n: int) -> FloatArray:
+        chosen = self._order[self._n_used : self._n_used + n]
+        self._n_used += len(chosen)
+        if len(chosen) == n:
+            return self._data[chosen]
+        uniform = self._oracle.domain.sample(n - len(chosen), self._rng, self._data)
+        return np.concatenate([self._data[chosen], uniform]) if len(chosen) else uniform

@@ -1,0 +1,62 @@
+"""Random search: THEMIS, the baseline of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
+from fairness_engine.errors import SearchStopped
+from fairness_engine.events import Event, GroupScored, Step
+from fairness_engine.search.technique import setting
+
+if TYPE_CHECKING:
+    from fairness_engine.oracle.oracle import Oracle
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Uniform rows of the domain, no individual twice, and THEMIS's group score over the same rows.
+
+    Every combination of protected values is tried on the same people, so the group score (largest less smallest
+    favourable share) is free of differences between the groups' other attributes.
+
+    Reference: Galhotra, Brun and Meliou, "Fairness testing: testing software for discrimination" (2017), the
+    baseline of SG (paper 003, section 5).
+    """
+
+    name: ClassVar[str] = "random"
+    title: ClassVar[str] = "Random"
+    summary: ClassVar[str] = "An honest baseline: people drawn at random. Use it beside every other technique."
+    reference: ClassVar[str] = "THEMIS (Galhotra et al. 2017)"
+    moves_rows: ClassVar[bool] = False
+
+    batch: int = setting(4096, "People drawn in one step.", minimum=1, maximum=1_000_000, unit="rows")
+
+    def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
+        """Draw until the budget is spent or every individual was tested."""
+        oracle.count_favourable()
+        try:
+            n_barren = 0
+            while not oracle.is_exhausted and n_barren < 1000:
+                probe = oracle.probe(oracle.domain.sample(self.batch, rng, start_rows))
+                n_barren = 0 if len(probe.fresh) else n_barren + 1
+                yield Step("drawing at random")
+        except SearchStopped:
+            yield from group_score(oracle)
+            raise
+        yield from group_score(oracle)
+
+
+def group_score(oracle: Oracle) -> Iterator[Event]:
+    """THEMIS's group score over all individuals tested so far; nothing for more than two classes."""
+    n = oracle.n_tried
+    if not n or not oracle.model.is_binary or oracle.domain.scope.score_gap > 0:
+        return
+    shares = oracle.favourable_counts / n
+    counts = tuple(int(count) for count in oracle.favourable_counts)
+    groups = oracle.domain.variant_labels()
+    yield GroupScored(float(shares.max() - shares.min()), tuple(float(s) for s in shares), counts, groups)

@@ -1,0 +1,131 @@
+"""Files of the store: kept once by content, named by their hash, whatever they were called."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.errors import RunError
+from fairness_engine.store import tables
+from fairness_engine.store.records import FileRole, StoredFile
+
+_CHUNK_BYTES = 1 << 20
+_MAX_NAME = 200
+
+
+class FileShelf:
+    """The part of the run store that keeps files. Their bytes lie in ``<workspace>/files/ab/abcd...``."""
+
+    engine: Engine
+    workspace: Path
+
+    def add_file(self, source: bytes | Path, name: str, role: FileRole) -> StoredFile:
+        """Keep a copy of a file; the same content under the same name is kept once.
+
+        Args:
+            source: its bytes, or where it is.
+            name: what people call it; never used as a path.
+            role: what it is for.
+
+        Raises:
+            RunError: the source cannot be read, or the workspace not be written.
+        """
+        role = FileRole(role)
+        shown = display_name(name)
+        try:
+            sha256, n_bytes = self._keep(source)
+        except OSError as error:
+            raise RunError(f"The file '{shown}' cannot be kept in the workspace: {error.strerror or error}.") from None
+        identity = hashlib.sha256(f"{role}\0{shown}\0{sha256}".encode()).hexdigest()[:20]
+        values = {"id": identity, "sha256": sha256, "role": role.value, "name": shown, "n_bytes": n_bytes}
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.files).values(**values, created=time.time()))
+        except IntegrityError:  # the same file again
+            pass
+        return self.file(identity)
+
+    def file(self, file_id: str) -> StoredFile:
+        """A file by its id.
+
+        Raises:
+            RunError: there is no such file.
+        """
+        with self.engine.connect() as connection:
+            row = connection.execute(select(tables.files).where(tables.files.c.id == file_id)).one_or_none()
+        if row is None:
+            raise RunError(f"There is no file '{file_id}' in this workspace. Upload it again.")
+        return StoredFile(row.id, row.name, FileRole(row.role), self._path(row.sha256), row.n_bytes, row.sha256)
+
+    def _path(self, sha256: str) -> Path:
+        return self.workspace / "files" / sha256[:2] / sha256
+
+    def _keep(self, source: bytes | Path) -> tuple[str, int]:
+        """Copy and hash in one pass, then put into place in one step."""
+        folder = self.workspace / "files"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        digest = hashlib.sha256()
+        n_bytes = 0
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix="incoming-")
+        try:
+            with os.fdopen(handle, "wb") as target:
+                for chunk in _chunks(source):
+                    digest.update(chunk)
+                    n_bytes += target.write(chunk)
+            path = self._path(digest.hexdigest())
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            _put_in_place(Path(temporary), path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+        return digest.hexdigest(), n_bytes
+
+
+def _put_in_place(incoming: Path, path: Path) -> None:
+    """Give a whole file its place. One that is there keeps its inode: the walls of a model's process allow inodes, not
+    names, so a file that took its place would be closed to every run that has raised its walls and is about to open it.
+
+    Args:
+        incoming: the whole file; its folder is on the same file system.
+        path: named by the content.
+    """
+    if _holds(path):
+        return
+    try:
+        os.link(incoming, path)  # unlike a rename it refuses a place that is taken: the first of several wins
+    except FileExistsError:
+        if not _holds(path):  # damaged: nobody can use it as it is
+            incoming.replace(path)
+    except OSError:  # a file system without links
+        incoming.replace(path)
+
+
+def _holds(path: Path) -> bool:
+    """Whether a stored file can be read and has the content that its name promises."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == path.name
+    except OSError:
+        return False
+
+
+def display_name(name: str) -> str:
+    """A name fit for screens: the last part, without control characters, at most 200 characters."""
+    last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    shown = "".join(character for character in last if character.isprintable()).strip()
+    return shown[-_MAX_NAME:] or "unnamed"
+
+
+def _chunks(source: bytes | Path) -> Iterator[bytes]:
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+    else:
+        yield source

@@ -1,0 +1,71 @@
+"""Pairs on disk: Parquet, one file a batch, ``a.<column>`` for the first person and ``b.<column>`` for the second.
+
+Values are those of a row of the engine (position of the category, or the number). The second person is kept in the
+protected columns only, for the two are equal in all others.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fairness_engine.errors import RunError
+from fairness_engine.pairs import Pairs
+from fairness_engine.store.run_config import RunConfig
+
+_NUMBERS = {"score_a": "score_first", "score_b": "score_second"}
+_CODES = {"decision_a": "decision_first", "decision_b": "decision_second", "evaluation": "evaluation"}
+_MEASURED = {"distance": "distance", "n_unseen": "n_unseen"}
+"""Columns that files of earlier versions lack."""
+
+
+def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
+    """Write one file; it appears under its name when it is whole."""
+    names = config.schema.names
+    columns: dict[str, Any] = {f"a.{name}": pairs.first[:, i] for i, name in enumerate(names)}
+    columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.protected}
+    columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES, **_MEASURED}.items()}
+    table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
+    temporary = path.with_suffix(".tmp")
+    pq.write_table(table, temporary, compression="zstd")
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_pairs(path: Path, config: RunConfig) -> Pairs:
+    """Read one file back.
+
+    Raises:
+        FileNotFoundError: it is gone (merged into a larger one since it was listed).
+        RunError: it is damaged, or of other columns.
+    """
+    try:
+        with path.open("rb") as file:
+            table = pq.read_table(file)
+        first = _matrix(table, [f"a.{name}" for name in config.schema.names])
+        second = first.copy()
+        for name in config.scope.protected:
+            second[:, config.schema.index(name)] = table[f"b.{name}"].to_numpy()
+        present = {
+            **_NUMBERS,
+            **_CODES,
+            **{name: field for name, field in _MEASURED.items() if name in table.schema.names},
+        }
+        values = {field: table[name].to_numpy().copy() for name, field in present.items()}
+    except (pa.ArrowException, KeyError) as error:
+        raise RunError(f"The stored pairs in {path.name} are damaged ({type(error).__name__}). Run again.") from None
+    return Pairs(first, second, **values)
+
+
+def _matrix(table: pa.Table, names: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """``(n_rows, n_columns)`` of the named columns."""
+    out = np.empty((table.num_rows, len(names)))
+    for i, name in enumerate(names):
+        out[:, i] = table[name].to_numpy()
+    return out

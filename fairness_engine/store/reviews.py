@@ -1,0 +1,331 @@
+"""Reviews, and the identity terms that go with them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import RunError, StaleReviewError
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.store import tables
+from fairness_engine.store.records import AnswersSource, Pin, Review, ReviewTerms, RulePin, to_time
+
+
+class PinShelf:
+    """The part of the run store that keeps pins."""
+
+    engine: Engine
+
+    def set_pin(self, review_id: str, run_id: str, pair_index: int, note: str = "") -> None:
+        """Pin a pair, or change the note of a pinned one.
+
+        Args:
+            pair_index: position among the run's pairs, 0 or more, in the order of discovery.
+
+        Raises:
+            RunError: there is no such review or run.
+        """
+        self._set(tables.pins, {"review_id": review_id, "run_id": run_id, "pair_index": pair_index}, note)
+
+    def remove_pin(self, review_id: str, run_id: str, pair_index: int) -> None:
+        """Take a pin away; nothing happens when there is none."""
+        self._remove(tables.pins, {"review_id": review_id, "run_id": run_id, "pair_index": pair_index})
+
+    def pins(self, review_id: str) -> list[Pin]:
+        """All pins of a review, the oldest first."""
+        rows = self._pins(tables.pins, review_id, "pair_index")
+        return [Pin(row.review_id, row.run_id, row.pair_index, row.note, to_time(row.created)) for row in rows]
+
+    def set_rule_pin(self, review_id: str, run_id: str, rule_index: int, note: str = "") -> None:
+        """Pin a rule set, or change the note of a pinned one.
+
+        Args:
+            rule_index: position among the run's rule sets, 0 or more, the highest score first.
+
+        Raises:
+            RunError: there is no such review or run.
+        """
+        self._set(tables.rule_pins, {"review_id": review_id, "run_id": run_id, "rule_index": rule_index}, note)
+
+    def remove_rule_pin(self, review_id: str, run_id: str, rule_index: int) -> None:
+        """Take the pin of a rule set away; nothing happens when there is none."""
+        self._remove(tables.rule_pins, {"review_id": review_id, "run_id": run_id, "rule_index": rule_index})
+
+    def rule_pins(self, review_id: str) -> list[RulePin]:
+        """All pinned rule sets of a review, the oldest first."""
+        rows = self._pins(tables.rule_pins, review_id, "rule_index")
+        return [RulePin(row.review_id, row.run_id, row.rule_index, row.note, to_time(row.created)) for row in rows]
+
+    def _set(self, table: Table, key: dict[str, Any], note: str) -> None:
+        try:
+            with self.engine.begin() as connection:
+                if not connection.execute(update(table).where(_is(table, key)).values(note=note)).rowcount:
+                    connection.execute(insert(table).values(**key, note=note, created=time.time()))
+        except IntegrityError:
+            raise RunError("A pin needs a review and a run of this workspace. Open the review again.") from None
+
+    def _remove(self, table: Table, key: dict[str, Any]) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(delete(table).where(_is(table, key)))
+
+    def _pins(self, table: Table, review_id: str, index: str) -> Sequence[Row[Any]]:
+        query = select(table).where(table.c.review_id == review_id).order_by(table.c.created, table.c[index])
+        with self.engine.connect() as connection:
+            return connection.execute(query).all()
+
+
+def _is(table: Table, key: dict[str, Any]) -> Any:
+    """The condition that a line has this key."""
+    first, *others = (table.c[name] == value for name, value in key.items())
+    for condition in others:
+        first &= condition
+    return first
+
+
+LOCAL_OWNER = "local"
+_MAX_NAME = 200
+_MAX_KNOWN = 1_000
+_KNOWN: dict[str, Review] = {}
+"""Reviews as last read, by their id, which is random and never given twice: a page asks for the same one several times
+at every click, and only a change of it makes another."""
+_KEPT = (tables.reviews.c.id == bindparam("review_id")) & ~tables.reviews.c.is_deleted
+_CHANGED = select(tables.reviews.c.changed, tables.reviews.c.revision).where(_KEPT)
+_WHOLE = select(tables.reviews).where(_KEPT)
+
+
+_STATES = tables.review_states
+_MAX_STATES = 20
+"""Changes of a review that can be taken back."""
+
+
+class ReviewShelf:
+    """The part of the run store that keeps reviews."""
+
+    engine: Engine
+    workspace: Path
+
+    def create_review(self, name: str, owner: str = LOCAL_OWNER) -> Review:
+        """A new, empty review with an id that cannot be guessed."""
+        review_id = secrets.token_hex(10)
+        now = time.time()
+        values = {"name": _title(name), "owner": owner, "created": now, "changed": now}
+        with self.engine.begin() as connection:
+            connection.execute(insert(tables.reviews).values(id=review_id, **values))
+        return self.review(review_id)
+
+    def review(self, review_id: str) -> Review:
+        """A review by its id.
+
+        Raises:
+            RunError: there is none, or it was deleted.
+        """
+        this = {"review_id": review_id}
+        with self.engine.connect() as connection:
+            stand = connection.execute(_CHANGED, this).one_or_none()
+            known = _KNOWN.get(review_id)
+            if (
+                known is not None
+                and stand is not None
+                and (known.changed, known.revision) == (to_time(stand[0]), stand[1])
+            ):
+                return known
+            row = connection.execute(_WHOLE, this).one_or_none()
+        if row is None:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.")
+        if len(_KNOWN) >= _MAX_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[review_id] = review = _review(row)
+        return review
+
+    def reviews(self, owner: str = LOCAL_OWNER) -> list[Review]:
+        """All reviews of an owner, the last changed first."""
+        table = tables.reviews
+        query = select(table).where((table.c.owner == owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
+        with self.engine.connect() as connection:
+            return [_review(row) for row in connection.execute(query)]
+
+    def save_review(self, review: Review) -> Review:
+        """Store what changed (files, schema, scope, fit, stage); returns it as stored. What was there before can be had
+        again by ``undo_review``. A name is given by ``rename_review``.
+
+        Raises:
+            RunError: there is no such review.
+            StaleReviewError: it was changed since this one was read; nothing is stored.
+        """
+        held = self.review(review.id)
+        values = _content(review)
+        if _content(held) == values:
+            return held
+        with self.engine.begin() as connection:
+            if held.revision != review.revision or not _replace(connection, held, values):
+                connection.rollback()
+                raise _stale(review, self.review(review.id))
+            left = {"changed": time.time(), "content": _content(held)}
+            connection.execute(insert(_STATES).values(review_id=review.id, revision=held.revision, **left))
+            kept = select(_STATES.c.revision).where(_STATES.c.review_id == review.id)
+            kept = kept.order_by(_STATES.c.revision.desc()).limit(_MAX_STATES)
+            earlier = (_STATES.c.review_id == review.id) & _STATES.c.revision.not_in(connection.scalars(kept).all())
+            connection.execute(delete(_STATES).where(earlier))
+        return self.review(review.id)
+
+    def states_before(self, review_id: str) -> list[tuple[Review, datetime]]:
+        """What a review was before each of its last changes that were not undone, the newest first, and when it was
+        left.
+        """
+        query = select(_STATES).where(_STATES.c.review_id == review_id).order_by(_STATES.c.revision.desc())
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        review = self.review(review_id)
+        return [
+            (replace(review, revision=row.revision, **_read_content(row.content)), to_time(row.changed)) for row in rows
+        ]
+
+    def undo_review(self, review: Review, revision: int | None = None) -> Review:
+        """Take changes back: files, schema, scope and confirmed fit are what they were; returns the review as stored.
+
+        Args:
+            review: as it stands.
+            revision: of the state to go back to, one of ``states_before``; ``None`` takes the last change back.
+
+        Raises:
+            RunError: there is no such review, or no such state.
+            StaleReviewError: it was changed since this one was read; nothing is taken back.
+        """
+        of_review = _STATES.c.review_id == review.id
+        query = select(_STATES).where(of_review).order_by(_STATES.c.revision.desc()).limit(1)
+        with self.engine.begin() as connection:
+            row = connection.execute(
+                query if revision is None else query.where(_STATES.c.revision == revision)
+            ).one_or_none()
+            if row is None:
+                raise RunError("This review has no such change to take back: it was taken back, or is too long ago.")
+            if not _replace(connection, review, row.content):
+                connection.rollback()
+                raise _stale(review, self.review(review.id))
+            connection.execute(delete(_STATES).where(of_review & (_STATES.c.revision >= row.revision)))
+        return self.review(review.id)
+
+    def rename_review(self, review_id: str, name: str) -> None:
+        """Give a review another name."""
+        self._change(review_id, {"name": _title(name), "changed": time.time()})
+
+    def delete_review(self, review_id: str) -> None:
+        """Take a review off the list. Its runs and files stay in the workspace."""
+        self._change(review_id, {"is_deleted": True})
+
+    def _change(self, review_id: str, values: dict[str, Any]) -> None:
+        kept = (tables.reviews.c.id == review_id) & ~tables.reviews.c.is_deleted
+        with self.engine.begin() as connection:
+            changed = connection.execute(update(tables.reviews).where(kept).values(**values)).rowcount
+        if not changed:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.")
+
+    # --- terms ----------------------------------------------------------------------------
+
+    def set_terms(self, review_id: str, terms: ReviewTerms | None) -> None:
+        """Keep a review's own identity terms; ``None`` goes back to the project's list.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        self._keep_content(tables.review_terms, review_id, None if terms is None else terms.to_json())
+
+    def terms(self, review_id: str) -> ReviewTerms | None:
+        """A review's own identity terms; ``None`` where it has none."""
+        content = self._content(tables.review_terms, review_id)
+        return None if content is None else ReviewTerms.from_json(content)
+
+    # --- known answers --------------------------------------------------------------------
+
+    def set_answers(self, review_id: str, source: AnswersSource | None) -> None:
+        """Keep where a review's known answers are; ``None`` takes them away.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        content = None if source is None else {"file_id": source.file_id, "column": source.column}
+        self._keep_content(tables.review_answers, review_id, content)
+
+    def answers(self, review_id: str) -> AnswersSource | None:
+        """Where a review's known answers are; ``None`` where it has none."""
+        content = self._content(tables.review_answers, review_id)
+        return None if content is None else AnswersSource(content.get("file_id"), content.get("column"))
+
+    def _keep_content(self, table: Table, review_id: str, content: dict[str, Any] | None) -> None:
+        """Replace what a table beside the reviews holds of one of them; ``None`` takes it away."""
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(delete(table).where(table.c.review_id == review_id))
+                if content is not None:
+                    connection.execute(insert(table).values(review_id=review_id, content=content))
+        except IntegrityError:
+            raise RunError("There is no such review in this workspace. Open one from the Start page.") from None
+
+    def _content(self, table: Table, review_id: str) -> Any:
+        """What a table beside the reviews holds of one of them; ``None`` for nothing."""
+        with self.engine.connect() as connection:
+            return connection.scalar(select(table.c.content).where(table.c.review_id == review_id))
+
+
+def _title(name: str) -> str:
+    shown = "".join(character for character in name if character.isprintable()).strip()
+    return shown[:_MAX_NAME] or "Untitled review"
+
+
+def _content(review: Review) -> dict[str, Any]:
+    """What of a review is saved and taken back, as the columns hold it."""
+    return {
+        "data_id": review.data_id,
+        "model_id": review.model_id,
+        "schema": review.schema and review.schema.to_json(),
+        "scope": review.scope and review.scope.to_json(),
+        "fit": review.fit,
+        "stage": review.stage,
+    }
+
+
+def _replace(connection: Connection, before: Review, values: Mapping[str, Any]) -> bool:
+    """Put something else in the place of one revision of a review; false when it is not the last one any more."""
+    here = (tables.reviews.c.id == before.id) & ~tables.reviews.c.is_deleted
+    here &= tables.reviews.c.revision == before.revision
+    changed = update(tables.reviews).where(here).values(**values, changed=time.time(), revision=before.revision + 1)
+    return connection.execute(changed).rowcount == 1
+
+
+def _stale(wanted: Review, held: Review) -> StaleReviewError:
+    return StaleReviewError(
+        f"This review was changed at {held.changed.astimezone():%H:%M}, from another tab or program, after it was read "
+        "here. Nothing was saved: read it again, then change it.",
+        wanted,
+        held,
+    )
+
+
+def _review(row: Row[Any]) -> Review:
+    return Review(
+        id=row.id,
+        name=row.name,
+        owner=row.owner,
+        created=to_time(row.created),
+        changed=to_time(row.changed),
+        revision=row.revision,
+        **_read_content(row._mapping),
+    )
+
+
+def _read_content(content: Mapping[Any, Any]) -> dict[str, Any]:
+    """What ``_content`` wrote, as the fields of a review."""
+    return {
+        **{name: content[name] for name in ("data_id", "model_id", "fit", "stage")},
+        "schema": Schema.from_json(content["schema"]) if content["schema"] else None,
+        "scope": Scope.from_json(content["scope"]) if content["scope"] else None,
+    }

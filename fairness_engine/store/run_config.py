@@ -1,0 +1,174 @@
+"""What a run is asked to do, as one value that can be stored, shown and repeated."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import RunError, SettingError
+from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.measures.share import Distribution
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.settings import RetrainSettings
+
+WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
+UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
+_VERSIONED = (
+    *("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
+    *("shap", "lime", "z3-solver"),
+)
+MAX_SEED = 2**63 - 1
+
+
+class RunKind(StrEnum):
+    """What a run does."""
+
+    SEARCH = "search"
+    ESTIMATE = "estimate"
+    COUNT = "count"
+    CERTIFY = "certify"
+    RULES = "rules"
+    RETRAIN = "retrain"
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Versions of this program, Python and the libraries that can change a result; what is absent is left out."""
+    versions = {"python": platform.python_version()}
+    for name in _VERSIONED:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    if "evenhand" not in versions:
+        versions["evenhand"] = "0.1.0"
+    return versions
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run, completely: the same configuration gives the same pairs.
+
+    Args:
+        kind: search, estimate, exact count, certification, rule sets or retraining.
+        data_id, model_id: files of the store (their content is in the id); no model (empty text) where a column of the
+            data is compared.
+        schema: the columns as the review corrected them.
+        scope: protected attributes, threshold, limits.
+        technique: name in ``search.registry``; empty for what is no search.
+        settings: of the technique, of the certification (``CertifySettings``), of the rule sets (``RuleSettings``) or
+            of the retraining (``RetrainSettings``), by name; what is not named keeps its default.
+        budget: when a search ends; an estimate ends with its samples, a count with the space, a certification when
+            everything is decided or by its own settings, or each by the limit of seconds.
+        seed: 0 or more; every random draw derives from it.
+        comparison: runs of one side-by-side comparison share this text.
+        max_starts: how many rows of the data a search may start from, drawn by the seed; ``None`` is all.
+        distribution, n_samples: of an estimate.
+        versions: of this program and the libraries that can change a result.
+
+    Raises:
+        SettingError: a seed, a number of starts or of samples out of its range, a search without a technique, a run
+            that needs a model without one, or settings that no certification, or no rule sets, have.
+    """
+
+    kind: RunKind
+    data_id: str
+    model_id: str
+    schema: Schema
+    scope: Scope
+    technique: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 0
+    comparison: str | None = None
+    max_starts: int | None = None
+    distribution: Distribution = Distribution.UNIFORM
+    n_samples: int = 20_000
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", RunKind(self.kind))
+        object.__setattr__(self, "distribution", Distribution(self.distribution))
+        if not 0 <= self.seed <= MAX_SEED:
+            raise SettingError(f"The seed must be a whole number from 0 to {MAX_SEED}, got {self.seed}.")
+        if self.kind is RunKind.SEARCH and not self.technique:
+            raise SettingError("A search needs a technique, got none. Choose one under Plan.")
+        if self.kind is RunKind.CERTIFY:
+            object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
+        if self.kind is RunKind.RETRAIN:
+            object.__setattr__(self, "settings", RetrainSettings.from_json(self.settings).to_json())
+        needs_model = True
+        if self.kind is RunKind.RULES:
+            settings = RuleSettings.from_json(self.settings)
+            object.__setattr__(self, "settings", settings.to_json())
+            needs_model = settings.source is Source.MODEL
+        if not needs_model:  # whatever else the review has
+            object.__setattr__(self, "model_id", "")
+        if needs_model and not self.model_id:
+            raise SettingError("A model is needed, got none. Add one, or compare the groups by a column of the data.")
+        if self.max_starts is not None and self.max_starts < 1:
+            raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
+        if self.n_samples < 1:
+            raise SettingError(f"The number of samples must be at least 1, got {self.n_samples}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists, numbers and text; ``from_json`` reads it back to an equal configuration."""
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        content |= {
+            "kind": self.kind.value,
+            "distribution": self.distribution.value,
+            "schema": self.schema.to_json(),
+            "scope": self.scope.to_json(),
+            "budget": asdict(self.budget),
+            "settings": dict(self.settings),
+            "versions": dict(self.versions),
+        }
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RunConfig:
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            RunError: it is not what ``to_json`` wrote.
+        """
+        known = dict(content)
+        try:
+            known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
+            known["scope"] = Scope.from_json(content["scope"])
+            known["budget"] = Budget(**content["budget"])
+            known |= {name: dict(content[name]) for name in ("settings", "versions") if name in content}
+            return cls(**known)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RunError(
+                f"The question of a stored run must be as it was written, but it was changed ({error}). Run it anew."
+            ) from error
+
+    @property
+    def text_column(self) -> str:
+        """The column of texts that the run is about; empty where it is about a table."""
+        return next((name for name in self.scope.protected if self.schema.is_text(name)), "")
+
+    def with_seed(self, seed: int) -> RunConfig:
+        """The same run with another seed."""
+        return replace(self, seed=seed)
+
+
+def default_workspace() -> Path:
+    """The folder that ``EVENHAND_WORKSPACE`` names, else ``workspace`` in the current folder."""
+    return Path(os.environ.get(WORKSPACE_VARIABLE) or "workspace").absolute()
+
+
+def unsafe_formats_allowed() -> bool:
+    """True when the operator switched on formats that run code on load (pickle, joblib) at start."""
+    return os.environ.get(UNSAFE_FORMATS_VARIABLE, "").strip().lower() in {"1", "true", "yes", "on"}

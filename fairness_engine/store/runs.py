@@ -1,0 +1,333 @@
+"""Runs in the store: created, claimed by one worker, followed, ended in exactly one final state."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, Row, Select, Update, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from fairness_engine.errors import RunError, StopReason
+from fairness_engine.events import Progress
+from fairness_engine.pairs import Pairs
+from fairness_engine.store import tables
+from fairness_engine.store.records import RunRecord, RunState, to_optional_time, to_time
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.seal import write_seal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.certification.partition.partition_tree import PartitionTree
+    from fairness_engine.groups.rule_sets.result import RuleResult
+
+TREE_FILE = "tree.npz"
+RULES_FILE = "rules.npz"
+_READ_ATTEMPTS = 5
+_MAX_CONFIGS = 10_000
+_CONFIGS: dict[tuple[Path, str], RunConfig] = {}
+"""Configurations by workspace and run: they never change, and a page asks for dozens of runs at every click."""
+_MAX_NAMED = 500
+"""Ids that one question to the database names."""
+_PLAIN = [column for column in tables.runs.c if column.name != "config"]
+
+
+class RunShelf:
+    """The part of the run store that keeps runs, their progress, pairs and results."""
+
+    engine: Engine
+    workspace: Path
+
+    def create_run(self, config: RunConfig, review_id: str | None = None) -> str:
+        """Put a run in the queue; returns its id. ``launch.launch`` starts it.
+
+        Raises:
+            RunError: there is no such review.
+        """
+        run_id = secrets.token_hex(10)
+        values = {"id": run_id, "review_id": review_id, "config": config.to_json(), "state": RunState.QUEUED.value}
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.runs).values(**values, created=time.time()))
+        except IntegrityError:
+            raise RunError("A run needs a review of this workspace. Open the review again.") from None
+        return run_id
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run by its id.
+
+        Raises:
+            RunError: there is none.
+        """
+        found = self._records(select(*_PLAIN).where(tables.runs.c.id == run_id))
+        if not found:
+            raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
+        return found[0]
+
+    def runs(self, review_id: str | None = None) -> list[RunRecord]:
+        """All runs, or those of a review, the newest first."""
+        query = select(*_PLAIN).order_by(tables.runs.c.created.desc())
+        if review_id is not None:
+            query = query.where(tables.runs.c.review_id == review_id)
+        return self._records(query)
+
+    def runs_in(self, *states: RunState) -> list[RunRecord]:
+        """All runs in one of these states, the oldest first."""
+        here = tables.runs.c
+        return self._records(
+            select(*_PLAIN).where(here.state.in_([s.value for s in states])).order_by(here.created, here.id)
+        )
+
+    def _records(self, query: Select[Any]) -> list[RunRecord]:
+        """The runs of a query over ``_PLAIN``; configurations that were read before are not read again."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+            configs = {row.id: _CONFIGS.get((self.workspace, row.id)) for row in rows}
+            missing = [run_id for run_id, config in configs.items() if config is None]
+            for start in range(0, len(missing), _MAX_NAMED):
+                here = tables.runs.c.id.in_(missing[start : start + _MAX_NAMED])
+                for run_id, content in connection.execute(select(tables.runs.c.id, tables.runs.c.config).where(here)):
+                    configs[run_id] = RunConfig.from_json(content)
+        if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
+            _CONFIGS.clear()
+        _CONFIGS.update(
+            {(self.workspace, run_id): config for run_id in missing if (config := configs[run_id]) is not None}
+        )
+        return [_record(row, config) for row in rows if (config := configs[row.id]) is not None]
+
+    def progress(self, run_id: str) -> pd.DataFrame:
+        """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
+        import pandas as pd  # the worker starts sooner without it
+
+        names = ["evaluations", "seconds", "n_tried", "n_found", "phase"]
+        table = tables.progress
+        query = select(*(table.c[name] for name in names)).where(table.c.run_id == run_id).order_by(table.c.id)
+        with self.engine.connect() as connection:
+            return pd.DataFrame([tuple(row) for row in connection.execute(query)], columns=names)
+
+    def results(self, run_id: str) -> dict[str, Any]:
+        """What a run found beside pairs, by name: ``share`` {share, low, high, n_hits, n, distribution},
+        ``share_curve`` [[n, share, low, high]], ``group_score`` {score, shares, counts, groups}; of a certification
+        ``proved`` {seconds, certified, falsified, n_boxes, n_open}, ``trace`` [[seconds, certified, falsified,
+        undecided, boxes]] and, at its end, ``certification``; of rule sets ``rules``, of texts also ``sentences``;
+        ``notes`` {notes: [text]} of any run that has something to say of its data."""
+        table = tables.results
+        with self.engine.connect() as connection:
+            rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))
+            return {row.name: row.content for row in rows}
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask a run to stop and keep what it found; one that still waits is cancelled at once.
+
+        Nothing happens to a run that has ended.
+        """
+        this = tables.runs.c.id == run_id
+        now = time.time()
+        with self.engine.begin() as connection:
+            connection.execute(
+                update(tables.runs)
+                .where(this & (tables.runs.c.state == RunState.QUEUED.value))
+                .values(state=RunState.CANCELLED.value, stop_reason=StopReason.CANCELLED.value, finished=now)
+            )
+            connection.execute(_while_running(run_id).values(is_cancel_requested=True))
+
+    # --- pairs ----------------------------------------------------------------------------
+
+    def n_pairs(self, run_id: str) -> int:
+        """How many pairs are stored."""
+        query = select(func.coalesce(func.sum(tables.parts.c.n_pairs), 0)).where(tables.parts.c.run_id == run_id)
+        with self.engine.connect() as connection:
+            return int(connection.scalar(query) or 0)
+
+    def pairs(self, run_id: str, limit: int | None = None, offset: int = 0) -> Pairs:
+        """Stored pairs in the order of discovery, from ``offset`` on, at most ``limit``.
+
+        Raises:
+            RunError: there is no such run, or its files are damaged or gone.
+        """
+        config = self.run(run_id).config
+        for _ in range(_READ_ATTEMPTS):
+            try:
+                return self._read_pairs(run_id, config, limit, offset)
+            except FileNotFoundError:  # merged since it was listed: list again
+                continue
+        raise RunError("The stored pairs of this run cannot be found in the workspace folder. Run again.")
+
+    def _read_pairs(self, run_id: str, config: RunConfig, limit: int | None, offset: int) -> Pairs:
+        from fairness_engine.store.pairs_file import read_pairs  # the worker starts sooner without it
+
+        end = None if limit is None else offset + limit
+        batches = []
+        for part in self.parts(run_id):
+            if part.start + part.n_pairs <= offset or (end is not None and part.start >= end):
+                continue
+            pairs = read_pairs(self.run_folder(run_id) / part.file, config)
+            batches.append(pairs[max(offset - part.start, 0) : None if end is None else end - part.start])
+        return Pairs.concatenate(batches, len(config.schema.inputs))
+
+    def parts(self, run_id: str) -> list[Row[tuple[int, int, str]]]:
+        """The files of a run's pairs: ``start``, ``n_pairs``, ``file``, in order."""
+        table = tables.parts
+        query = select(table.c.start, table.c.n_pairs, table.c.file)
+        with self.engine.connect() as connection:
+            return list(connection.execute(query.where(table.c.run_id == run_id).order_by(table.c.start)))
+
+    def run_folder(self, run_id: str) -> Path:
+        """Where a run's log and Parquet files lie."""
+        return self.workspace / "runs" / run_id
+
+    # --- proofs ---------------------------------------------------------------------------
+
+    def tree_file(self, run_id: str) -> Path | None:
+        """Where the partition tree of a certification lies; ``None`` where none was stored (yet)."""
+        path = self.run_folder(run_id) / TREE_FILE
+        return path if path.is_file() else None
+
+    def tree(self, run_id: str) -> tuple[PartitionTree, dict[str, Any]]:
+        """The partition tree of a certification, and what its digits stand for (``tree_check.space_to_json``).
+
+        Raises:
+            RunError: it has none, or it is damaged.
+        """
+        from fairness_engine.certification.partition.partition_tree import read_tree
+
+        path = self.tree_file(run_id)
+        if path is None:
+            raise RunError("This run has no partition tree: it is at work, or ended before it had one. Certify again.")
+        return read_tree(path)
+
+    # --- rule sets ------------------------------------------------------------------------
+
+    def rules(self, run_id: str) -> RuleResult:
+        """The scored rule sets of a run.
+
+        Raises:
+            RunError: it has none, or they are damaged.
+        """
+        from fairness_engine.groups.rule_sets.result import read_rules
+
+        path = self.run_folder(run_id) / RULES_FILE
+        if not path.is_file():
+            raise RunError("This run has no rule sets: it is at work, or ended before it had scored any. Run it again.")
+        return read_rules(path)
+
+    # --- for the launcher and the worker --------------------------------------------------
+
+    def reserve(self, run_id: str, max_at_work: int | None) -> bool:
+        """Take the right to start a waiting run's worker; true for exactly one of those who try.
+
+        Args:
+            max_at_work: refuse when that many runs work or are being started; ``None`` for no limit.
+        """
+        here = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        here &= tables.runs.c.reserved.is_(None)
+        if max_at_work is not None:
+            other = tables.runs.alias("other")
+            is_at_work = (other.c.state == RunState.RUNNING.value) | (
+                (other.c.state == RunState.QUEUED.value) & other.c.reserved.is_not(None)
+            )
+            n_at_work = select(func.count().label("n")).select_from(other).where(is_at_work).subquery()
+            here &= select(n_at_work.c.n).scalar_subquery() < max_at_work
+        with self.engine.begin() as connection:
+            return connection.execute(update(tables.runs).where(here).values(reserved=time.time())).rowcount == 1
+
+    def give_up(self, run_id: str, message: str) -> None:
+        """End a run whose worker was started and never claimed it."""
+        waiting = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        values = {"state": RunState.CRASHED.value, "message": message, "finished": time.time()}
+        with self.engine.begin() as connection:
+            connection.execute(update(tables.runs).where(waiting).values(**values))
+
+    def claim(self, run_id: str, host: str, pid: int, born: str) -> bool:
+        """Take a queued run; true for exactly one of those who try."""
+        queued = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
+        now = time.time()
+        values = {"state": RunState.RUNNING.value, "started": now, "heard": now, "phase": "starting"}
+        values |= {"worker_host": host, "worker_pid": pid, "worker_born": born}
+        with self.engine.begin() as connection:
+            return connection.execute(update(tables.runs).where(queued).values(**values)).rowcount == 1
+
+    def note_heard(self, run_id: str) -> None:
+        """The worker is there."""
+        with self.engine.begin() as connection:
+            connection.execute(_while_running(run_id).values(heard=time.time()))
+
+    def is_cancel_requested(self, run_id: str) -> bool:
+        """True once someone asked the run to stop."""
+        query = select(tables.runs.c.is_cancel_requested).where(tables.runs.c.id == run_id)
+        with self.engine.connect() as connection:
+            return bool(connection.scalar(query))
+
+    def add_progress(self, run_id: str, progress: Progress) -> None:
+        """Append a line to the curve and show it as the run's state."""
+        values = {name: getattr(progress, name) for name in ("evaluations", "seconds", "n_tried", "n_found")}
+        values["phase"] = progress.phase[:200]
+        with self.engine.begin() as connection:
+            if connection.execute(_while_running(run_id).values(**values)).rowcount:
+                connection.execute(insert(tables.progress).values(run_id=run_id, **values))
+
+    def set_phase(self, run_id: str, phase: str) -> None:
+        """Say what a run is doing before its first progress."""
+        with self.engine.begin() as connection:
+            connection.execute(_while_running(run_id).values(phase=phase[:200]))
+
+    def set_result(self, run_id: str, name: str, content: Any) -> None:
+        """Store, or replace, one result of a run."""
+        here = (tables.results.c.run_id == run_id) & (tables.results.c.name == name)
+        with self.engine.begin() as connection:
+            if not connection.execute(update(tables.results).where(here).values(content=content)).rowcount:
+                connection.execute(insert(tables.results).values(run_id=run_id, name=name, content=content))
+
+    def finish(
+        self,
+        run_id: str,
+        state: RunState,
+        *,
+        reason: StopReason | None = None,
+        message: str | None = None,
+        counts: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """End a run; false when it had ended before (the first end stands).
+
+        Args:
+            state: one of the final states.
+            reason: why a search stopped.
+            message: for the person at the screen, of a run that failed or crashed.
+            counts: last values of evaluations, seconds, n_tried, n_found, n_rejected.
+        """
+        values: dict[str, Any] = {"state": state.value, "stop_reason": reason and reason.value, "message": message}
+        values |= {"phase": "", "finished": time.time(), **(counts or {})}
+        with self.engine.begin() as connection:
+            is_first = connection.execute(_while_running(run_id).values(**values)).rowcount == 1
+        if is_first:
+            write_seal(self, run_id)
+        return is_first
+
+
+def _while_running(run_id: str) -> Update:
+    return update(tables.runs).where((tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.RUNNING.value))
+
+
+def _record(row: Row[Any], config: RunConfig) -> RunRecord:
+    same = {
+        name: getattr(row, name)
+        for name in (
+            *("id", "review_id", "message", "evaluations", "seconds", "n_tried", "n_found", "n_rejected"),
+            *("phase", "is_cancel_requested", "worker_host", "worker_pid", "worker_born"),
+        )
+    }
+    return RunRecord(
+        config=config,
+        state=RunState(row.state),
+        stop_reason=StopReason(row.stop_reason) if row.stop_reason else None,
+        created=to_time(row.created),
+        started=to_optional_time(row.started),
+        finished=to_optional_time(row.finished),
+        reserved=to_optional_time(row.reserved),
+        heard=to_optional_time(row.heard),
+        **same,
+    )

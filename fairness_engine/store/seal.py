@@ -1,0 +1,155 @@
+"""A run's seal: hashes of all that was stored of it, chained, made when it ends; whatever is changed later no longer
+fits.
+
+Each line hashes one part and the line before, so that no part can be changed, added, taken away or put elsewhere
+without another last line. That last one, the *seal*, is shown with the run: who writes it down elsewhere can tell later
+even a change that made the lines anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select
+
+from fairness_engine.store import tables
+
+if TYPE_CHECKING:
+    from fairness_engine.store.runs import RunShelf
+
+_AFTERWARDS = frozenset({"measured"})
+"""Results that are written when other runs have ended."""
+_FILES = ("tree.npz", "rules.npz")
+"""What a run's folder holds beside its pairs and its log."""
+_TOTALS = (
+    "state",
+    "stop_reason",
+    "message",
+    "evaluations",
+    "seconds",
+    "n_tried",
+    "n_found",
+    "n_rejected",
+    "created",
+    "started",
+)
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class SealCheck:
+    """What became of a run's seal.
+
+    Args:
+        seal: the last line of the chain, as stored; empty where the run has none.
+        n_parts: stored parts that the chain names.
+        changed: parts that are not what they were, in words.
+    """
+
+    seal: str
+    n_parts: int
+    changed: tuple[str, ...]
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes; empty where there is none."""
+    if not path.is_file():
+        return ""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def write_seal(store: RunShelf, run_id: str) -> str:
+    """Make the chain of a run that has ended; returns the seal."""
+    lines = _chained(_parts(store, run_id))
+    with store.engine.begin() as connection:
+        connection.execute(delete(tables.seals).where(tables.seals.c.run_id == run_id))
+        connection.execute(insert(tables.seals), [{"run_id": run_id, **line} for line in lines])
+    return str(lines[-1]["chain"])
+
+
+def seal_of(store: RunShelf, run_id: str) -> str:
+    """The seal of a run; empty where it has none yet, or was made by a version without."""
+    lines = _stored(store, run_id)
+    return lines[-1]["chain"] if lines else ""
+
+
+def check_seal(store: RunShelf, run_id: str) -> SealCheck:
+    """Hash every part again and compare."""
+    stored = _stored(store, run_id)
+    if not stored:
+        return SealCheck("", 0, ())
+    was = {line["name"]: line["sha256"] for line in stored}
+    now = dict(_parts(store, run_id))
+    changed = [f"{name} is not what it was" for name in was if name in now and was[name] != now[name]]
+    changed += [f"{name} is gone" for name in was if name not in now]
+    changed += [f"{name} came later" for name in now if name not in was]
+    remade = _chained([(line["name"], line["sha256"]) for line in stored])
+    if [line["chain"] for line in remade] != [line["chain"] for line in stored]:
+        changed.append("the chain of hashes does not close")
+    return SealCheck(stored[-1]["chain"], len(stored), tuple(changed))
+
+
+def _chained(parts: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    lines = []
+    chain = ""
+    for position, (name, sha256) in enumerate(parts):
+        chain = hashlib.sha256(f"{chain}\n{name}\n{sha256}".encode()).hexdigest()
+        lines.append({"position": position, "name": name, "sha256": sha256, "chain": chain})
+    return lines
+
+
+def _stored(store: RunShelf, run_id: str) -> list[dict[str, str]]:
+    table = tables.seals
+    query = select(table).where(table.c.run_id == run_id).order_by(table.c.position)
+    with store.engine.connect() as connection:
+        return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def _parts(store: RunShelf, run_id: str) -> list[tuple[str, str]]:
+    """Name and hash of all that is stored of a run, in a fixed order."""
+    return [*_of_database(store, run_id), *_of_files(store, run_id)]
+
+
+def _of_database(store: RunShelf, run_id: str) -> Iterator[tuple[str, str]]:
+    with store.engine.connect() as connection:
+        run = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one()._mapping
+        yield "the question", _hash(run["config"])
+        yield "the totals", _hash([run[name] for name in _TOTALS])
+        for role in ("data_id", "model_id"):
+            query = select(tables.files.c.sha256, tables.files.c.name).where(
+                tables.files.c.id == run["config"].get(role)
+            )
+            yield (
+                f"the {role.removesuffix('_id')} file's entry",
+                _hash([list(row) for row in connection.execute(query)]),
+            )
+        curve = select(tables.progress).where(tables.progress.c.run_id == run_id).order_by(tables.progress.c.id)
+        yield "the order of events", _hash([list(row)[2:] for row in connection.execute(curve)])
+        parts = select(tables.parts).where(tables.parts.c.run_id == run_id).order_by(tables.parts.c.start)
+        yield "the list of pairs", _hash([list(row)[1:] for row in connection.execute(parts)])
+        results = select(tables.results).where(tables.results.c.run_id == run_id).order_by(tables.results.c.name)
+        for row in connection.execute(results):
+            if row.name not in _AFTERWARDS:
+                yield f"the result '{row.name}'", _hash(row.content)
+        made = select(tables.versions.c.model_id, tables.versions.c.parent_id).where(tables.versions.c.run_id == run_id)
+        yield "the model that was made", _hash([list(row) for row in connection.execute(made)])
+
+
+def _of_files(store: RunShelf, run_id: str) -> Iterator[tuple[str, str]]:
+    folder = store.run_folder(run_id)
+    for name in (*(part.file for part in store.parts(run_id)), *_FILES):
+        if name not in _FILES or (folder / name).is_file():
+            yield f"the file '{name}'", file_hash(folder / name)
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,48 @@
+"""The run store: files, reviews, runs and their pairs, in a workspace folder.
+
+Small records live in a database (SQLite in the folder, or any SQLAlchemy URL), uploaded files and pairs beside it. Any
+number of processes may use one store at once: the app reads and puts runs in the queue, one worker a run writes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairness_engine.errors import RunError
+from fairness_engine.store.files import FileShelf
+from fairness_engine.store.records import FileRole, Pin, Review, RulePin, RunRecord, RunState, StoredFile
+from fairness_engine.store.reviews import LOCAL_OWNER, PinShelf, ReviewShelf
+from fairness_engine.store.runs import RunShelf
+from fairness_engine.store.tables import open_database
+from fairness_engine.store.versions import VersionShelf
+
+
+class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf, VersionShelf):
+    """Everything that is kept between two visits; safe to use from several threads.
+
+    Args:
+        workspace: folder for the files, made when missing (readable by its owner only).
+        url: any SQLAlchemy URL; ``None`` is ``evenhand.db`` in the workspace.
+
+    Raises:
+        RunError: the folder or the database cannot be used.
+    """
+
+    def __init__(self, workspace: Path, url: str | None = None) -> None:
+        self.workspace = Path(workspace).absolute()
+        self.url = url
+        try:
+            self.workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"The workspace must be a folder that can be written, got {self.workspace}: {error.strerror}. "
+                "Choose another with --workspace or EVENHAND_WORKSPACE."
+            ) from None
+        self.engine = open_database(self.workspace, url)
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self.engine.dispose()
+
+
+__all__ = ["LOCAL_OWNER", "FileRole", "Pin", "Review", "RulePin", "RunRecord", "RunState", "RunStore", "StoredFile"]

@@ -1,0 +1,264 @@
+"""The tables of the run store and how its database is opened."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Engine,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.schema import CreateColumn
+
+from fairness_engine.errors import RunError
+
+STORE_VERSION = 1
+_BUSY_MILLISECONDS = 15_000
+_CREATE_ATTEMPTS = 5
+
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("key", String(40), primary_key=True), Column("value", String(200)))
+
+files = Table(
+    "files",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("sha256", String(64), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("name", String(255), nullable=False),
+    Column("n_bytes", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", String(200), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("changed", Float, nullable=False),
+    Column("data_id", String(40), ForeignKey("files.id")),
+    Column("model_id", String(40), ForeignKey("files.id")),
+    Column("schema", JSON(none_as_null=True)),
+    Column("scope", JSON(none_as_null=True)),
+    Column("fit", JSON(none_as_null=True)),
+    Column("stage", String(40), nullable=False, default=""),
+    Column("is_deleted", Boolean, nullable=False, default=False),
+    Column("revision", Integer, nullable=False, server_default="0"),
+    Index("reviews_of_owner", "owner", "is_deleted"),
+)
+
+review_states = Table(
+    "review_states",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("changed", Float, nullable=False),
+    Column("content", JSON, nullable=False),
+)
+"""What a review held before its last changes, so that they can be undone; ``changed`` is when that state was left."""
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("review_id", String(40), ForeignKey("reviews.id"), index=True),
+    Column("config", JSON, nullable=False),
+    Column("state", String(20), nullable=False, index=True),
+    Column("stop_reason", String(60)),
+    Column("message", Text),
+    Column("created", Float, nullable=False),
+    Column("started", Float),
+    Column("finished", Float),
+    Column("evaluations", Integer, nullable=False, default=0),
+    Column("seconds", Float, nullable=False, default=0.0),
+    Column("n_tried", Integer, nullable=False, default=0),
+    Column("n_found", Integer, nullable=False, default=0),
+    Column("n_rejected", Integer, nullable=False, default=0),
+    Column("phase", String(200), nullable=False, default=""),
+    Column("is_cancel_requested", Boolean, nullable=False, default=False),
+    Column("reserved", Float),
+    Column("heard", Float),
+    Column("worker_host", String(255)),
+    Column("worker_pid", Integer),
+    Column("worker_born", String(60)),
+)
+
+progress = Table(
+    "progress",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("run_id", String(40), ForeignKey("runs.id"), nullable=False, index=True),
+    Column("evaluations", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("n_tried", Integer, nullable=False),
+    Column("n_found", Integer, nullable=False),
+    Column("phase", String(200), nullable=False),
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("start", Integer, primary_key=True),
+    Column("n_pairs", Integer, nullable=False),
+    Column("file", String(60), nullable=False),
+)
+"""The Parquet files of a run's pairs: a file counts once its line is here."""
+
+results = Table(
+    "results",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("name", String(60), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("pair_index", Integer, primary_key=True),
+    Column("note", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+review_terms = Table(
+    "review_terms",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+"""The identity terms of a review of texts, where they are not the project's own list."""
+
+review_answers = Table(
+    "review_answers",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+"""Where the known answers of a review's model are: a file of the store, or a column of the data."""
+
+rule_pins = Table(
+    "rule_pins",
+    metadata,
+    Column("review_id", String(40), ForeignKey("reviews.id"), primary_key=True),
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("rule_index", Integer, primary_key=True),
+    Column("note", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("model_id", String(40), ForeignKey("files.id"), nullable=False, index=True),
+    Column("parent_id", String(40), ForeignKey("files.id"), nullable=False, index=True),
+    Column("state", String(20), nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Models that a retraining made, and of which model; a later one of the same run replaces an earlier one."""
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("run_id", String(40), ForeignKey("runs.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("chain", String(64), nullable=False),
+)
+"""Hashes of all that a run stored, made when it ended (``seal.py``); none of runs that a version before this table
+made.
+"""
+
+
+def open_database(workspace: Path, url: str | None) -> Engine:
+    """Connect, create what is missing, and check the store's version.
+
+    Args:
+        workspace: holds ``evenhand.db`` when no URL is given.
+        url: any SQLAlchemy URL.
+
+    Raises:
+        RunError: no connection, or a store of another version.
+    """
+    try:
+        engine = create_engine(url or f"sqlite:///{workspace / 'evenhand.db'}", pool_pre_ping=url is not None)
+        if engine.dialect.name == "sqlite":
+            event.listen(engine, "connect", _prepare_sqlite)
+        version = _create(engine)
+    except (SQLAlchemyError, ImportError, OSError) as error:
+        reason = (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0]
+        raise RunError(f"The run store must be a database that can be opened and written, got: {reason}.") from None
+    if version != str(STORE_VERSION):
+        raise RunError(
+            f"The run store must be of version {STORE_VERSION}, got version {version}. "
+            "Use another workspace folder, or the version of Evenhand that wrote it."
+        )
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
+    """Readers and one writer at a time in many processes; foreign keys are checked."""
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.close()
+
+
+def _add_missing_columns(engine: Engine) -> None:
+    """Give tables that an earlier version made the columns that came later. Such a column has a default of the
+    database's own, so that the earlier version can go on writing, too."""
+    known = inspect(engine)
+    for table in metadata.sorted_tables:
+        held = {column["name"] for column in known.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in held:
+                described = CreateColumn(column).compile(dialect=engine.dialect)
+                with engine.begin() as connection:
+                    connection.execute(text(f"ALTER TABLE {table.name} ADD COLUMN {described}"))
+
+
+def _create(engine: Engine) -> str:
+    """Create tables and the version's row; another process may be doing the same."""
+    for attempt in range(_CREATE_ATTEMPTS):
+        try:
+            metadata.create_all(engine)
+            _add_missing_columns(engine)
+            with engine.begin() as connection:
+                version = connection.scalar(select(meta.c.value).where(meta.c.key == "version"))
+                if version is None:
+                    connection.execute(insert(meta).values(key="version", value=str(STORE_VERSION)))
+            return str(version or STORE_VERSION)
+        except (OperationalError, ProgrammingError, IntegrityError):
+            if attempt == _CREATE_ATTEMPTS - 1:
+                raise
+            time.sleep(0.05 * (attempt + 1))
+    raise AssertionError("unreachable")

@@ -1,0 +1,40 @@
+"""Certification: for whom the decision provably does not depend on a protected attribute, for whom it does, what stays
+open.
+"""
+
+import streamlit as st
+
+from pages.certification import comparison, form, live, result
+from pages.shared.app import frame, navigation, session
+from pages.shared.runs import certification_runs, models, of_kind, run_list
+
+
+def main() -> None:
+    """Draw the certification that the address names, or the form that starts one."""
+    frame.heading(
+        navigation.CERTIFY.title,
+        "What is proved of everybody at once: who is decided alike whatever the protected attribute, who is not, and "
+        "what stays open.",
+    )
+    run_list.adopt_review()
+    review = session.require(navigation.CERTIFY)
+    runs = certification_runs.certifications(review)
+    run = of_kind.shown(review, runs)
+    st.html(result.STYLE)
+    if run is None:
+        form.draw_first(review)
+        return
+    if st.query_params.get("run") != run.id:
+        session.set_run(run.id)
+    if run.is_active:
+        st.fragment(frame.guarded(live.draw), run_every=1.0)(run.id)
+    else:
+        result.draw(models.as_of(review, run), run, runs)
+        comparison.draw(review, run, runs)
+    certification_runs.draw_list(review, runs, run.id)
+    with st.expander("Certify again", icon=":material/replay:"):
+        if session.can_start(review):
+            form.draw(review, "Certify")
+
+
+main()

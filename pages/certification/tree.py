@@ -1,0 +1,183 @@
+"""The stored partition tree of a certification, as pages read it: boxes by size, boxes in words, one box found
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.certification.partition.phrases import BoxColumn, box_columns, box_digits, box_sentence
+from pages.shared.app import theme
+from pages.shared.app.kept import shared
+
+if TYPE_CHECKING:
+    from fairness_engine.certification.partition.partition_tree import PartitionTree
+    from fairness_engine.store.records import RunRecord
+    from fairness_engine.store.store import RunStore
+
+Range = tuple[int, int]
+"""Digits of one column, both included."""
+MAX_LISTED = 1000
+"""Boxes in the table; the map has all of them."""
+VERDICTS = {"undecided": theme.UNDECIDED, "falsified": theme.DISCRIMINATORY, "certified": theme.CERTIFIED}
+_NOISE = 1e-9
+"""A part of a box below this share of its weight is rounding."""
+
+
+@dataclass(frozen=True)
+class ReadTree:
+    """A tree and what its digits stand for."""
+
+    run_id: str
+    tree: PartitionTree
+    columns: tuple[BoxColumn, ...]
+
+    @cached_property
+    def parents(self) -> IntArray:
+        """The box that each was split from; -1 for the whole ``(n,)``."""
+        return self.tree.parents()
+
+    @cached_property
+    def leaves(self) -> IntArray:
+        """Which boxes were not split."""
+        return np.flatnonzero(self.tree.is_leaf)
+
+    def box(self, index: int) -> tuple[IntArray, IntArray]:
+        """Digits ``(D,)`` each of one box, both ends included."""
+        tree = self.tree
+        low = np.zeros(len(tree.n_digits), np.int64)
+        high = tree.n_digits - 1
+        below = index
+        above = int(self.parents[index])
+        while above >= 0:
+            column = tree.column[above]
+            cut = tree.cut[above]
+            if below == above + 1:
+                high[column] = min(high[column], cut)
+            else:
+                low[column] = max(low[column], cut + 1)
+            below = above
+            above = int(self.parents[above])
+        return low, high
+
+    def words(self, index: int) -> str:
+        """One box in words; the whole is everybody."""
+        return box_sentence(self.columns, *self.box(index))
+
+    def marks(self, index: int) -> str:
+        """The symbols of what a box holds, the largest part first."""
+        weight = float(self.tree.weight[index]) or 1.0
+        certified = float(self.tree.certified[index])
+        falsified = float(self.tree.falsified[index])
+        parts = {"undecided": weight - certified - falsified, "falsified": falsified, "certified": certified}
+        present = [name for name, part in parts.items() if part > _NOISE * weight]
+        return "".join(VERDICTS[name].symbol for name in sorted(present, key=lambda name: -parts[name]))
+
+
+def load(store: RunStore, run: RunRecord) -> ReadTree | None:
+    """The tree of a run, read once for all who look at it; ``None`` where the run has none (yet).
+
+    Raises:
+        RunError: its file is damaged.
+    """
+
+    def read() -> ReadTree:
+        tree, more = store.tree(run.id)
+        return ReadTree(run.id, tree, box_columns(run.config.schema, more, tree.n_digits))
+
+    if run.is_active or store.tree_file(run.id) is None:
+        return None
+    return shared("certify_tree", run.id, read)
+
+
+# --- which boxes --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Boxes in the order of a table, and how many there are altogether."""
+
+    boxes: IntArray
+    n_all: int
+
+
+def largest(read: ReadTree, verdict: str, *, by_people: bool, within: Mapping[int, Range]) -> Listed:
+    """The leaves with the largest part of one verdict.
+
+    Args:
+        read: the tree.
+        verdict: of ``VERDICTS``.
+        by_people: order by the data's people in a box instead of its part of the domain; boxes without people are left
+            out.
+        within: only boxes that hold some of these digits, by column.
+    """
+    tree = read.tree
+    leaves = read.leaves
+    part = np.asarray(getattr(tree, verdict))[leaves]
+    keep = part > _NOISE * tree.weight[leaves]
+    if by_people:
+        keep &= tree.n_people[leaves] > 0
+    if within:
+        keep &= _reaches(tree, within)[leaves]
+    found = leaves[keep]
+    part = part[keep]
+    order = np.lexsort((-part, -tree.n_people[found])) if by_people else np.argsort(-part, kind="stable")
+    return Listed(found[order[:MAX_LISTED]], len(found))
+
+
+def _reaches(tree: PartitionTree, within: Mapping[int, Range]) -> BoolArray:
+    """Which boxes hold some of these digits, by column ``(n,)``."""
+    reached = np.zeros(len(tree), dtype=bool)
+    boxes = np.zeros(1, dtype=np.int64)
+    while len(boxes):
+        reached[boxes] = True
+        inner = boxes[~tree.is_leaf[boxes]]
+        column = tree.column[inner]
+        cut = tree.cut[inner]
+        goes_left = np.ones(len(inner), bool)
+        goes_right = np.ones(len(inner), bool)
+        for at, (first, last) in within.items():
+            here = column == at
+            goes_left &= ~here | (first <= cut)
+            goes_right &= ~here | (last > cut)
+        boxes = np.concatenate([inner[goes_left] + 1, tree.right[inner[goes_right]]])
+    return reached
+
+
+def find_box(read: ReadTree, limits: Mapping[str, tuple[float, float]]) -> int | None:
+    """The box of the tree that limits of a scope speak of, exactly; ``None`` where it has no such box."""
+    low, high = box_digits(read.columns, limits)
+    tree = read.tree
+    at = 0
+    begin = np.zeros(len(low), np.int64)
+    end = tree.n_digits - 1
+    while not ((begin == low).all() and (end == high).all()):
+        column = int(tree.column[at])
+        cut = int(tree.cut[at])
+        if column < 0:
+            return None
+        if high[column] <= cut:
+            at = at + 1
+            end[column] = min(end[column], cut)
+        elif low[column] > cut:
+            at = int(tree.right[at])
+            begin[column] = cut + 1
+        else:
+            return None
+    return at
+
+
+def shares_in(read: ReadTree, index: int) -> tuple[float, FloatArray]:
+    """The share of all individuals that a box holds, and what is certified, falsified and undecided of them, each 0 to
+    1.
+    """
+    tree = read.tree
+    weight = float(tree.weight[index])
+    parts = np.array([tree.certified[index], tree.falsified[index], tree.undecided[index]])
+    return weight, parts / weight if weight > 0 else np.array([0.0, 0.0, 1.0])

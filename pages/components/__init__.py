@@ -1,1 +1,0 @@
-"""What the pages share: state, wording, colours, layout, charts."""

@@ -1,0 +1,240 @@
+"""The parts of the Data page: uploaders, the table of columns, labels of codes, groups, a preview."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError
+from pages.data import columns
+from pages.shared.app import frame, session, theme, wording
+from pages.shared.app.kept import kept
+from pages.shared.review import dataset as data_files
+from pages.shared.review import group_sizes, kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+    from fairness_engine.data.dataset import Dataset, Table
+    from fairness_engine.store.store import Review
+
+_N_PREVIEW = 20
+_MAX_PREVIEW_COLUMNS = 60
+_N_PROBLEMS = 6
+_TYPE_HELP = (
+    "Categorical: one of a list. Integer: whole numbers. Real: any number. Text: words that a table model does not "
+    "take."
+)
+_ROLE_HELP = (
+    "Input: the model may use it. Protected: an input that must not decide. Label: the outcome that the model "
+    "predicts. Id: names the case, so that you find it again; the model never gets it. Ignored: left out."
+)
+
+
+# --- uploads ------------------------------------------------------------------------------------
+
+
+def ask_files(review: Review) -> None:
+    """Two uploaders; a file that can be used becomes the review's data at once."""
+    turn = st.session_state.setdefault("data_turn", 0)
+    left, right = st.columns(2)
+    table_file = left.file_uploader(
+        "CSV file", key=f"csv_{turn}", help="Any common encoding and delimiter, up to 200 MB."
+    )
+    schema_file = right.file_uploader(
+        "Schema file (optional)",
+        key=f"schema_{turn}",
+        help="JSON, version 1. Without one, Evenhand guesses and you correct.",
+    )
+    if table_file is None and (schema_file is None or review.data_id is None):
+        return
+    schema = data_files.read_schema(schema_file.getvalue(), schema_file.name) if schema_file else None
+    if table_file is not None:
+        with st.spinner("Reading the file …"):
+            data_files.keep_data(review, table_file.getvalue(), table_file.name, schema)
+    elif schema is not None:
+        described = data_files.with_label_described(data_files.table_of(review), schema)
+        data_files.change_schema(review, described)
+    st.session_state["data_turn"] = turn + 1
+    redraw_columns()
+    st.rerun()
+
+
+def redraw_columns() -> None:
+    """Draw the table of columns anew: what stands in its cells was derived from what just changed."""
+    st.session_state["columns_turn"] = st.session_state.get("columns_turn", 0) + 1
+
+
+# --- what the file is ---------------------------------------------------------------------------
+
+
+def rows_in_words(dataset: Dataset | None, fit: Mapping[str, Any] | None) -> str:
+    """How many rows are complete, and what becomes of those that are not; empty where all are complete."""
+    if dataset is None or not dataset.n_dropped:
+        return ""
+    said = f", {wording.count(len(dataset.rows))} of them complete"
+    n = 0 if dataset.incomplete is None else len(dataset.incomplete)
+    answered = (fit or {}).get("n_answered")
+    if n and answered is None:
+        return f"{said}, {wording.count(n)} with missing cells that some models take"
+    if n:
+        of_them = "all" if answered == n else "none" if not answered else wording.count(answered)
+        return f"{said}, {wording.count(n)} with missing cells ({of_them} of these answered by your model)"
+    return said
+
+
+def show_facts(table: Table, dataset: Dataset | None, fit: Mapping[str, Any] | None = None) -> None:
+    """Size and form of the file, and its problems in sentences."""
+    delimiter = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}.get(table.delimiter, table.delimiter)
+    used = rows_in_words(dataset, fit)
+    st.markdown(
+        f"**{wording.markdown(table.name)}**: {wording.counted(table.n_rows, 'row')}{used}, "
+        f"{wording.counted(len(table.columns), 'column')}; separated by {delimiter}, {wording.markdown(table.encoding)}"
+        f"{', decimal comma' if table.decimal == ',' else ''}."
+    )
+    problems = dataset.problems if dataset is not None else table.problems
+    if problems:
+        bullet = "- " if len(problems) > 1 else ""
+        shown = "\n".join(f"{bullet}{wording.markdown(problem)}" for problem in problems[:_N_PROBLEMS])
+        st.warning(shown, icon=":material/warning:")
+    if len(problems) > _N_PROBLEMS:
+        with st.expander(f"{len(problems) - _N_PROBLEMS} more"):
+            st.markdown("\n".join(f"- {wording.markdown(problem)}" for problem in problems[_N_PROBLEMS:]))
+
+
+def offer_remedies(review: Review, table: Table, dataset: Dataset) -> None:
+    """Buttons for the problems that one click mends."""
+    from fairness_engine.data.dataset import widen_to_data
+
+    schema = dataset.schema
+    wider = widen_to_data(table, schema) if dataset.n_dropped else schema
+    if wider != schema and st.button("Widen ranges and categories to the data", key="widen"):
+        data_files.change_schema(review, wider)
+        redraw_columns()
+        st.rerun()
+    if data_files.has_doubled_labels(dataset) and st.button("Fold labels that differ by a full stop", key="fold"):
+        with st.spinner("Writing the corrected file …"):
+            data_files.fold_and_keep(review, table)
+        redraw_columns()
+        st.rerun()
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+def edit_columns(review: Review, table: Table) -> None:
+    """The typed table of columns; a correction that holds is saved at once, one that does not is explained."""
+    schema = review.schema
+    assert schema is not None, "the page shows the editor after the upload"
+    turn = st.session_state.get("columns_turn", 0)
+    base_key = f"columns_base_{review.id}_{turn}"
+    if base_key not in st.session_state:
+        st.session_state[base_key] = columns.columns_table(table, schema)
+    base = st.session_state[base_key]
+    edited = st.data_editor(
+        base,
+        hide_index=True,
+        disabled=["Column", "Values", "Missing"],
+        column_config=_column_config(),
+        placeholder="",
+        key=f"columns_{review.id}_{turn}",
+        height=min(640, 38 + 35 * len(base)),
+    )
+    if edited.equals(st.session_state.get(f"{base_key}_saved", base)):
+        return
+    try:
+        changed = columns.read_columns(table, schema, edited)
+        if changed != schema:
+            data_files.change_schema(review, changed)
+    except EvenhandError as error:
+        frame.say(error)
+        st.caption("Not saved. Correct the cell above, or set it back.")
+        return
+    st.session_state[f"{base_key}_saved"] = edited
+    if changed != schema:
+        if not edited[["Role", "Type"]].equals(base[["Role", "Type"]]):
+            redraw_columns()
+        st.rerun()
+
+
+def _column_config() -> dict[str, object]:
+    config = st.column_config
+    roles = [role.value for role in columns.Role]
+    kinds = list(columns.KIND_NAMES.values())
+    return {
+        "Column": config.TextColumn(pinned=True, width=180),
+        "Role": config.SelectboxColumn(options=roles, required=True, help=_ROLE_HELP, width=120),
+        "Type": config.SelectboxColumn(options=kinds, help=_TYPE_HELP, width=125),
+        "Smallest": config.NumberColumn(format="%g", help="Lower end of the domain; numbers only.", width=105),
+        "Largest": config.NumberColumn(format="%g", help="Upper end of the domain; numbers only.", width=105),
+        "Missing": config.NumberColumn(
+            "Missing (%)", format="%.1f", help="Share of rows whose cell is empty, or treated as missing.", width=110
+        ),
+        "Values": config.TextColumn("Values in people's words", width="large"),
+    }
+
+
+# --- groups and rows ----------------------------------------------------------------------------
+
+
+def show_groups(review: Review, dataset: Dataset) -> None:
+    """Sizes of the groups of every protected attribute, two side by side, and of their combinations."""
+    if not dataset.schema.protected:
+        st.info("No column has the role Protected yet. Choose at least one in the table above to see its groups.")
+        return
+    tables = data_files.group_tables_of(review)
+    drawn = kept(
+        "group_charts",
+        (dataset.source_hash, dataset.schema, theme.is_dark()),
+        lambda: [_drawn(*group) for group in tables],
+    )
+    for start in range(0, len(tables), 2):
+        with frame.wrapping(f"groups_{start}", is_wide=True):
+            places = st.columns(2, gap="large")
+        for place, (title, table), (figure, note) in zip(places, tables[start:], drawn[start:], strict=False):
+            with place:
+                frame.chart_with_table(figure, table, key=f"groups_{title}", note=note)
+
+
+def _drawn(title: str, table: pd.DataFrame) -> tuple[Figure, str]:
+    """Chart and note of a table of groups: to make them costs more than the rest of a rerun."""
+    return group_sizes.group_chart(title, table), wording.markdown(group_sizes.notes(table))
+
+
+def show_preview(table: Table, dataset: Dataset) -> None:
+    """The first rows in people's words, texts in front."""
+    import pandas as pd
+
+    rows = dataset.rows[:_N_PREVIEW]
+    inputs = dataset.schema.inputs[:_MAX_PREVIEW_COLUMNS]
+    texts = table.frame.iloc[dataset.kept[:_N_PREVIEW]][list(kind.text_columns(dataset.schema))]
+    shown = {str(name): ["" if pd.isna(text) else str(text) for text in texts[name]] for name in texts}
+    shown |= {
+        column.name: [column.text(value) for value in rows[:, position]] for position, column in enumerate(inputs)
+    }
+    if dataset.labels is not None and dataset.schema.label:
+        shown[dataset.schema.label] = [dataset.classes[label] for label in dataset.labels[:_N_PREVIEW]]
+    st.dataframe(pd.DataFrame(shown), hide_index=True, key="preview")
+    if len(inputs) < len(dataset.schema.inputs):
+        st.caption(
+            f"The first {len(inputs)} of {wording.count(len(dataset.schema.inputs))} columns that the model takes."
+        )
+
+
+def offer_schema(review: Review) -> None:
+    """The schema file to download."""
+    assert review.schema is not None, "the page offers it after the upload"
+    name = session.store().file(review.data_id or "").name.rsplit(".", 1)[0]
+    st.download_button(
+        "Download schema file",
+        data_files.schema_file(review.schema),
+        f"{name}.schema.json",
+        "application/json",
+        icon=":material/download:",
+        key="schema_download",
+        on_click="ignore",
+    )

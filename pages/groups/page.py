@@ -1,0 +1,43 @@
+"""Groups: rule sets that nobody named, two attributes at once, group figures, and for texts the sentences behind
+them.
+"""
+
+import streamlit as st
+
+from pages.groups.rule_sets import view as rules_live
+from pages.groups.rule_sets import view as rules_view
+from pages.shared.app import frame, navigation, session
+from pages.shared.runs import of_kind, run_list
+from pages.shared.runs import rule_runs as rules_choice
+from pages.shared.runs import rule_runs as rules_runs
+
+
+def main() -> None:
+    """Draw the run of rule sets that the address names, or the form that starts one; group figures need no run."""
+    frame.heading(
+        navigation.GROUPS.title,
+        "For whom the favourable outcome is rarer, or more frequent, than for everyone else: groups of several "
+        "attributes at once.",
+    )
+    run_list.adopt_review()
+    review = session.require(navigation.GROUPS)
+    runs = rules_runs.rule_runs(review)
+    run = of_kind.shown(review, runs)
+    if run is not None and st.query_params.get("run") != run.id:
+        session.set_run(run.id)
+    result = rules_runs.result_of(run)
+    st.html(rules_view.STYLE)
+    sections = rules_view.sections(review, run, result)
+    places = st.tabs(list(sections), key=rules_choice.VIEW, on_change="rerun", bind="query-params")
+    for place, draw in zip(places, sections.values(), strict=True):
+        if place.open:
+            with place:
+                if run is not None and run.is_active:
+                    st.fragment(frame.guarded(rules_live.draw_live), run_every=1.0)(run.id)
+                draw()
+    if run is not None:
+        rules_runs.draw_list(review, runs, run.id)
+        rules_view.draw_again(review, run, is_open=result is None and not run.is_active)
+
+
+main()

@@ -1,0 +1,202 @@
+"""How to compare groups in texts: categories of terms, least size, error, limits and seed, and the run that they
+make.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.errors import SettingError
+from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES
+from fairness_engine.oracle.budget import Budget
+from pages.groups.rule_sets import form
+from pages.shared.app import wording
+from pages.shared.review import kind
+from pages.shared.runs import rule_runs
+from pages.shared.texts import counts as text_data
+from pages.shared.texts import terms as text_terms
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, ReviewTerms, RunRecord
+    from fairness_engine.store.run_config import RunConfig
+
+ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
+_MAX_EXACT = 2**53 - 1
+"""Largest whole number that the browser holds exactly."""
+MAX_SECONDS = 120.0
+_LEAST_PERCENT = 0.1
+_MOST_PERCENT = 99.0
+
+
+def draw_first(review: Review) -> None:
+    """What it gives, and the form."""
+    st.markdown(
+        "Every text that speaks of a person's identity is written again with each other term of the same category in "
+        "that place, and the model decides all of them. A term that gets the favourable outcome more rarely, or more "
+        "often, than the others in the same texts stands at the top, with the sentences that show it."
+    )
+    draw(review, None, "Compare the terms")
+
+
+def draw(review: Review, shown: RunRecord | None, label: str) -> None:
+    """The form and its button; a run that was started is the open one.
+
+    Args:
+        review: of the run to start, of texts.
+        shown: the run on the page, whose settings are proposed again.
+        label: of the button.
+    """
+    terms = text_terms.terms_of(review)
+    held = dict(shown.config.settings) if shown is not None else {}
+    shares = shares_of(review, terms)
+    with st.container(border=True, key="text_form"):
+        settings, max_seconds, seed = _ask(review, terms, held, first_support(shares))
+        is_ready = bool(settings["terms"])
+        for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
+            st.caption(wording.markdown(line))
+        if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
+            rule_runs.open_run(form.start(review, make_config(review, settings, max_seconds, seed)))
+            st.rerun(scope="app")
+    st.caption(
+        "The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only."
+    )
+
+
+def shares_of(review: Review, terms: ReviewTerms) -> dict[str, float]:
+    """Share of the texts that hold a term, by category.
+
+    Raises:
+        DataError: the review's texts cannot be read.
+    """
+    column = kind.column_of(review)
+    assert column is not None, "asked for reviews of texts"
+    n_texts = len(text_data.texts_of(review, column))
+    counts = text_data.counts_of(review, column, terms)
+    return {name: n / n_texts for name, n in counts.by_category.items()}
+
+
+def first_support(shares: dict[str, float]) -> float:
+    """The paper's least share, or the first smaller one that some category reaches."""
+    largest = max(shares.values(), default=0.0)
+    return next((support for support in (0.05, 0.02, 0.01, 0.005, 0.002) if support <= largest), 0.001)
+
+
+def support_notes(shares: dict[str, float], support: float) -> list[str]:
+    """Which categories are held by too few texts, not escaped; empty when all are compared."""
+    few = [f"{name} ({wording.share(share)})" for name, share in shares.items() if share < support]
+    if not few:
+        return []
+    if len(few) == len(shares):
+        return [f"No category is held by that many texts: {wording.listed(few)}. Ask for a smaller least share."]
+    return [f"Held by fewer texts and left out: {wording.listed(few)}."]
+
+
+def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float) -> tuple[dict[str, Any], float, int]:
+    """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
+    chosen = ask_categories(terms, "rules_categories")
+    settings = _ask_sizes(review, held, first)
+    left, right = st.columns(2)
+    seconds = left.number_input(
+        "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, format="%g", key="text_seconds", persist_state="session"
+    )
+    seed = right.number_input(
+        "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
+    )
+    settings["terms"] = {name: list(words) for name, words in terms.terms if name in chosen}
+    return settings, float(seconds or MAX_SECONDS), int(seed or 0)
+
+
+def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, Any]:
+    """Least share, categories at most and error; ``first`` is the least share proposed to this review."""
+    support, most = st.columns(2)
+    least = support.number_input(
+        "Least share of the texts, %",
+        _LEAST_PERCENT,
+        _MOST_PERCENT,
+        min(max(_LEAST_PERCENT, round(100 * held.get("support", first), 4)), _MOST_PERCENT),
+        step=1.0,
+        format="%g",
+        key=f"text_support_{review.id}",
+        help="The support: a category, or several together, that fewer texts speak of is not compared.",
+        persist_state="session",
+    )
+    n_categories = most.number_input(
+        "Categories in a group, at most",
+        1,
+        6,
+        held.get("max_attributes") or USUAL_ATTRIBUTES,
+        key="text_most",
+        help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
+        persist_state="session",
+    )
+    return {
+        "support": float(least or 5.0) / 100,
+        "error": _ask_error(held),
+        "max_attributes": int(n_categories or USUAL_ATTRIBUTES),
+    }
+
+
+def _ask_error(held: dict[str, Any]) -> float:
+    """The most that a score may be off, 0 to 1; 0 leaves nothing to chance."""
+    named = next((name for name, value in ERRORS.items() if value == held.get("error")), next(iter(ERRORS)))
+    chosen = st.segmented_control(
+        "Error of a score, at most",
+        list(ERRORS),
+        default=named,
+        required=True,
+        key="text_error",
+        help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
+        persist_state="session",
+    )
+    return ERRORS[str(chosen)]
+
+
+def ask_categories(terms: ReviewTerms, key: str) -> list[str]:
+    """Which categories of terms are compared; at least one is needed."""
+    names = dict(terms.terms)
+    chosen: list[str] = st.multiselect(
+        "Categories of terms to compare",
+        list(names),
+        [name for name in names if name in terms.compared],
+        format_func=lambda name: f"{name} ({len(names[name])} terms)",
+        placeholder="Choose at least one",
+        help="A term is only put in the place of another of its own category. The Data page shows the terms and takes "
+        "other ones.",
+        key=key,
+    )
+    if not chosen:
+        st.caption("Choose at least one category.")
+    return chosen
+
+
+def make_config(review: Review, settings: dict[str, Any], max_seconds: float, seed: int) -> RunConfig:
+    """The run of a form, or of a teaching demo.
+
+    Args:
+        review: of texts.
+        settings: by their names in ``RuleSettings``; the column is added.
+        max_seconds: limit of time.
+        seed: 0 or more.
+
+    Raises:
+        SettingError: the review is not complete, or a value is out of its range.
+    """
+    from fairness_engine.store.run_config import RunConfig, RunKind
+
+    column = kind.column_of(review)
+    if not (review.data_id and review.model_id and review.schema and review.scope and column):
+        raise SettingError(
+            "Comparing terms needs texts, a model that takes them and a scope. Complete the review first."
+        )
+    return RunConfig(
+        RunKind.RULES,
+        review.data_id,
+        review.model_id,
+        review.schema,
+        review.scope,
+        settings={**settings, "text_column": column},
+        budget=Budget(None, max_seconds),
+        seed=seed,
+    )

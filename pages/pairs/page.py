@@ -1,0 +1,80 @@
+"""Pairs: find one in the table, read it as a card, change it, keep it, save all."""
+
+import numpy as np
+import streamlit as st
+
+from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter
+from pages.shared.app import frame, navigation, session, wording
+from pages.shared.people import case_basket, group_link
+from pages.shared.people.decisions import decisions_of
+from pages.shared.runs import models, run_list
+
+
+def main() -> None:
+    """Draw the pairs of the run that the address names."""
+    lead = "People who are treated differently because of a protected attribute alone."
+    frame.heading(navigation.PAIRS.title, lead)
+    run_list.adopt_review()
+    review = session.require(navigation.PAIRS)
+    runs = [run for run in session.store().runs(review.id) if run_list.has_pairs(run)]
+    if not runs:
+        st.info(navigation.PLAN.invitation)
+        session.link_to(navigation.PLAN, "Go to Plan")
+        return
+    run = run_list.choose_search(runs)
+    st.html(card_panel.STYLE)
+    domain, pairs = browser.load(session.store(), run)
+    if not len(pairs):
+        run_list.say_nothing_found(run)
+        return
+    st.fragment(frame.guarded(browse))(review, run, domain, pairs)
+
+
+def browse(review, run, domain, pairs) -> None:
+    """Filters, table and card: a click in here leaves the rest of the page alone."""
+    store = session.store()
+    names = decisions_of(models.as_of(review, run))
+    wanted = browser.filter_form(review.id, domain, pairs)
+    pinned = sorted(
+        pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
+    )
+    in_group = group_pairs.narrow(review, group_link.named(review), domain.schema, pairs, np.arange(len(pairs)))
+    with st.container(horizontal=True, vertical_alignment="center", key="pair_count"):
+        text = st.empty()
+        only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
+        filtered = browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
+        matching = np.intersect1d(filtered, in_group, assume_unique=True) if len(in_group) < len(pairs) else filtered
+        only, is_on = plausible_filter.form(review.id, pairs, store.results(run.id).get("plausibility"))
+        is_hidden = plausible_filter.implausible(pairs, only)[matching] if only else np.zeros(len(matching), bool)
+        positions = matching[~is_hidden] if is_on and not only_pinned else matching
+        n_stored = store.n_pairs(run.id)
+        text.markdown(browser.count_text(run, n_stored, len(matching), len(positions), len(pairs)))
+        export.draw(store, run, domain, pairs, positions, names, n_stored)
+        case_basket.offer_listed(review, run, positions, only_pinned=only_pinned)
+    if only and not only_pinned:
+        plausible_filter.say_hidden(review.id, len(matching), int(is_hidden.sum()), only, is_on=is_on)
+    if not only_pinned:
+        plausible_filter.say_unmeasured(pairs, positions, is_active=run.is_active)
+    if not len(positions):
+        st.info(
+            "No plausible pair is left. Show the implausible ones, or allow a larger distance under “What counts”."
+            if len(matching)
+            else "No pair matches the filters. Take one away, or clear them all."
+        )
+    asked = _asked()
+    asked = asked if asked is not None and asked in matching else None
+    position = browser.choose(run, domain, pairs, names, positions, asked)
+    if position is None:
+        return
+    st.query_params["pair"] = str(position + 1)
+    if position not in positions:
+        st.caption(f"Pair {wording.count(position + 1)} is open but not in the list, for it is implausible.")
+    st.fragment(frame.guarded(card_panel.draw))(review, run, domain, pairs[position : position + 1], position, names)
+
+
+def _asked() -> int | None:
+    text = st.query_params.get("pair", "")
+    return int(text) - 1 if text.isascii() and text.isdigit() else None
+
+
+main()

@@ -1,0 +1,131 @@
+"""Plan: one search, a comparison of several, a proof, or rule sets; a budget and seeds; start the runs."""
+
+import streamlit as st
+
+from pages.certification import form as certify_form
+from pages.groups.rule_sets import form as rules_form
+from pages.groups.rule_sets import form as rules_plan
+from pages.plan import form as plan_form
+from pages.shared.app import frame, navigation, session, wording
+from pages.shared.review import planning, questions
+from pages.shared.runs import certification_phrases, comparison_choice
+from pages.shared.runs.technique_families import BASELINES
+
+
+def main() -> None:
+    """Draw the form and, on Start, launch its runs and go where they can be followed."""
+    frame.heading(
+        navigation.PLAN.title,
+        "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds "
+        "more; a proof tells for whom there are none; groups are compared with everyone else.",
+    )
+    review = session.require(navigation.PLAN)
+    mode = plan_form.mode_form()
+    if mode == plan_form.PROVE:
+        _proof(review)
+    elif mode == plan_form.GROUPS:
+        _groups(review)
+    else:
+        _searches(review, is_comparison=mode == plan_form.COMPARE)
+
+
+def _searches(review, *, is_comparison) -> None:
+    from fairness_engine.oracle.domain import Domain
+
+    domain = Domain(review.schema, review.scope)
+    speed = (review.fit or {}).get("rows_per_second")
+    st.subheader("Techniques" if is_comparison else "Technique", anchor=False)
+    plan = _comparison(review, domain, speed) if is_comparison else _one_search(review, domain, speed)
+    _summary(plan, domain, speed, is_comparison)
+    if st.button(_start_label(plan), type="primary", disabled=not plan.n_runs, key="start"):
+        _start(review, plan, is_comparison)
+
+
+def _proof(review) -> None:
+    st.subheader("Certification", anchor=False)
+    st.markdown(
+        wording.markdown(certification_phrases.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected)))
+    )
+    with st.spinner("Reading whether this model can be certified"):
+        reason = questions.why_not_certifiable(review)
+    if reason is not None:
+        st.caption(f":gray[**{navigation.CERTIFY.title}**: not possible here. {wording.markdown(reason)}]")
+        st.button("Start", type="primary", disabled=True, key="start")
+        return
+    wanted = certify_form.ask()
+    st.markdown(planning.proof_text(wanted.max_seconds))
+    if st.button("Start", type="primary", key="start"):
+        session.set_run(certify_form.start(review, certify_form.make_config(review, wanted)))
+        session.go_to(navigation.CERTIFY)
+
+
+def _groups(review) -> None:
+    st.subheader("Rule sets", anchor=False)
+    wanted = rules_form.ask(review)
+    st.markdown(wording.markdown(rules_plan.expected_text(review, wanted)))
+    if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
+        session.set_run(rules_plan.start(review, rules_plan.make_config(review, wanted)))
+        session.go_to(navigation.GROUPS)
+
+
+def _one_search(review, domain, speed):
+    searches = plan_form.technique_form(planning.choices(review))
+    st.subheader("Budget and seed", anchor=False)
+    left, right = st.columns([3, 1])
+    with left:
+        budget = plan_form.budget_form(planning.whole_data(review, searches))
+    with right:
+        seed = plan_form.seed_field()
+    is_told = all(search.technique in BASELINES for search in searches)
+    distributions, n_samples = plan_form.estimate_form(planning.estimate_seconds(domain, speed), is_told=is_told)
+    return planning.Plan(searches, budget, seed, distributions, n_samples)
+
+
+def _comparison(review, domain, speed):
+    searches = plan_form.comparison_form(planning.choices(review))
+    st.subheader("Budget and seeds", anchor=False)
+    budget = plan_form.budget_form()
+    places = st.columns(3)
+    with places[0]:
+        n_seeds = plan_form.n_seeds_field()
+    with places[1]:
+        seed = plan_form.seed_field("First seed")
+    with places[2]:
+        max_starts = plan_form.max_starts_field()
+    is_countable = bool(searches) and planning.is_countable(review)
+    is_counted = is_countable and plan_form.count_field(*planning.count_work(domain, speed))
+    return planning.Plan(searches, budget, seed, n_seeds=n_seeds, max_starts=max_starts, is_counted=is_counted)
+
+
+def _summary(plan, domain, speed, is_comparison) -> None:
+    if not plan.n_runs:
+        technique = "technique beside the baselines" if is_comparison else "technique, or an estimate"
+        st.info(f"Choose at least one {technique}.")
+        return
+    counted = f"{planning.runs_text(plan)}  \n" if is_comparison else ""
+    st.markdown(
+        f"{counted}Each search: {planning.budget_text(plan.budget)}. {planning.expected_text(plan, domain, speed)}  \n"
+        f"Every individual is tested with {wording.count(domain.n_variants)} combinations of protected values: "
+        + ("all but those that the scope leaves out." if domain.scope.excluded else "all there are in the scope.")
+    )
+
+
+def _start_label(plan) -> str:
+    return "Start" if plan.n_runs < 2 else f"Start {plan.n_runs} runs side by side"
+
+
+def _start(review, plan, is_comparison) -> None:
+    from fairness_engine.runs.queue import start_queued
+
+    session.check_unchanged()
+    store = session.store()
+    configs = planning.make_configs(review, plan)
+    run_ids = [store.create_run(config, review.id) for config in configs]
+    start_queued(store)
+    session.set_run(run_ids[0])
+    if is_comparison:
+        comparison_choice.go_to(configs[0].comparison)
+    session.go_to(navigation.RUN)
+
+
+main()

@@ -1,0 +1,438 @@
+"""Pairs of the two models after a retraining: cases that are fixed, and what a fresh search by another technique finds
+in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.pair_fates import MAX_PAIRS, Fates, pair_fates
+from pages.certification import comparison, tree
+from pages.certification.partition_map import AreaOf, partition_map
+from pages.certification.tree import ReadTree
+from pages.retrain import phrases as retrain_words
+from pages.retrain.phrases import AFTER, BEFORE
+from pages.shared.app import frame, navigation, session, theme, wording
+from pages.shared.app.kept import kept, shared
+from pages.shared.charts import certification_charts
+from pages.shared.people.decisions import decisions_of
+from pages.shared.people.pair_table import DISTANCE, FOUND_AT, pair_frame
+from pages.shared.runs import certification_runs, models
+from pages.shared.runs import phrases as run_words
+from pages.shared.runs.certification_phrases import Shares
+
+if TYPE_CHECKING:
+    from fairness_engine.pairs import Pairs
+    from fairness_engine.store.records import Review, RunRecord
+
+KINDS = ("search", "certify", "rules")
+SIDES = ("before", "after")
+_WHAT = {"search": "A fresh search", "certify": "The certification", "rules": "The search for rule sets"}
+_NEVER = {
+    "search": "No fresh search was made of this retraining.",
+    "certify": "Neither model was certified after this retraining.",
+    "rules": "No rule sets were scored after this retraining.",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What measures both models, of one kind.
+
+    Args:
+        kind: of ``KINDS``.
+        runs: of the model before and of the one after; ``None`` where there is none.
+        reason: why there is none; empty where there is, or where nobody says.
+    """
+
+    kind: str
+    runs: tuple[RunRecord | None, RunRecord | None] = (None, None)
+    reason: str = ""
+
+    @property
+    def both(self) -> tuple[RunRecord, RunRecord] | None:
+        """Both runs once they have ended well enough to be compared; one that broke off says nothing of its model."""
+        before, after = self.runs
+        if before is None or after is None or self.is_at_work or self.broken:
+            return None
+        return before, after
+
+    @property
+    def broken(self) -> list[RunRecord]:
+        """The runs that broke off."""
+        return [run for run in self.runs if run is not None and run.state.value in ("failed", "crashed")]
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a run waits or works."""
+        return any(run is not None and run.is_active for run in self.runs)
+
+
+@dataclass(frozen=True)
+class AllMeasured:
+    """Everything that measures both models."""
+
+    of_kind: Mapping[str, Measured] = field(default_factory=dict)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether anything is still being measured."""
+        return any(each.is_at_work for each in self.of_kind.values())
+
+    @property
+    def stand(self) -> tuple[object, ...]:
+        """Changes whenever a run does."""
+        runs = [run for each in self.of_kind.values() for run in each.runs]
+        return tuple(None if run is None else (run.id, run.state.value) for run in runs)
+
+
+def measured_of(results: Mapping[str, Any]) -> AllMeasured:
+    """The runs that a retraining's result names, as they stand now.
+
+    Args:
+        results: of the retraining.
+    """
+    told = results.get("measured") or {}
+    reasons = told.get("reasons") or {}
+    found = {}
+    for kind in KINDS:
+        runs = [_run((told.get(side) or {}).get(kind)) for side in SIDES]
+        found[kind] = Measured(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
+    return AllMeasured(found)
+
+
+def _run(run_id: str | None) -> RunRecord | None:
+    if not run_id:
+        return None
+    from fairness_engine.runs.queue import refresh
+
+    try:
+        return refresh(session.store(), run_id)
+    except RunError:
+        return None
+
+
+def offer(run: RunRecord, results: Mapping[str, Any], measured: AllMeasured) -> None:
+    """A button that starts the runs that measure, where a retraining ended without them, or some broke off."""
+    if not results.get("measured"):
+        text = (
+            "Both models were not measured by another technique yet: neither searched anew, nor certified, nor looked "
+            "at for groups."
+        )
+        st.info(text, icon=":material/science:")
+        _start_button(run, "Measure both models")
+    elif any(each.broken for each in measured.of_kind.values()) and not measured.is_at_work:
+        _start_button(run, "Measure again what broke off")
+
+
+def _start_button(run: RunRecord, label: str) -> None:
+    if not st.button(label, key="retrain_measure", icon=":material/play_arrow:"):
+        return
+    from fairness_engine.runs.follow_ups import start_measuring
+    from fairness_engine.runs.queue import start_queued
+
+    with st.spinner("Asking both models what can be measured …"):
+        started = start_measuring(session.store(), run.id, session.evaluator().why_not_certifiable)
+    if started is None:
+        st.warning("This retraining asked for no measuring afterwards. Retrain again with it.")
+        return
+    start_queued(session.store())
+    st.rerun()
+
+
+def say_missing(measured: Measured) -> None:
+    """Why there is nothing to compare: it is being measured, is not possible, or broke off."""
+    if measured.is_at_work:
+        st.info(wording.markdown(working_text(measured)), icon=":material/hourglass_top:")
+        return
+    if measured.reason:
+        st.caption(wording.markdown(measured.reason))
+    elif measured.broken:
+        why = run_words.ending(measured.broken[0])
+        st.warning(wording.markdown(f"{_WHAT[measured.kind]} broke off: {why}"), icon=":material/error:")
+    else:
+        st.caption(_NEVER[measured.kind])
+
+
+def working_text(measured: Measured) -> str:
+    """How far both runs are."""
+    parts = []
+    for run, meaning in zip(measured.runs, (theme.BEFORE, theme.AFTER), strict=True):
+        if run is None:
+            parts.append(f"{meaning.symbol} {meaning.name}: about to start")
+        else:
+            _, _, standing = run_words.state_text(run).partition(
+                " "
+            )  # without its symbol: that of a run at work means "after" here
+            doing = f", {run_words.activity(run).lower()}" if run.state.value == "running" else ""
+            parts.append(f"{meaning.symbol} {meaning.name}: {standing.lower()}{doing}")
+    return f"{_WHAT[measured.kind]} of both models is being made: {'; '.join(parts)}. This page fills in by itself."
+
+
+TITLE = "What is proved, before and after"
+_MAP_PIXELS = 380
+_NAMES = (BEFORE, AFTER)
+_AREAS = {AreaOf.DOMAIN: "Size of domain", AreaOf.PEOPLE: "The data's people"}
+
+
+def draw_maps(measured: Measured) -> None:
+    """Shares of both certifications and their maps.
+
+    Args:
+        measured: the certifications of both models.
+    """
+    st.subheader(TITLE, anchor=False)
+    if measured.both is None:
+        say_missing(measured)
+        return
+    runs = measured.both
+    shares = [certification_runs.shares_of(session.store(), run) for run in runs]
+    if shares[0] is None or shares[1] is None:
+        st.caption("One of the two certifications proved nothing before it ended.")
+        return
+    first = shares[0]
+    second = shares[1]
+    rows: dict[str, Shares] = dict(zip(_NAMES, (first, second), strict=True))
+    key = (runs[0].id, runs[1].id, theme.is_dark())
+    figure = kept(
+        "retrain_shares", key, lambda: certification_charts.shares_chart(rows, "Certified, undecided, falsified")
+    )
+    st.plotly_chart(figure, key="retrain_proved", config=theme.CHART_CONFIG, theme=None)
+    st.dataframe(comparison.difference_table(first, second), hide_index=True, key="retrain_proved_table")
+    seconds = runs[0].config.budget.max_seconds
+    limit = f", {wording.number(seconds)} s each" if seconds else ""
+    st.caption(
+        f"Two certifications with equal settings{limit}. Undecided is no pass: a model that is harder to prove has "
+        "more of it."
+    )
+    st.fragment(frame.guarded(_draw_maps))(measured)
+    _links(measured)
+
+
+def _draw_maps(measured: Measured) -> None:
+    """Both maps; a click in one leaves the rest of the page alone."""
+    assert measured.both is not None, "drawn with both"
+    trees = [tree.load(session.store(), run) for run in measured.both]
+    if not all(trees):
+        return
+    area = st.segmented_control(
+        "Areas by",
+        list(_AREAS),
+        default=AreaOf.DOMAIN,
+        required=True,
+        format_func=_AREAS.__getitem__,
+        key=f"retrain_areas_{measured.both[0].id}",
+        help=wording.explain("box"),
+    )
+    with frame.wrapping("retrain_maps", is_wide=True):
+        places = st.columns(2)
+    for place, name, read, meaning in zip(places, _NAMES, trees, (theme.BEFORE, theme.AFTER), strict=True):
+        with place:
+            st.html(
+                f'<div style="border-left:5px solid {meaning.colour};padding:0.1rem '
+                f'0.7rem;font-weight:600">{name}</div>'
+            )
+            _map(read, AreaOf(area))
+
+
+def _map(read: ReadTree | None, area: AreaOf) -> None:
+    """One map, and the chosen box in words."""
+    if read is None:
+        return
+    slot = f"retrain_box_{read.run_id}"
+    picked = partition_map(
+        read.tree,
+        read.columns,
+        weight=area,
+        selected=st.session_state.get(slot),
+        height=_MAP_PIXELS,
+        key=f"retrain_map_{read.run_id}",
+    )
+    st.session_state[slot] = picked
+    if picked:
+        st.caption(wording.markdown(f"{read.marks(picked)} {read.words(picked)}"))
+
+
+def _links(measured: Measured) -> None:
+    """To the boxes themselves, one by one, and as tables."""
+    assert measured.both is not None, "drawn with both"
+    before, after = measured.both
+    with st.container(horizontal=True, key="retrain_map_links"):
+        for run, name in zip((before, after), ("before", "after"), strict=True):
+            st.page_link(
+                navigation.CERTIFY.path,
+                label=f"Boxes and table of the model {name}",
+                query_params=session.address_of(run=run.id),
+                icon=":material/arrow_forward:",
+            )
+        query = session.address_of(run=after.id) | {"with": before.id}
+        st.page_link(
+            navigation.CERTIFY.path, label="Both over time", query_params=query, icon=":material/arrow_forward:"
+        )
+
+
+_MAX_LISTED = 200
+_TABLE_HEIGHT = 320
+
+FIXED = theme.Meaning("fixed", "✔", "#00805D", "#3CC79C")
+STILL = theme.Meaning("still there", "●", "#5F666F", "#A7ADB5")
+NEW = theme.Meaning("new", "✚", "#B84A00", "#FF8A4C")
+
+
+def draw_pairs(review: Review, results: Mapping[str, Any], measured: Measured) -> None:
+    """The cases, and the fresh pairs of both models.
+
+    Args:
+        review: the open one.
+        results: of the retraining.
+        measured: the fresh searches.
+    """
+    st.subheader("Pairs: fixed, new, still there", anchor=False)
+    cases = retrain_words.cases_text(results)
+    if cases:
+        st.markdown(wording.markdown(cases))
+    if measured.both is None:
+        say_missing(measured)
+        return
+    before, after = measured.both
+    st.markdown(wording.markdown(search_text(str((results.get("retrained") or {}).get("technique") or ""), before)))
+    st.dataframe(searches_table(before, after), hide_index=True, key="retrain_searches")
+    st.caption(
+        "A search goes where it finds pairs, so it may find as many in a model that discriminates far less: these "
+        "counts are no shares of people. "
+        "How much less it is, “Before and after” says; which pairs are gone, the counts below."
+    )
+    if not before.n_found and not after.n_found:
+        st.info("None found within the budget in either model. This does not show that there are none.")
+        return
+    st.fragment(frame.guarded(_draw_fates))(models.as_of(review, before), before, after)
+
+
+def search_text(used: str, before: RunRecord) -> str:
+    """By what the pairs were found, and whether it is another technique than made the cases.
+
+    Args:
+        used: the technique that found the cases; empty where the strategy needs none.
+        before: the fresh search of the model before.
+    """
+    name = run_words.run_title(before.config)
+    other = ", another technique than the one that found the cases," if used and used != before.config.technique else ""
+    return (
+        f"Both models were searched anew by {name}{other} with the same settings and the fresh seed "
+        f"{before.config.seed}."
+    )
+
+
+def searches_table(before: RunRecord, after: RunRecord) -> pd.DataFrame:
+    """Both searches, one line each."""
+    runs = {theme.BEFORE: before, theme.AFTER: after}
+    return pd.DataFrame(
+        {
+            "Model": [f"{meaning.symbol} {meaning.name.capitalize()}" for meaning in runs],
+            "Pairs found": [wording.count(run.n_found) for run in runs.values()],
+            "Individuals tried": [wording.count(run.n_tried) for run in runs.values()],
+            "Found of those tried": [
+                wording.share(run.n_found / run.n_tried) if run.n_tried else wording.DASH for run in runs.values()
+            ],
+            "Rows evaluated": [wording.count(run.evaluations) for run in runs.values()],
+            "Took": [wording.duration(run.seconds) for run in runs.values()],
+            "State": [run_words.state_text(run) for run in runs.values()],
+        }
+    )
+
+
+# --- replayed -----------------------------------------------------------------------------------
+
+
+def _draw_fates(review: Review, before: RunRecord, after: RunRecord) -> None:
+    """The pairs by what became of them; both models are asked once."""
+    store = session.store()
+    key = (before.id, after.id)
+    try:
+        with st.spinner("Asking each model about the other one's pairs …"):
+            fates = shared("retrain_fates", key, lambda: pair_fates(store, session.evaluator(), before.id, after.id))
+    except EvenhandError as error:
+        frame.say(error)
+        return
+    st.html(fates_html(fates))
+    if max(before.n_found, after.n_found) > MAX_PAIRS:
+        st.caption(f"Of each search, the first {wording.count(MAX_PAIRS)} pairs were put to the other model.")
+    _draw_lists(review, (before, after), fates)
+
+
+def _pairs_of(run: RunRecord) -> Pairs:
+    """The pairs of a run that were put to the other model."""
+    return shared("retrain_pairs", run.id, lambda: session.store().pairs(run.id, limit=MAX_PAIRS))
+
+
+def fates_html(fates: Fates) -> str:
+    """The three counts, each under its symbol; everything is our own text."""
+    cards = (
+        (FIXED, fates.n_fixed, fates.n_before, "found before; the new model decides these people alike"),
+        (STILL, fates.n_still, fates.n_before, "found before; the new model still discriminates"),
+        (NEW, fates.n_new, fates.n_after, "found in the new model; the model before decided these people alike"),
+    )
+    parts = "".join(
+        f'<div style="flex:1 1 15rem;border-left:5px solid {meaning.colour};padding:0.2rem 0.9rem">'
+        f'<div style="color:{meaning.colour};font-weight:650">{meaning.symbol} {meaning.name.capitalize()}</div>'
+        f'<div style="font-size:1.5rem;font-weight:600">{wording.count(n)}<span '
+        'style="font-size:1rem;font-weight:400"> '
+        f"of {wording.count(n_all)}{f' ({wording.share(n / n_all)})' if n_all else ''}</span></div>"
+        f'<div style="opacity:0.85;font-size:0.92rem">{text}</div></div>'
+        for meaning, n, n_all, text in cards
+    )
+    return f'<div style="display:flex;gap:1rem;flex-wrap:wrap;margin:0.3rem 0">{parts}</div>'
+
+
+def _draw_lists(review: Review, runs: tuple[RunRecord, RunRecord], fates: Fates) -> None:
+    """One of the lists at a time, and the way to the Pairs page."""
+    lists = {
+        FIXED.name: (FIXED, 0, np.flatnonzero(~fates.is_still)),
+        STILL.name: (STILL, 0, np.flatnonzero(fates.is_still)),
+        NEW.name: (NEW, 1, np.flatnonzero(fates.is_new)),
+    }
+    filled = [name for name, (_, _, positions) in lists.items() if len(positions)]
+    if not filled:
+        return
+    chosen = st.segmented_control(
+        "List",
+        filled,
+        default=filled[-1],
+        required=True,
+        format_func=lambda name: f"{lists[name][0].symbol} {name.capitalize()} ({wording.count(len(lists[name][2]))})",
+        key=f"retrain_fate_{runs[0].id}",
+    )
+    _, side, positions = lists[str(chosen)]
+    shown = positions[:_MAX_LISTED]
+    domain = Domain(runs[side].config.schema, runs[side].config.scope)
+    table = pair_frame(domain, _pairs_of(runs[side]), decisions_of(review), shown)
+    event = st.dataframe(
+        table.drop(columns=[DISTANCE, FOUND_AT]),
+        hide_index=True,
+        height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)),
+        key=f"retrain_fate_table_{runs[side].id}_{chosen}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    rows = [row for row in event.selection.rows if row < len(shown)]
+    with st.container(horizontal=True, vertical_alignment="center", key="retrain_fate_links"):
+        if rows:
+            number = int(shown[rows[0]]) + 1
+            query = session.address_of(run=runs[side].id) | {"pair": str(number)}
+            label = f"Open pair {wording.count(number)} as a card"
+        else:
+            query = session.address_of(run=runs[side].id)
+            label = f"All pairs of the model {'after' if side else 'before'}"
+        st.page_link(navigation.PAIRS.path, label=label, query_params=query, icon=":material/arrow_forward:")
+        text = "Select a line to open its card."
+        if len(positions) > len(shown):
+            text += f" The first {wording.count(len(shown))} are listed."
+        st.caption(text)

@@ -1,0 +1,278 @@
+"""Retrainings at work: phase, time left, rounds as they come, loss by epoch, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.retrain import phrases as retrain_texts
+from pages.retrain import rounds
+from pages.retrain.rounds import Rounds
+from pages.shared.app import frame, session, theme, wording
+from pages.shared.app.kept import kept
+from pages.shared.app.reruns import rerun_fragment
+from pages.shared.runs import models, of_kind
+from pages.shared.runs import phrases as run_words
+from pages.shared.runs.figures import what_is_left
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+
+KIND = "retrain"
+_TOGETHER = "Side by side"
+_PREFIX = "Retraining: "
+"""Of every name; beside one another it says nothing."""
+
+
+def retrainings(review: Review) -> list[RunRecord]:
+    """The retrainings of a review, the newest first."""
+    return of_kind.runs_of(review, KIND)
+
+
+def together_with(run: RunRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """A run and those that were started with it to be compared, in the order of the form."""
+    name = run.config.comparison
+    group = [run] if name is None else [other for other in runs if other.config.comparison == name]
+    return sorted(group, key=lambda one: one.created)
+
+
+def shown(review: Review, runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """The retrainings that the page is about: of the address, else the newest; empty without any."""
+    run = of_kind.shown(review, runs)
+    if run is None:
+        return []
+    if st.query_params.get("run") != run.id:
+        session.set_run(run.id)
+    return together_with(run, runs)
+
+
+def choose_of(group: Sequence[RunRecord]) -> RunRecord | None:
+    """The one of several ended retrainings that is shown in full; ``None`` for all side by side. A single one is
+    chosen.
+    """
+    if len(group) == 1:
+        return group[0]
+    names = dict(zip([run.id for run in group], titles_of(group), strict=True))
+    chosen = st.segmented_control(
+        "Show",
+        [_TOGETHER, *names],
+        format_func=lambda which: names.get(which, which).removeprefix(_PREFIX),
+        default=_TOGETHER,
+        required=True,
+        key=f"retrain_shown_{group[0].id}",
+        label_visibility="collapsed",
+    )
+    return next((run for run in group if run.id == chosen), None)
+
+
+def titles_of(group: Sequence[RunRecord]) -> list[str]:
+    """What several retrainings are called beside one another."""
+    return run_words.distinct_titles([run.config for run in group])
+
+
+def results_of(run: RunRecord) -> dict[str, Any]:
+    """The results of a run, read again when it has something new."""
+    stand = (run.id, run.state.value, run.evaluations, run.seconds)
+    return kept(f"retrain_results_{run.id}", stand, lambda: session.store().results(run.id))
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], group: Sequence[RunRecord]) -> None:
+    """All retrainings of the review; a click opens one, with those it is compared with."""
+    if len(runs) <= len(group):
+        return
+    st.subheader("Retrainings of this review", anchor=False)
+    open_ids = {run.id for run in group}
+    event = st.dataframe(
+        list_table(runs, open_ids),
+        hide_index=True,
+        key=f"retrainings_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={" ": st.column_config.TextColumn(width=85)},
+    )
+    rows = event.selection.rows
+    if rows and runs[rows[0]].id not in open_ids:
+        session.set_run(runs[rows[0]].id)
+        st.rerun()
+
+
+def list_table(runs: Sequence[RunRecord], open_ids: set[str]) -> pd.DataFrame:
+    """One line a retraining."""
+    review = session.current_review()
+    return pd.DataFrame(
+        {
+            " ": ["◆ shown" if run.id in open_ids else "" for run in runs],
+            "Retraining": [models.title_of(review, run) for run in runs],
+            "Scope": [models.scope_text(run.config) for run in runs],
+            "State": [run_words.state_text(run) for run in runs],
+            "Rounds": [wording.count(run.n_tried) if run.n_tried else wording.DASH for run in runs],
+            "Within the tolerance": [wording.count(run.n_found) if run.n_tried else wording.DASH for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )
+
+
+_IN_ROUNDS = ("round", "search")
+"""How phases begin that the limit of seconds is about; measuring comes before and after."""
+_BEST = "Of the best model within the tolerance so far."
+_NOT_YET = "The first round appears once the model as it is was measured and a new one was trained."
+
+
+def draw(run_ids: Sequence[str]) -> None:
+    """Draw retrainings as they stand; once all have ended, the page is drawn again with their result."""
+    from fairness_engine.runs.queue import refresh, start_queued
+
+    store = session.store()
+    start_queued(store)
+    runs = [refresh(store, run_id) for run_id in run_ids]
+    if not any(run.is_active for run in runs):
+        st.rerun()
+    names = titles_of(runs)
+    if len(runs) == 1:
+        _standing(runs[0], names[0])
+    else:
+        _standing_of_several(runs, names)
+    _stop_button(runs)
+    told = [_rounds_of(run, name) for run, name in zip(runs, names, strict=True)]
+    draw_rounds(told, tuple((run.id, run.state.value, run.seconds, run.n_tried) for run in runs))
+
+
+def _rounds_of(run: RunRecord, name: str) -> Rounds:
+    return Rounds.of(name, results_of(run), run.config.settings, retrain_texts.rounds_of(run.config))
+
+
+# --- where it stands ----------------------------------------------------------------------------
+
+
+def _standing(run: RunRecord, name: str) -> None:
+    st.markdown(f"**{wording.markdown(name)}** · {run_words.state_text(run)} · seed {run.config.seed}")
+    left = what_is_left(run)
+    st.progress(left.done, text=wording.markdown(_doing(run)))
+
+
+def _doing(run: RunRecord) -> str:
+    """What a run does, and how long at most."""
+    text = wording.spaced(run_words.activity(run))
+    limit = run.config.budget.max_seconds
+    if not limit or not run.phase.startswith(_IN_ROUNDS):
+        return text
+    left = limit - run.seconds
+    if left <= 0:
+        return f"{text} · the time for rounds is up, measuring is left"
+    return f"{text} · at most {wording.duration(left)} for rounds"
+
+
+def _standing_of_several(runs: Sequence[RunRecord], names: Sequence[str]) -> None:
+    n_ended = sum(not run.is_active for run in runs)
+    done = sum(what_is_left(run).done if run.is_active else 1.0 for run in runs) / len(runs)
+    st.progress(min(1.0, done), text=f"{n_ended} of {len(runs)} strategies have ended")
+    st.dataframe(
+        standing_table(runs, names),
+        hide_index=True,
+        key="retrain_standing",
+        column_config={
+            "Best: accuracy": st.column_config.TextColumn(help=f"{_BEST} On the rows that choose among models."),
+            "Best: discriminatory": st.column_config.TextColumn(help=f"{_BEST} Share of the data's people."),
+        },
+    )
+    for run, name in zip(runs, names, strict=True):
+        if run.state.value in ("crashed", "failed"):
+            st.error(wording.markdown(f"{name}: {run_words.ending(run)}"), icon=":material/error:")
+
+
+def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFrame:
+    """One line a run: what it does, and how far its best model is."""
+    lines = []
+    for run, name in zip(runs, names, strict=True):
+        told = _rounds_of(run, name)
+        best = None if told.best is None else told.rounds[told.best]
+        lines.append(
+            {
+                "Strategy": name.removeprefix(rounds.PREFIX),
+                "State": run_words.state_text(run),
+                "Rounds": wording.count(told.n_rounds),
+                "Best: accuracy": wording.DASH if best is None else wording.share(best["accuracy"]),
+                "Best: discriminatory": wording.DASH if best is None else wording.share(best["data"]),
+                "Doing": _doing(run) if run.is_active else wording.DASH,
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _stop_button(runs: Sequence[RunRecord]) -> None:
+    active = [run for run in runs if run.is_active]
+    is_asked = all(run.is_cancel_requested for run in active)
+    label = "Stopping…" if is_asked else "Stop and keep the best so far"
+    note = (
+        "Ends at the next step. The original stays, and so does the best model within the tolerance, if there is one."
+    )
+    if st.button(label, key="retrain_stop", icon=":material/stop_circle:", disabled=is_asked, help=note):
+        for run in active:
+            session.store().request_cancel(run.id)
+        rerun_fragment()
+
+
+# --- rounds and epochs --------------------------------------------------------------------------
+
+
+def draw_rounds(told: Sequence[Rounds], stand: tuple[object, ...], key: str = "retrain_rounds") -> None:
+    """The rounds of one retraining or of several as a chart and a table, and the epochs of a network.
+
+    Args:
+        told: what each has told so far.
+        stand: changes whenever that does.
+        key: unique on the page.
+    """
+    if not any(run.rounds for run in told):
+        st.caption(_NOT_YET)
+    else:
+        _draw_chart(told, stand, key)
+    networks = [run for run in told if rounds.has_epochs(run)]
+    if networks:
+        _draw_epochs(networks, stand, key)
+
+
+def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
+    of = st.segmented_control(
+        "Discriminatory share of",
+        list(told[0].shares),
+        default="data",
+        required=True,
+        format_func=told[0].shares.__getitem__,
+        key=f"{key}_of",
+        persist_state="session",
+    )
+    figure = kept(f"{key}_chart", (stand, of, theme.is_dark()), lambda: rounds.rounds_chart(told, str(of)))
+    table = kept(f"{key}_table", stand, lambda: rounds.rounds_chart_table(told))
+    note = (
+        "Further left discriminates less, further up is more accurate; an open mark is beyond the tolerance. Measured "
+        "on the rows that choose among models: the result is measured on others. " + rounds.LEFT_HELP
+    )
+    if len(told) > 1:
+        frame.chart_with_table(figure, table, key, note)
+        return
+    st.plotly_chart(figure, key=key, config=theme.CHART_CONFIG, theme=None)
+    st.caption(note)
+    st.dataframe(table, hide_index=True, key=f"{key}_lines")
+
+
+def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:
+    run = networks[0]
+    if len(networks) > 1:
+        names = [one.name for one in networks]
+        chosen = st.selectbox("Epochs of", names, key=f"{key}_epochs_of", width=420)
+        run = networks[names.index(str(chosen))]
+    same = (stand, run.name, theme.is_dark())
+    loss = kept(f"{key}_loss", same, lambda: rounds.epochs_chart(run, "loss"))
+    accuracy = kept(f"{key}_accuracy", same, lambda: rounds.epochs_chart(run, "accuracy"))
+    with frame.wrapping(f"{key}_epochs", is_wide=True):
+        left, right = st.columns(2)
+    left.plotly_chart(loss, key=f"{key}_loss", config=theme.CHART_CONFIG, theme=None)
+    right.plotly_chart(accuracy, key=f"{key}_accuracy", config=theme.CHART_CONFIG, theme=None)
+    with st.expander("The epochs as a table"):
+        st.dataframe(rounds.epochs_table(run), hide_index=True, key=f"{key}_epoch_table")

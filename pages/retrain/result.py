@@ -1,0 +1,202 @@
+"""What a retraining came to: the verdict in words, then both models side by side on the same axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.store.records import VersionState
+from pages.retrain import charts, groups, live, rules, versions
+from pages.retrain import follow_ups as retrain_maps
+from pages.retrain import follow_ups as retrain_measured
+from pages.retrain import follow_ups as retrain_pairs
+from pages.retrain import phrases as retrain_numbers
+from pages.retrain import phrases as retrain_texts
+from pages.retrain import phrases as retrain_words
+from pages.retrain.phrases import Headline
+from pages.retrain.rounds import Rounds
+from pages.shared.app import frame, session, theme, wording
+from pages.shared.app.kept import kept
+from pages.shared.runs import models
+from pages.shared.runs import phrases as run_words
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+
+STYLE = """
+<style>
+.eh-verdict-card {border-left: 6px solid; padding: 0.4rem 1.1rem; margin: 0.2rem 0 0.4rem 0}
+.eh-verdict-card .eh-title {font-size: 1.5rem; font-weight: 650; line-height: 1.3}
+.eh-verdict-card .eh-why {font-size: 1.08rem; line-height: 1.5; max-width: 62rem}
+.eh-verdict-card ul {margin: 0.4rem 0 0 0; padding-left: 1.2rem; opacity: 0.88}
+</style>
+"""
+_UNIT = re.compile(r"(?<=\d) %")
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+_LOOK_SECONDS = 2.0
+"""How often the page looks whether the runs that measure are ready."""
+
+
+def draw(review: Review, run: RunRecord) -> None:
+    """One retraining that ended, whichever way.
+
+    Args:
+        review: the open one.
+        run: the retraining.
+    """
+    store = session.store()
+    results = store.results(run.id)
+    version = store.version(run.id)
+    _standing(review, run)
+    told = results.get("retrained") or {}
+    said = retrain_words.headline(run, results, version)
+    if run.state.value in ("crashed", "failed") and said.meaning is not retrain_words.BROKEN:
+        st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
+    if told.get("chance"):
+        st.warning(wording.markdown(told["chance"]), icon=":material/casino:")
+    st.html(STYLE + headline_html(said))
+    for note in (*retrain_words.notes(told), *results.get("notes", {}).get("notes", ())):
+        st.info(wording.markdown(note), icon=":material/info:")
+    if told:
+        st.caption(wording.markdown(retrain_words.done_text(run, told)))
+    if version is not None and version.state is VersionState.NEW:
+        st.markdown(f"Read what it came to, then [keep or discard the new model](#{versions.ANCHOR}), at the end.")
+    _draw_numbers(run, results)
+    if results.get("after"):
+        groups.draw(run, results)
+        _draw_measured(review, run, results, has_model=version is not None)
+    _draw_rounds(run, results)
+    versions.ask_to_keep(review, run, results, version)
+
+
+def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *, has_model: bool) -> None:
+    """What another technique says of both models: pairs, proofs, rule sets."""
+    measured = retrain_measured.measured_of(results)
+    if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
+        st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
+    if has_model:
+        retrain_measured.offer(run, results, measured)
+    if not run.config.text_column:
+        retrain_pairs.draw_pairs(review, results, measured.of_kind["search"])
+        retrain_maps.draw_maps(measured.of_kind["certify"])
+    rules.draw(run, results, measured.of_kind["rules"])
+
+
+def _look(run_id: str, stand: tuple[object, ...]) -> None:
+    if retrain_measured.measured_of(session.store().results(run_id)).stand != stand:
+        st.rerun()
+
+
+def _standing(review: Review, run: RunRecord) -> None:
+    title = f"**{wording.markdown(run_words.run_title(run.config))}**{models.standing_html(review, run)}"
+    st.markdown(f"{title} · {run_words.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    models.say_scope(run)
+
+
+def headline_html(said: Headline) -> str:
+    """The verdict: symbol, title, why, what to do next; everything escaped."""
+    advice = "".join(f"<li>{wording.escaped(text)}</li>" for text in said.advice)
+    return (
+        f'<div class="eh-verdict-card" style="border-color:{said.meaning.colour}">'
+        f'<div class="eh-title"><span style="color:{said.meaning.colour}">{said.meaning.symbol}</span> '
+        f"{wording.escaped(said.title)}</div>"
+        f'<div class="eh-why">{_plain(said.why)}</div>{f"<ul>{advice}</ul>" if advice else ""}</div>'
+    )
+
+
+def _plain(text: str) -> str:
+    """A text of the engine, escaped: numbers do not break from their unit, and have a real minus sign."""
+    return wording.escaped(_MINUS.sub("\N{MINUS SIGN}", _UNIT.sub("\N{NO-BREAK SPACE}%", wording.spaced(text))))
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
+    """Quality and discriminatory shares of both models on the same axes."""
+    if not results.get("before"):
+        return
+    names = retrain_texts.shares_of(run.config)
+    is_of_texts = bool(run.config.text_column)
+    quality = retrain_numbers.quality_lines(results)
+    shares = retrain_numbers.share_lines(results, names)
+    st.subheader("Before and after" if results.get("after") else "The model as it is", anchor=False)
+    key = (run.id, bool(results.get("after")), theme.is_dark())
+    left_title = "How often it is right"
+    right_title = "How often it discriminates"
+    left_figure = kept(
+        "retrain_quality",
+        key,
+        lambda: charts.dumbbells(quality, left_title, "Accuracy and F1 in %, AUC × 100"),
+    )
+    right_figure = kept(
+        "retrain_discrimination",
+        key,
+        lambda: charts.dumbbells(shares, right_title, "Discriminatory, %", is_from_zero=True),
+    )
+    with frame.wrapping("retrain_numbers", is_wide=True):
+        left, right = st.columns(2)
+    with left:
+        st.plotly_chart(left_figure, key="retrain_quality_chart", config=theme.CHART_CONFIG, theme=None)
+    with right:
+        if shares:
+            st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
+        else:
+            st.caption(f"{right_title}: there was nothing to measure it on.")
+    st.dataframe(
+        retrain_numbers.table([*quality, *retrain_numbers.named_shares(shares)], "Figure"),
+        hide_index=True,
+        key="retrain_numbers_table",
+        column_config=retrain_numbers.column_helps(retrain_texts.HELP if is_of_texts else ""),
+    )
+    st.caption(wording.markdown(texts_note(results) if is_of_texts else numbers_note(results)))
+
+
+def numbers_note(results: Mapping[str, Any]) -> str:
+    """What the figures are of, how many rows and draws."""
+    before = results["before"]
+    n_rows = before["data"]["n"]
+    n_draws = before["uniform"]["n"]
+    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
+    text = (
+        f"{how} {wording.counted(before['quality']['n'], 'held-out row')}, {wording.count(n_rows)} of them in the "
+        f"scope; {wording.counted(n_draws, 'individual')} drawn uniformly from the domain."
+    )
+    paired = (results.get("changes") or {}).get("data")
+    if isinstance(paired, Mapping) and "n_gained" in paired:
+        text += (
+            f" Of the held-out people, {wording.count(paired['n_lost'])} ceased to be discriminated against and "
+            f"{wording.count(paired['n_gained'])} began to be. Changes are paired: the same people, asked twice."
+        )
+    return text
+
+
+def texts_note(results: Mapping[str, Any]) -> str:
+    """The same of texts: how many, and how many swaps."""
+    before = results["before"]
+    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
+    return (
+        f"{how} {wording.counted(before['quality']['n'], 'held-out text')}, {wording.count(before['data']['n'])} with "
+        f"a term looked at with every other term of its category; {wording.counted(before['uniform']['n'], 'swap')} of "
+        "one term for another drawn at random in them."
+    )
+
+
+# --- rounds -------------------------------------------------------------------------------------
+
+
+def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
+    """How the search for the model went, folded."""
+    told = Rounds.of(run_words.run_title(run.config), results, run.config.settings, retrain_texts.rounds_of(run.config))
+    if not told.rounds:
+        return
+    label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"
+    if told.n_rounds < len(told.rounds):
+        label += " and a control"
+    part = st.expander(label, icon=":material/timeline:", key=f"retrain_way_{run.id}", on_change="rerun")
+    if part.open:
+        with part:
+            st.fragment(frame.guarded(live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")

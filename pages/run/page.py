@@ -1,0 +1,46 @@
+"""Run: follow the runs of a review while they work, and read them afterwards."""
+
+import streamlit as st
+
+from pages.run import panel as run_panel
+from pages.shared.app import frame, navigation, session
+from pages.shared.runs import run_list
+
+
+def main() -> None:
+    """Draw the run that the address names, those it is compared with, and the list of all runs."""
+    frame.heading(
+        navigation.RUN.title, "What the search has found so far. Stopping keeps it; so do reloading and leaving."
+    )
+    run_list.adopt_review()
+    review = session.require(navigation.RUN)
+    runs = session.store().runs(review.id)
+    st.html(run_panel.STYLE)
+    if not runs:
+        st.info(navigation.PLAN.invitation)
+        session.link_to(navigation.PLAN, "Go to Plan")
+        return
+    run_id = session.current_run_id()
+    together = run_panel.comparison_of(runs, run_id)
+    group = run_panel.shown_of(together, run_id)
+    if not group:
+        st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
+    else:
+        run_panel.link_to_comparison(together, group)
+        is_active = any(run.is_active for run in group)
+        panel = st.fragment(frame.guarded(follow), run_every=1.0 if is_active else None)
+        panel(review, [run.id for run in group], is_active)
+        return
+    run_list.draw(review, runs, group)
+
+
+def follow(review, run_ids, is_followed) -> None:
+    """The runs as they stand, drawn again every second while one is at work."""
+    run_panel.draw(review, run_ids, is_followed=is_followed)
+    runs = session.store().runs(review.id)
+    group = [run for run in runs if run.id in run_ids]
+    run_list.actions(review, group)
+    run_list.draw(review, runs, group)
+
+
+main()

@@ -1,0 +1,356 @@
+"""What the Run page shows of one run, or of several side by side, while they work and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from fairness_engine.intervals import share_interval
+from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
+from pages.shared.app import frame, navigation, session, theme, wording
+from pages.shared.app.kept import kept
+from pages.shared.app.reruns import rerun_fragment
+from pages.shared.charts import run_charts, share_bar
+from pages.shared.charts.run_charts import Curve
+from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.people.pair_card import Couple, couple_sentence, person_at, person_sentence
+from pages.shared.runs import certification_runs, comparison_choice, models, phrases
+from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+    from fairness_engine.store.store import RunStore
+
+STYLE = """
+<style>
+.st-key-tiles [data-testid="stMetricValue"] {font-size: clamp(1.2rem, 1.9vw, 2.1rem);}
+</style>
+"""
+"""Seven digits fit into a tile of a narrow window."""
+MAX_SIDE_BY_SIDE = 6
+"""Runs that one page can show and a reader can take in; a comparison over several seeds has its own page."""
+_N_LATEST = 5
+
+
+def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
+    """The run and those it is compared with, in the order in which they were planned."""
+    asked = next((run for run in runs if run.id == run_id), None)
+    if asked is None:
+        return []
+    name = asked.config.comparison
+    if any(run.id == name for run in runs):  # it measures a retraining, on one of two models
+        return [asked]
+    group = [run for run in runs if run is asked or (name is not None and run.config.comparison == name)]
+    return sorted(group, key=lambda run: (run.created, run.id != run_id))
+
+
+def shown_of(group: list[RunRecord], run_id: str) -> list[RunRecord]:
+    """What the page draws of a group: all side by side, or of many runs the one asked for; Compare shows those
+    together.
+    """
+    return group if len(group) <= MAX_SIDE_BY_SIDE else [run for run in group if run.id == run_id]
+
+
+def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> None:
+    """Where the runs of a comparison are shown together, with how far they are."""
+    if sum(run.config.kind == "search" for run in together) < 2 or together[0].config.comparison is None:
+        return
+    text = "Compare these runs"
+    if len(shown) < len(together):
+        n_ended = sum(not run.is_active for run in together)
+        text = f"One of {len(together)} runs of a comparison, {n_ended} of them ended: see it whole"
+    comparison_choice.link_to(together[0].config.comparison, text)
+
+
+def tile(title: str, text: str, explanation: str) -> None:
+    """A figure with its name; an interval in brackets stands under it in small."""
+    figure, bracket, small = text.partition(" (")
+    st.metric(
+        title,
+        figure,
+        delta=f"{small.rstrip(')')} % (95 %)" if bracket else None,
+        delta_color="off",
+        delta_arrow="off",
+        help=f"{explanation} The range under it is the 95 % interval." if bracket else explanation,
+        border=True,
+        height="stretch",
+    )
+
+
+# --- drawing ------------------------------------------------------------------------------------
+
+
+def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
+    """Draw the runs as they stand.
+
+    Args:
+        review: of the runs.
+        run_ids: which runs.
+        is_followed: this is drawn again every second; once all runs have ended, the page is rerun to end that.
+    """
+    from fairness_engine.runs.queue import start_queued
+
+    store = session.store()
+    records = [store.run(run_id) for run_id in run_ids]
+    if any(record.is_active for record in records):
+        start_queued(store)
+        records = [store.run(run_id) for run_id in run_ids]
+    if is_followed and not any(record.is_active for record in records):
+        st.rerun()
+    _stop_button(store, records)
+    searches = [record for record in records if record.config.kind == "search"]
+    if len(searches) > 1:
+        _draw_comparison(store, searches)
+    for record in records:
+        if record.config.kind == "estimate":
+            _draw_estimate(store, record)
+        elif record.config.kind == "count":
+            _draw_count(store, record)
+        elif record.config.kind == "certify":
+            _draw_certification(store, record)
+        elif record.config.kind == "rules":
+            _draw_rule_sets(record)
+        elif record.config.kind == "retrain":
+            _draw_retraining(record)
+        elif len(searches) == 1:
+            _draw_search(store, review, record)
+    for record in searches:
+        _draw_split(store, record)
+        _draw_groups(store, review, record)
+
+
+def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
+    active = [record for record in records if record.is_active]
+    if not active:
+        return
+    is_asked = all(record.is_cancel_requested for record in active)
+    label = "Stopping…" if is_asked else "Stop and keep what was found"
+    if st.button(label, key="stop", icon=":material/stop_circle:", disabled=is_asked):
+        for record in active:
+            store.request_cancel(record.id)
+        rerun_fragment()
+
+
+def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
+    results = store.results(record.id)
+    _standing(record)
+    _say_scan(results)
+    tiles = (
+        ("Pairs found", wording.count(record.n_found), wording.explain("individual")),
+        (phrases.rate_title(record), success_rate(record), phrases.rate_note(record)),
+        ("Rows a second", speed(record), wording.explain("evaluation")),
+        ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
+    )
+    with st.container(key="tiles"):
+        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
+            with place:
+                tile(*content)
+    for note in notes_in(results):
+        st.caption(f":material/info: {wording.markdown(note)}")
+    _draw_curve(store, [record])
+    _draw_latest(store, review, record)
+
+
+def _say_scan(results: Mapping[str, Any], title: str = "") -> None:
+    """Whom a scan of the data tested, and whom not."""
+    if "scan" in results:
+        st.markdown(wording.markdown(f"{title}{wording.spaced(scan_text(results['scan']))}"))
+
+
+def notes_in(results: Mapping[str, Any]) -> list[str]:
+    """What a run said of the model before it began: what to know, not what failed."""
+    return list(results.get("notes", {}).get("notes", []))
+
+
+def _standing(record: RunRecord) -> None:
+    """State, what it does or how it ended, and the share of the budget that is spent."""
+    title = f"**{wording.markdown(phrases.run_title(record.config))}**"
+    note = models.standing_html(session.current_review(), record)
+    st.markdown(f"{title}{note} · {phrases.state_text(record)} · seed {record.config.seed}")
+    models.say_scope(record)
+    models.say_settings(record.config)
+    if record.is_active:
+        left = what_is_left(record)
+        st.progress(left.done, text=f"{wording.markdown(phrases.activity(record))} · {left.text}")
+        return
+    text = wording.markdown(phrases.ending(record))
+    if record.state.value in ("crashed", "failed"):
+        st.error(text, icon=":material/error:")
+    elif record.n_found == 0 and record.config.kind == "search":
+        high = share_interval(0, record.n_tried)[1]
+        st.info(wording.markdown(phrases.none_found(record, high)))
+    elif text:
+        st.caption(text)
+
+
+def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
+    stand = tuple((record.id, record.state.value, record.evaluations) for record in records)
+    curves = kept("curves", stand, lambda: _curves(store, records))
+    if not any(len(curve.progress) for curve in curves):
+        st.caption("The curve appears with the first rows evaluated.")
+        return
+    by = st.segmented_control(
+        "Against",
+        ["evaluations", "seconds"],
+        default="evaluations",
+        required=True,
+        format_func=lambda name: "Seconds" if name == "seconds" else "Rows evaluated",
+        key="curve_by",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    key = (stand, by, theme.is_dark())
+    figure = kept("growing", key, lambda: run_charts.growing_curve(curves, by))
+    frame.chart_with_table(figure, kept("growing_table", stand, lambda: run_charts.growing_table(curves)), "growing")
+
+
+def _curves(store: RunStore, records: list[RunRecord]) -> list[Curve]:
+    names = phrases.distinct_titles([record.config for record in records])
+    return [Curve(name, store.progress(record.id)) for name, record in zip(names, records, strict=True)]
+
+
+def _draw_latest(store: RunStore, review: Review, record: RunRecord) -> None:
+    n = store.n_pairs(record.id)
+    if not n:
+        return
+    st.subheader("Latest pairs", anchor=False)
+    names = decisions_of(models.as_of(review, record))
+    try:
+        sentences = kept("latest", (record.id, n, names), lambda: latest_sentences(store, record, names, n))
+    except RunError as error:
+        sentences = [str(error)]
+    st.markdown("\n".join(f"- {wording.markdown(sentence)}" for sentence in sentences))
+    session.link_to(navigation.PAIRS, "See the pairs")
+
+
+def latest_sentences(store: RunStore, record: RunRecord, names: Decisions, n_pairs: int) -> list[str]:
+    """The pairs found last in plain words, the newest first."""
+    from fairness_engine.oracle.domain import Domain
+
+    pairs = store.pairs(record.id, limit=_N_LATEST, offset=max(0, n_pairs - _N_LATEST))
+    domain = Domain(record.config.schema, record.config.scope)
+    couples = [
+        Couple(
+            domain,
+            person_at(pairs.first[i], pairs.score_first[i], pairs.decision_first[i]),
+            person_at(pairs.second[i], pairs.score_second[i], pairs.decision_second[i]),
+            names,
+        )
+        for i in reversed(range(len(pairs)))
+    ]
+    return [f"{couple_sentence(couple)} {person_sentence(couple)}" for couple in couples]
+
+
+def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
+    models.say_scope(records[0], session.current_review())
+    active = [record for record in records if record.is_active]
+    if active:
+        done = sum(what_is_left(record).done for record in records if record.is_active) + len(records) - len(active)
+        st.progress(done / len(records), text=f"{len(records) - len(active)} of {len(records)} runs have ended")
+    st.dataframe(comparison_table(records), hide_index=True, key="comparison")
+    for record in records:
+        models.say_settings(record.config, phrases.run_title(record.config))
+    for record in records:
+        if record.config.technique == DATA_SCAN:
+            _say_scan(store.results(record.id), f"{phrases.run_title(record.config)}: ")
+        if record.state.value in ("crashed", "failed"):
+            title = phrases.run_title(record.config)
+            st.error(wording.markdown(f"{title}: {phrases.ending(record)}"), icon=":material/error:")
+    _draw_curve(store, records)
+    if any(record.n_found for record in records):
+        session.link_to(navigation.PAIRS, "See the pairs")
+
+
+def _draw_estimate(store: RunStore, record: RunRecord) -> None:
+    st.subheader("How often", anchor=False)
+    _standing(record)
+    results = store.results(record.id)
+    share = results.get("share")
+    if not share:
+        return
+    what = phrases.DISTRIBUTIONS[record.config.distribution.value]
+    text = wording.share(share["share"], share["low"], share["high"])
+    drawn = f"{wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them discriminatory."
+    if share["low"] == share["high"]:
+        text = wording.share(share["share"])
+        drawn += " These are all there are, so nothing was left to chance and there is no interval."
+    tile(f"Share of discriminatory individuals, {what}", text, drawn)
+    points = results.get("share_curve") or []
+    if len(points) > 1:
+        name = f"settling_{record.id}"
+        figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: run_charts.settling_curve(points, what))
+        frame.chart_with_table(figure, run_charts.settling_table(points), name)
+
+
+def _draw_count(store: RunStore, record: RunRecord) -> None:
+    st.subheader("How many exist", anchor=False)
+    _standing(record)
+    counted = store.results(record.id).get("count")
+    if not counted:
+        return
+    everyone = wording.counted(counted["n_individuals"], "individual")
+    text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
+    tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
+
+
+def _draw_certification(store: RunStore, record: RunRecord) -> None:
+    """Where it stands and what is proved so far; the Certification page has the rest."""
+    _standing(record)
+    shares = certification_runs.shares_of(store, record)
+    if shares is not None:
+        st.html(f"{share_bar.STYLE}{share_bar.bar_html(shares)}")
+    session.link_to(
+        navigation.CERTIFY, "Follow it on the Certification page" if record.is_active else "See what is proved"
+    )
+
+
+def _draw_rule_sets(record: RunRecord) -> None:
+    """Where it stands; the Groups page has the rest."""
+    _standing(record)
+    if record.n_found:
+        evaluated = f"{wording.counted(record.evaluations, 'row')} evaluated in {wording.duration(record.seconds)}"
+        st.markdown(f"{wording.counted(record.n_found, 'rule set')} scored, {evaluated}.")
+    session.link_to(navigation.GROUPS, "Follow it on the Groups page" if record.is_active else "See the groups")
+
+
+def _draw_retraining(record: RunRecord) -> None:
+    """Where it stands; the Retrain page has the rest."""
+    _standing(record)
+    if record.n_tried:
+        st.markdown(
+            f"{wording.counted(record.n_tried, 'round')}, {wording.count(record.n_found)} of them within the tolerance."
+        )
+    session.link_to(navigation.RETRAIN, "Follow it on the Retrain page" if record.is_active else "See what it came to")
+
+
+def _draw_split(store: RunStore, record: RunRecord) -> None:
+    split = store.results(record.id).get("split") if not record.is_active else None
+    if not split:
+        return
+    st.subheader("Where the pairs came from", anchor=False)
+    st.markdown(
+        "Directed search starts from people who were found, undirected search from everybody tried; both negate one "
+        "condition of the explanation."
+    )
+    st.dataframe(split_table(split), hide_index=True, key=f"split_{record.id}")
+
+
+def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
+    score: dict[str, Any] | None = store.results(record.id).get("group_score") if not record.is_active else None
+    if not score:
+        return
+    names = decisions_of(models.as_of(review, record))
+    shares = dict(zip(score["groups"], score["shares"], strict=True))
+    st.subheader("Group score", anchor=False)
+    st.markdown(
+        f"The largest and the smallest share of favourable decisions lie **{100 * score['score']:.1f} percentage "
+        "points** apart. Every group is made of the same people drawn at random; only the protected values differ."
+    )
+    favourable = names.name(names.favourable or 0)
+    key = (record.id, favourable, theme.is_dark())
+    figure = kept(f"groups_{record.id}", key, lambda: run_charts.group_bars(shares, favourable))
+    note = "" if len(shares) <= run_charts.MAX_GROUPS else f"The highest and the lowest of {len(shares)} groups."
+    frame.chart_with_table(figure, run_charts.group_table(shares), f"groups_{record.id}", note)

@@ -1,0 +1,111 @@
+"""Questions of the Scope page: the decision and the limits; which values are compared is asked in ``scope_values``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.oracle.domain import Scope
+from pages.shared.app import wording
+from pages.shared.people.decisions import threshold_note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# --- decision -----------------------------------------------------------------------------------
+
+
+def ask_decision(scope: Scope | None, fit: Mapping[str, Any]) -> tuple[float | None, float]:
+    """Decision threshold (``None``: the model's own) and score gap."""
+    output = fit.get("output") or {}
+    models_own = fit.get("threshold")
+    left, middle, right = st.columns(3, vertical_alignment="bottom")
+    has_threshold = output.get("kind") != "label" and fit.get("n_classes", 2) == 2
+    own = left.toggle(
+        "Model's own threshold" + ("" if models_own is None else f" ({models_own:g})"),
+        value=scope is None or scope.threshold is None,
+        key="own_threshold",
+        disabled=not has_threshold,
+        help=wording.explain("decision threshold"),
+    )
+    threshold = None
+    if has_threshold and not own:
+        start = (
+            scope.threshold if scope and scope.threshold is not None else 0.0 if output.get("kind") == "logit" else 0.5
+        )
+        threshold = middle.number_input(
+            "Decision threshold",
+            value=float(start),
+            step=0.05,
+            format="%.3f",
+            key="threshold",
+            help=threshold_note(fit),
+        )
+    gap = right.number_input(
+        "Score gap",
+        min_value=0.0,
+        value=scope.score_gap if scope else 0.0,
+        step=0.05,
+        format="%.3f",
+        key="score_gap",
+        help=wording.explain("score gap"),
+    )
+    if not has_threshold:
+        left.caption("This model gives decisions without a score to cut, so there is no threshold to move.")
+    return threshold, gap
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+
+def limits_table(schema: Schema, limits: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
+    """One line a number: its domain, and the range that a search may use."""
+    import pandas as pd
+
+    numbers = [column for column in schema.inputs if column.kind is not Kind.CATEGORICAL]
+    ranges = [limits.get(column.name, (column.low, column.high)) for column in numbers]
+    return pd.DataFrame(
+        {
+            "Attribute": [column.name for column in numbers],
+            "Smallest": [column.low for column in numbers],
+            "Largest": [column.high for column in numbers],
+            "From": [low for low, _ in ranges],
+            "To": [high for _, high in ranges],
+        }
+    )
+
+
+def read_limits(table: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """The ranges that are narrower than the domain; an emptied cell means the domain's own end."""
+    limits = {}
+    for line in table.itertuples(index=False):
+        low = line.Smallest if _is_missing(line.From) else float(line.From)
+        high = line.Largest if _is_missing(line.To) else float(line.To)
+        if (low, high) != (line.Smallest, line.Largest):
+            limits[str(line.Attribute)] = (low, high)
+    return limits
+
+
+def ask_limits(schema: Schema, scope: Scope | None) -> dict[str, tuple[float, float]]:
+    """Narrower ranges for the search, edited in a table."""
+    table = limits_table(schema, scope.limits if scope else {})
+    if table.empty:
+        st.caption("No attribute is a number, so there is no range to narrow.")
+        return {}
+    number = st.column_config.NumberColumn
+    edited = st.data_editor(
+        table,
+        hide_index=True,
+        disabled=["Attribute", "Smallest", "Largest"],
+        column_config={"From": number("Search from", format="%g"), "To": number("Search to", format="%g")},
+        key="limits",
+    )
+    return read_limits(edited)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

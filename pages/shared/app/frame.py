@@ -1,0 +1,215 @@
+"""The frame around every page: heading, menu with navigation, the boundary that no traceback passes, charts with
+tables.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache, partial, wraps
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import streamlit as st
+
+from fairness_engine.errors import EvenhandError, StaleReviewError
+from pages.shared.app import closed, navigation, session, wording
+from pages.shared.app.theme import CHART_CONFIG
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+    from streamlit.delta_generator import DeltaGenerator
+    from streamlit.navigation.page import Page
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LOG = logging.getLogger("evenhand.app")
+_LOG_BYTES = 1_000_000
+
+STYLE = """
+<style>
+.block-container {padding-top: 2.6rem; padding-bottom: 4rem; max-width: 82rem;}
+@media (max-width: 1300px) {.block-container {padding-left: 2.2rem; padding-right: 2.2rem;}}
+.evenhand-name {font-size: 1.35rem; font-weight: 650; letter-spacing: 0.01em;}
+.evenhand-lead {font-size: 1.05rem; opacity: 0.85; margin: -0.4rem 0 0.6rem 0; max-width: 60rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink"] p {font-size: 1rem;}
+[data-testid="stSidebarHeader"] {height: 1.5rem; margin-bottom: 0; padding-top: 0.4rem; padding-bottom: 0;}
+[data-testid="stSidebarUserContent"] {padding-bottom: 1rem;}
+[data-testid="stSidebar"] [data-testid="stVerticalBlock"] {gap: 0.75rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] {margin: 0; padding-top: 0; padding-bottom: 0;
+  min-height: 1.6rem; line-height: 1.6rem;}
+[data-testid="stSidebar"] [data-testid="stPageLink-NavLink"] :is(span, p) {line-height: 1.6rem;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] {margin: 0;}
+[data-testid="stSidebar"] [data-testid="stCaptionContainer"] p {margin: 0;}
+.st-key-open_review p {display: -webkit-box; -webkit-line-clamp: 2; -webkit-box-orient: vertical; overflow: hidden;
+  line-height: 1.3; overflow-wrap: anywhere;}
+[data-testid="stMetricValue"], [data-testid="stMetricValue"] * {font-size: 1.6rem; white-space: normal;}
+[class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {flex-wrap: wrap;}
+[class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]
+  {min-width: 15.5rem;}
+@media (max-width: 1300px) {
+  [class*="st-key-wrap_"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+      > [data-testid="stColumn"]
+    {min-width: 18rem;}
+}
+[class*="st-key-wrap_wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"]
+  {min-width: 25rem;}
+.st-key-review_list [data-testid="stPageLink"] a {padding-left: 0;}
+.st-key-review_list [data-testid="stPageLink"] p {font-weight: 600; white-space: normal; text-decoration: underline;
+  text-underline-offset: 0.2em;}
+button[data-variant][data-selected="true"] p {color: light-dark(#003A5C, #D6ECFA); font-weight: 600;}
+.evenhand-reload {color: light-dark(#0067A3, #7CC4F0) !important;}
+@media print {[data-testid="stSidebar"], [data-testid="stHeader"] {display: none;}}
+</style>
+"""
+
+
+def wrapping(name: str, *, is_wide: bool = False) -> DeltaGenerator:
+    """A container whose columns go below one another when the window, or a projector, is narrow.
+
+    Args:
+        name: unique on the page.
+        is_wide: the columns hold charts and need more room each.
+    """
+    return st.container(key=f"wrap_wide_{name}" if is_wide else f"wrap_{name}")
+
+
+def heading(title: str, lead: str = "") -> None:
+    """The page's title and one sentence of what it is for. Both are the app's own words."""
+    st.title(title, anchor=False)
+    if lead:
+        st.html(f'<p class="evenhand-lead">{wording.escaped(lead)}</p>')
+
+
+# --- the boundary -------------------------------------------------------------------------------
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Turn every error inside into a sentence: the error's own, or an apology with a number found in the log."""
+    try:
+        yield
+    except EvenhandError as error:
+        say(error)
+    except Exception:  # noqa: BLE001 - the last line before the reader: nothing else may show a traceback
+        apologise()
+
+
+def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
+    """The boundary for fragments and callbacks, which run outside the page's own."""
+
+    @wraps(function)
+    def safely(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        with boundary():
+            return function(*args, **kwargs)
+        return None
+
+    return safely
+
+
+def say(error: EvenhandError) -> None:
+    """Show an error that was raised on purpose; lines of code that help are there to be copied, and a change that
+    another tab forestalled comes with what can be done about it."""
+    if isinstance(error, StaleReviewError):
+        from pages.shared.review import changes  # it needs the boundary
+
+        changes.say_refused(error)
+        return
+    st.error(wording.markdown(error), icon=":material/error:")
+    if error.recipe:
+        st.code(error.recipe, language="r" if error.recipe.startswith("# in R") else "python", wrap_lines=True)
+
+
+def apologise() -> None:
+    """Show that something went wrong that nobody expected, and write the details to the log."""
+    number = secrets.token_hex(3)
+    _open_log()
+    LOG.exception("Unexpected error %s", number)
+    st.error(
+        "Something went wrong that should not have. Nothing stored was lost. The log has the details under number "
+        f"{number}: go back and try again, or report it.",
+        icon=":material/error:",
+    )
+
+
+def _open_log() -> None:
+    if LOG.handlers:
+        return
+    try:
+        file = RotatingFileHandler(
+            session.workspace() / "app.log", maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8"
+        )
+    except OSError:
+        return  # the message still goes to the server's own output
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    LOG.addHandler(file)
+
+
+# --- the menu -----------------------------------------------------------------------------------
+
+
+def menu(scripts: Mapping[navigation.Place, Page]) -> None:
+    """Sections, pages and steps in the sidebar, and what is open.
+
+    Args:
+        scripts: Streamlit's page of each place.
+    """
+    review = session.current_review()
+    has_runs = review is not None and session.has_runs(review)
+    kinds = cache(partial(session.kinds_of_runs, review))
+    following = closed.next_place(review, kinds, has_runs=has_runs)
+    address = session.address_of()
+    with st.sidebar:
+        st.html('<div class="evenhand-name">Evenhand</div>')
+        if review is not None:
+            with st.container(key="open_review"):
+                st.markdown(f"**{wording.markdown(review.name)}**")
+                if review.reading is not None:
+                    reading = "not accepted yet" if review.fit is None else review.reading
+                    st.caption(f"Reading: {wording.markdown(reading)}")
+        section = ""
+        for place in navigation.PLACES:
+            if place.section != section:
+                section = place.section
+                st.caption(section)
+            reason = closed.why_closed(place, review, kinds)
+            is_done = place.is_step and reason is None and navigation.is_done(place, review, has_runs=has_runs)
+            st.page_link(
+                scripts[place],
+                label=place.title,
+                icon=_step_icon(place, following, is_done=is_done),
+                help=_step_help(place, following, is_done=is_done) if reason is None else wording.markdown(reason.text),
+                query_params=address,
+                disabled=reason is not None,
+            )
+
+
+def _step_icon(place: navigation.Place, following: navigation.Place, *, is_done: bool) -> str:
+    if is_done:
+        return ":material/check_circle:"
+    if place is following and place is not navigation.START:
+        return ":material/arrow_circle_right:"
+    return ":material/radio_button_unchecked:" if place.is_step else place.icon
+
+
+def _step_help(place: navigation.Place, following: navigation.Place, *, is_done: bool) -> str:
+    if is_done:
+        return "Done"
+    return "Next" if place is following and place is not navigation.START else ""
+
+
+# --- charts -------------------------------------------------------------------------------------
+
+
+def chart_with_table(figure: Figure, table: pd.DataFrame, key: str, note: str = "") -> None:
+    """A chart and, folded under it, the same numbers as a table."""
+    st.plotly_chart(figure, key=key, config=CHART_CONFIG, theme=None)
+    if note:
+        st.caption(note)
+    with st.expander("The same as a table"):
+        st.dataframe(table, hide_index=True, key=f"{key}_table")

@@ -1,0 +1,329 @@
+"""What a page may know: the store, the evaluator, the open review and run.
+
+The open review is the query parameter ``review``, a run is ``run``, so that a link opens what it names. Both are kept
+for the browser session too, and put back into the address by pages that were reached without them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NoReturn
+
+import streamlit as st
+
+from fairness_engine.errors import RunError, StaleReviewError
+from pages.shared.app import closed, navigation
+from pages.shared.app.wording import markdown
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.pool import Evaluator
+    from fairness_engine.store.store import Review, RunStore
+
+ROOT = Path(__file__).resolve().parents[3]
+LOCAL_OWNER = "local"
+UNLISTED_OWNER = "unlisted"
+"""Owner of reviews made on a server that others reach without signing in: found by their link only."""
+_NAMES = ("review", "run")
+_SEEN = "seen_review"
+_PREPARES = (navigation.DATA, navigation.MODEL, navigation.SCOPE)
+_one_at_a_time = Lock()
+"""Sessions that come at the same moment share one store and one evaluator."""
+_PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+
+
+def workspace() -> Path:
+    """The folder that keeps reviews, runs and uploaded files."""
+    return Path(os.environ.get("EVENHAND_WORKSPACE") or ROOT / "workspace")
+
+
+def store() -> RunStore:
+    """The run store of this server."""
+    with _one_at_a_time:
+        return _store(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+def evaluator() -> Evaluator:
+    """Answers small questions about a model, in a process of its own."""
+    with _one_at_a_time:
+        return _evaluator(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+
+
+@cache
+def _store(folder: str, url: str | None) -> RunStore:
+    from fairness_engine.store.store import RunStore
+
+    return RunStore(Path(folder), url)
+
+
+@cache
+def _evaluator(folder: str, url: str | None) -> Evaluator:
+    from fairness_engine.model_process.pool import Evaluator
+
+    return Evaluator(_store(folder, url))
+
+
+def accepts_unsafe_formats() -> bool:
+    """Whether the operator switched on model files that run code when they are loaded."""
+    return os.environ.get("EVENHAND_UNSAFE_FORMATS") == "1"
+
+
+# --- who ----------------------------------------------------------------------------------------
+
+
+def owner() -> str:
+    """Whose reviews this browser makes: the person signed in, this machine, or nobody's list."""
+    if st.user.get("is_logged_in"):
+        return str(st.user.get("email") or st.user.get("sub"))
+    return LOCAL_OWNER if is_local_server() else UNLISTED_OWNER
+
+
+def lists_reviews() -> bool:
+    """Whether saved reviews may be listed to this browser; otherwise they open by their link only."""
+    return owner() != UNLISTED_OWNER
+
+
+def is_local_server() -> bool:
+    """Whether only this machine reaches the server: it listens on loopback, and no proxy passes others on to it."""
+    headers = st.context.headers
+    is_passed_on = any(name in headers for name in _PROXY_HEADERS)
+    return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+# --- what is open -------------------------------------------------------------------------------
+
+
+def remember_address() -> None:
+    """Take review and run from the address; put back those that the address lost. Called once a rerun."""
+    address = {name: st.query_params[name] for name in _NAMES if name in st.query_params}
+    if "run" in address and "review" not in address:
+        review_id = _review_of_run(address["run"])
+        if review_id is not None:
+            address["review"] = review_id
+    if "review" in address and address["review"] != st.session_state.get("open_review"):
+        st.session_state["open_run"] = None
+    for name, value in address.items():
+        st.session_state[f"open_{name}"] = value
+    for name in _NAMES:
+        value = st.session_state.get(f"open_{name}")
+        if value and st.query_params.get(name) != value:
+            st.query_params[name] = value
+
+
+def _review_of_run(run_id: str) -> str | None:
+    try:
+        return store().run(run_id).review_id
+    except RunError:
+        return None
+
+
+def current_review() -> Review | None:
+    """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is
+    not saved over unseen; ``None`` when none is open or the link names none."""
+    review_id = _open("review")
+    if review_id is None:
+        return None
+    try:
+        review = store().review(review_id)
+    except RunError:
+        return None
+    seen = _seen(review)
+    return review if seen.revision == review.revision else replace(review, revision=seen.revision)
+
+
+def _seen(review: Review) -> Review:
+    """The review as this page was opened on it; from now on as given, when this is the first look."""
+    held = seen_review()
+    if held is None or held.id != review.id:
+        st.session_state[_SEEN] = held = review
+    return held
+
+
+def seen_review() -> Review | None:
+    """A review as this page was opened on it."""
+    seen: Review | None = st.session_state.get(_SEEN)
+    return seen
+
+
+def enter(page: str) -> None:
+    """Begin a rerun of a page: one that was reached from another looks at the review anew."""
+    if st.session_state.get("open_page") != page:
+        st.session_state["open_page"] = page
+        st.session_state.pop(_SEEN, None)
+
+
+def changed_elsewhere() -> tuple[Review, Review] | None:
+    """The open review as this page was opened on it and as another tab, or program, has left it; ``None`` while nobody
+    changed it.
+    """
+    seen = seen_review()
+    if seen is None or seen.id != _open("review"):
+        return None
+    held = store().review(seen.id)
+    return None if held.revision == seen.revision else (seen, held)
+
+
+def save(review: Review) -> Review:
+    """Save a change of the open review, made on the state that this page was opened on.
+
+    Raises:
+        StaleReviewError: it was changed elsewhere since; nothing is saved.
+    """
+    seen = seen_review()
+    if seen is not None and seen.id == review.id:
+        review = replace(review, revision=seen.revision)
+    return saw(store().save_review(review))
+
+
+def saw(review: Review) -> Review:
+    """Note that this page knows a review as it is."""
+    st.session_state[_SEEN] = review
+    return review
+
+
+def check_unchanged() -> None:
+    """Before a run starts: its reader knows the review as it stands.
+
+    Raises:
+        StaleReviewError: it was changed elsewhere since this page was opened.
+    """
+    changed = changed_elsewhere()
+    if changed is not None:
+        raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
+
+
+def open_run_id() -> str | None:
+    """The run that the address names, or that was opened last; ``None`` where nobody chose one."""
+    return _open("run")
+
+
+def current_run_id() -> str | None:
+    """The run that the address names; else the open review's newest; ``None`` without any."""
+    run_id = _open("run")
+    if run_id is not None:
+        return run_id
+    review = current_review()
+    runs = store().runs(review.id) if review else []
+    return max(runs, key=lambda run: run.created).id if runs else None
+
+
+def has_runs(review: Review) -> bool:
+    """Whether a review has a run; asked on every rerun, so a yes is remembered."""
+    known: set[str] = st.session_state.setdefault("reviews_with_runs", set())
+    if review.id not in known and store().runs(review.id):
+        known.add(review.id)
+    return review.id in known
+
+
+def kinds_of_runs(review: Review | None) -> frozenset[str]:
+    """Which kinds of runs a review has."""
+    return frozenset() if review is None else frozenset(run.config.kind.value for run in store().runs(review.id))
+
+
+def _open(name: str) -> str | None:
+    return st.query_params.get(name) or st.session_state.get(f"open_{name}")
+
+
+def set_review(review: Review | str | None) -> None:
+    """Open a review, or close the open one with ``None``; its run is chosen anew."""
+    if isinstance(review, str) or review is None:
+        _set("review", review)
+    else:
+        _set("review", review.id)
+    _set("run", None)
+
+
+def set_run(run_id: str | None) -> None:
+    """Name the run that the pages of this browser show."""
+    _set("run", run_id)
+
+
+def _set(name: str, value: str | None) -> None:
+    st.session_state[f"open_{name}"] = value
+    if value is not None:
+        st.query_params[name] = value
+    elif name in st.query_params:
+        del st.query_params[name]
+
+
+def address_of(**changes: str) -> dict[str, str]:
+    """Query parameters for a link that keeps the open review and run."""
+    kept = {name: value for name in _NAMES if (value := _open(name)) is not None}
+    return {**kept, **changes}
+
+
+# --- where next ---------------------------------------------------------------------------------
+
+
+def go_to(place: navigation.Place) -> NoReturn:
+    """Leave for another page with the open review and run."""
+    st.switch_page(place.path, query_params=address_of())
+
+
+def link_to(place: navigation.Place, label: str | None = None) -> None:
+    """A link to another page with the open review and run."""
+    st.page_link(
+        place.path, label=markdown(label or place.title), query_params=address_of(), icon=":material/arrow_forward:"
+    )
+
+
+def require(place: navigation.Place) -> Review:
+    """The open review, when it has all that this page needs; else say what to do next and stop.
+
+    Args:
+        place: the page that asks.
+    """
+    from pages.shared.review import changes as review_changes  # it needs what is open
+
+    review = current_review()
+    missing = navigation.missing_before(place, review)
+    if review is not None:
+        review_changes.say_changed_elsewhere()
+        if place in _PREPARES or missing in _PREPARES or review_changes.is_leaving():
+            review_changes.offer_undo(review)
+    if review is not None and (missing is None or closed.has_results(place, kinds_of_runs(review))):
+        _stop_where_closed(place, review)
+        return review
+    missing = missing or navigation.START
+    if review is None and _open("review") is not None:
+        st.warning("This link names a review that is not here: it was deleted, or made in another workspace.")
+    st.info(navigation.invitation(missing, review))
+    link_to(missing, f"Go to {missing.title}")
+    return st.stop()
+
+
+def can_start(review: Review) -> bool:
+    """Whether a review has all that something new needs; else that is said. What was made before is shown all the
+    same.
+    """
+    missing = navigation.missing_before(navigation.PLAN, review)
+    if missing is None:
+        return True
+    st.info(missing.invitation)
+    link_to(missing, f"Go to {missing.title}")
+    return False
+
+
+def _stop_where_closed(place: navigation.Place, review: Review) -> None:
+    """Say why a complete review cannot use a page, and where to go instead."""
+    reason = closed.why_closed(place, review, partial(kinds_of_runs, review))
+    if reason is None:
+        return
+    st.info(markdown(reason.text))
+    link_to(navigation.GROUPS, "Go to Groups")
+    if reason.remedy is not None:
+        link_to(reason.remedy, reason.remedy_label)
+    st.stop()

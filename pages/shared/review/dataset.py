@@ -1,0 +1,244 @@
+"""From an uploaded file to the review's data set. What is derived from an upload is kept for this browser session
+only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from fairness_engine.data.label import favourable_class
+from fairness_engine.data.schema import Schema, Value
+from fairness_engine.errors import DataError, InputError, SchemaError
+from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from pages.shared.app import session
+from pages.shared.app.kept import kept
+from pages.shared.review import kind as text_review
+from pages.shared.review.kind import is_without_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairness_engine.data.dataset import Dataset, Table
+    from fairness_engine.store.store import Review
+
+_SCHEMA_FILE_BYTES = 5_000_000
+
+
+def table_of(review: Review) -> Table:
+    """The review's file as text, read once a session.
+
+    Raises:
+        DataError: the review has no data, or the file cannot be read.
+    """
+    if review.data_id is None:
+        raise DataError("This review has no data yet. Drop a CSV file on the Data page.")
+    data_id = review.data_id
+    file = kept("data_file", data_id, lambda: session.store().file(data_id))
+    return _table(file.sha256, file.name, str(file.path))
+
+
+def dataset_of(review: Review) -> Dataset:
+    """The review's rows under its schema, made once a session and schema.
+
+    Raises:
+        DataError: the file does not fit the schema.
+    """
+    table = table_of(review)
+    if review.schema is None:
+        raise DataError("This review has no description of its columns yet. Open the Data page.")
+    return _dataset(table.source_hash, table.name, json.dumps(review.schema.to_json()), table)
+
+
+@st.cache_resource(scope="session", max_entries=1, show_spinner="Reading the file …")
+def _table(sha256: str, name: str, path: str) -> Table:  # noqa: ARG001 - the content's hash is the cache's key
+    from fairness_engine.data.dataset import read_table
+
+    return read_table(Path(path), name)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Checking every cell …")
+def _dataset(sha256: str, name: str, schema: str, _table: Table) -> Dataset:  # noqa: ARG001 - the hash is the cache's key
+    from fairness_engine.data.dataset import make_dataset
+
+    return make_dataset(_table, Schema.from_json(json.loads(schema)))
+
+
+def reasons_of(review: Review) -> dict[str, str]:
+    """Why columns of the review's data are left out, by what they hold; looked at once a schema. Texts are, unless the
+    model takes them.
+    """
+    from fairness_engine.data.dataset import why_left_out
+
+    table = table_of(review)
+    schema = review.schema
+    if schema is None:
+        return {}
+    key = (table.source_hash, *((column.name, column.kind) for column in schema.columns), schema.label)
+    reasons = kept("left_out", key, lambda: why_left_out(table, schema))
+    taken = text_review.text_columns(schema) if text_review.is_text(review) or not schema.inputs else ()
+    return {name: reason for name, reason in reasons.items() if name not in taken}
+
+
+def group_tables_of(review: Review) -> list[tuple[str, pd.DataFrame]]:
+    """Title and table of the groups of each protected attribute, and of their combinations."""
+    dataset = dataset_of(review)
+    return _group_tables(dataset.source_hash, json.dumps(dataset.schema.to_json()), dataset)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Counting groups …")
+def _group_tables(sha256: str, schema: str, _dataset: Dataset) -> list[tuple[str, pd.DataFrame]]:  # noqa: ARG001 - the cache's key
+    from pages.shared.review import group_sizes
+
+    return [(group_sizes.title_of(sizes), group_sizes.group_table(sizes)) for sizes in group_sizes.sizes_of(_dataset)]
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+def keep_data(review: Review, content: bytes, name: str, schema: Schema | None = None) -> Review:
+    """Give a review a data set; without a schema one is inferred. A scope and a fit that no longer hold are dropped.
+
+    The favourable outcome of an inferred schema is left open: the page asks for it.
+
+    Raises:
+        InputError: the file is no table, or does not fit the schema given.
+    """
+    from fairness_engine.data.dataset import infer_schema, suggest_protected
+    from fairness_engine.store.store import FileRole
+
+    file = session.store().add_file(content, name, FileRole.DATA)
+    changed = replace(review, data_id=file.id)
+    if schema is None:
+        inferred = infer_schema(table_of(changed))
+        schema = replace(inferred, favourable=None, protected=suggest_protected(inferred))
+    else:
+        dataset_of(replace(changed, schema=schema))
+        schema = with_label_described(table_of(changed), schema)
+    return session.save(replace(with_schema(changed, schema), fit=None))
+
+
+def with_label_described(table: Table, schema: Schema) -> Schema:
+    """The schema with its label among the columns, so that its outcomes can be given words."""
+    from fairness_engine.data.dataset import change_label
+
+    if schema.label is None or any(column.name == schema.label for column in schema.columns):
+        return schema
+    described = change_label(table, schema, schema.label)
+    return replace(described, favourable=schema.favourable)
+
+
+def change_schema(review: Review, schema: Schema) -> Review:
+    """Save a corrected schema after a check against the file.
+
+    Raises:
+        InputError: the file does not fit it; nothing was saved.
+    """
+    changed = with_schema(review, schema)
+    dataset_of(changed)
+    return session.save(changed)
+
+
+def with_schema(review: Review, schema: Schema) -> Review:
+    """The review with another schema; the fit and the scope stay only while they still hold."""
+    old = review.schema
+    scope = review.scope
+    if scope is not None and scope.protected[0] not in text_review.text_columns(schema):
+        has_values = old is not None and _is_space(Domain, old, scope)
+        scope = scope if old is None else scope.moved(old, schema)
+        if not _is_space(Domain if has_values else Ranges, schema, scope):  # values to compare are not lost unnoticed
+            scope = None
+    fit = review.fit
+    if old is not None and old.favourable is None and schema.favourable is not None:
+        fit = _with_favourable(fit, schema)
+        old = replace(old, favourable=schema.favourable)
+    is_same = old is not None and as_model_sees(old) == as_model_sees(schema)
+    is_kept = is_without_model(review) or (is_same and knows_use_of(replace(review, fit=fit), schema.protected))
+    return replace(review, schema=schema, scope=scope, fit=fit if is_kept else None)
+
+
+def _with_favourable(fit: dict[str, Any] | None, schema: Schema) -> dict[str, Any] | None:
+    """A fit card that was confirmed before anybody said which outcome is favourable, with the answer; ``None`` where it
+    has no such class.
+    """
+    classes = list((fit or {}).get("classes") or ())
+    label = next((column for column in schema.columns if column.name == schema.label), None)
+    position = None if label is None or schema.favourable is None else favourable_class(label, schema.favourable)
+    if fit is None or label is None or position is None or label.labels[position] not in classes:
+        return None if classes else fit
+    return {**fit, "favourable": classes.index(label.labels[position])}
+
+
+def _is_space(kind: type[Ranges], schema: Schema, scope: Scope) -> bool:
+    """Whether a schema and a scope belong together."""
+    try:
+        kind(schema, scope)
+    except InputError:
+        return False
+    return True
+
+
+def knows_use_of(review: Review, protected: Iterable[str]) -> bool:
+    """Whether the review's fit card says of all these attributes if the model takes them; nothing is to be said of a
+    model of texts, or of none."""
+    if text_review.FIT_KEY in (review.fit or {}) or is_without_model(review):
+        return True
+    return set(protected) <= set((review.fit or {}).get("uses_protected") or {})
+
+
+def as_model_sees(schema: Schema) -> tuple[Any, ...]:
+    """What of a schema a model and what is said of it depend on."""
+    texts = text_review.text_columns(schema)
+    said = (schema.positive, schema.layout, schema.model_input)
+    return schema.inputs, texts, schema.label, schema.favourable, *said
+
+
+def read_schema(content: bytes, name: str) -> Schema:
+    """A schema file as uploaded.
+
+    Raises:
+        SchemaError: it is no schema file.
+    """
+    if len(content) > _SCHEMA_FILE_BYTES:
+        raise SchemaError(f"A schema file must be at most 5 MB, '{name}' is larger. Is it the CSV file?")
+    try:
+        return Schema.from_json(json.loads(content.decode("utf-8-sig")))
+    except (ValueError, RecursionError):
+        raise SchemaError(
+            f"The schema file '{name}' must be JSON in UTF-8, but cannot be read as such. Save it again."
+        ) from None
+
+
+def schema_file(schema: Schema) -> str:
+    """The content of a schema file to download."""
+    return json.dumps(schema.to_json(), indent=1, ensure_ascii=False) + "\n"
+
+
+# --- remedies -----------------------------------------------------------------------------------
+
+
+def has_doubled_labels(dataset: Dataset) -> bool:
+    """Whether two outcomes differ by a full stop only, as in a well-known census file."""
+    return any(f"{name}." in dataset.classes for name in dataset.classes)
+
+
+def fold_and_keep(review: Review, table: Table) -> Review:
+    """Store the table again without the full stops at the end of its outcomes, and use that."""
+    from fairness_engine.data.dataset import change_label, fold_labels
+
+    schema = review.schema
+    if schema is None or schema.label is None:
+        raise DataError("Folding labels needs a label column. Choose one in the table of columns.")
+    folded = fold_labels(table, schema.label)
+    content = folded.frame.to_csv(index=False).encode("utf-8")
+    corrected = replace(change_label(folded, schema, schema.label), favourable=_folded(schema.favourable))
+    return keep_data(review, content, f"folded {table.name}", corrected)
+
+
+def _folded(favourable: Value | None) -> Value | None:
+    return favourable.removesuffix(".") if isinstance(favourable, str) else favourable

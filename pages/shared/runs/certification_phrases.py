@@ -1,0 +1,240 @@
+"""What a certification says, in plain words: what is proved, what is estimated, and how the two are kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pages.shared.app import theme, wording
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import RunRecord
+    from fairness_engine.store.run_config import RunConfig
+
+MODES = {"counting": "Counting", "classic": "Classic"}
+MODE_NOTES = {
+    "counting": "Counts, inside each box, the individuals on the decided side of a straight line. Decides more in the "
+    "same time.",
+    "classic": "The paper's way: a box is decided whole or not at all, to a limited depth. For comparison with "
+    "published figures.",
+}
+WEIGHTS = {"uniform": "All individuals", "data": "The data's people"}
+WEIGHT_NOTES = {
+    "uniform": "Every individual of the domain counts alike, however rare.",
+    "data": "An individual counts as often as its values occur in the data, each attribute by itself.",
+}
+PROVED = "Proved"
+ESTIMATED = "Estimated"
+OPEN = "Open"
+"""Levels of evidence: never in one sentence."""
+WHAT_IT_GIVES = (
+    "A certification proves for whom the decision does not depend on {names}, and for whom it does: not by samples, "
+    "but for every single individual of whole regions of the domain. What it cannot decide in its time stays "
+    "undecided; that part is estimated by a sample and never counted as a pass."
+)
+_DECIDED = 1e-12
+"""Sums of shares are off by this much in floating point."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a result: what it is about, how it is known, and the share in front of it."""
+
+    meaning: theme.Meaning
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What is proved of the individuals of a domain, 0 to 1 each; the three make 1.
+
+    Those of people are counted, and written as any share; those of a domain are bounds.
+    """
+
+    certified: float
+    falsified: float
+    undecided: float
+    is_counted: bool = False
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Shares:
+        """From a result or from shares proved so far."""
+        certified = float(content["certified"])
+        falsified = float(content["falsified"])
+        undecided = max(0.0, 1 - certified - falsified)
+        return cls(certified, falsified, undecided if undecided > _DECIDED else 0.0)
+
+    @classmethod
+    def of_people(cls, rows: Mapping[str, int]) -> Shares:
+        """Of the data's people, by what is proved of each; there must be one."""
+        return cls(*(rows[name] / rows["n"] for name in ("certified", "falsified", "undecided")), is_counted=True)
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The three as they are written."""
+        if self.is_counted:
+            return wording.share(self.certified), wording.share(self.falsified), wording.share(self.undecided)
+        certified = 1.0 if self.falsified == 0 and self.undecided == 0 else self.certified
+        falsified = 1.0 if self.certified == 0 and self.undecided == 0 else self.falsified
+        return wording.proved_shares(certified, falsified, self.undecided)
+
+    @property
+    def sentence(self) -> str:
+        """Those that are not 0, in words: ``✓ 82 % certified, ? 18 % undecided``."""
+        names = ((theme.CERTIFIED, "certified"), (theme.DISCRIMINATORY, "falsified"), (theme.UNDECIDED, "undecided"))
+        parts = zip(names, self.texts, strict=True)
+        return ", ".join(
+            f"{meaning.symbol} {text} {name}" for (meaning, name), text in parts if getattr(self, name) > 0
+        )
+
+
+# --- the result ---------------------------------------------------------------------------------
+
+
+def claims(result: Mapping[str, Any], protected: str) -> list[Claim]:
+    """The result in sentences, not escaped: first what is proved, then what is not.
+
+    Args:
+        result: ``certification`` of a run.
+        protected: names of the protected attributes, as in a sentence.
+    """
+    shares = Shares.of(result)
+    everybody = individuals_of(result)
+    same = f"get the same decision whatever their {protected}"
+    other = f"get another decision when nothing but their {protected} changes"
+    if result.get("is_by_construction"):
+        text = f"All {everybody} {same}, by construction: the model does not take {protected}."
+        return [Claim(theme.CERTIFIED, PROVED, text)]
+    certified, falsified, _ = shares.texts
+    found = [_certified(shares, certified, everybody, same)]
+    if shares.falsified > 0:
+        found.append(Claim(theme.DISCRIMINATORY, PROVED, f"{falsified} of them {other}."))
+    elif shares.undecided > 0:
+        text = "None were falsified within the budget; this does not show that there are none."
+        found.append(Claim(theme.UNDECIDED, OPEN, text))
+    if shares.undecided > 0:
+        found += _undecided(result, shares)
+    return found
+
+
+def _certified(shares: Shares, text: str, everybody: str, same: str) -> Claim:
+    if shares.certified <= 0:
+        return Claim(theme.CERTIFIED, PROVED, f"Of {everybody}, none are certified within the budget.")
+    if shares.falsified == 0 and shares.undecided == 0:
+        return Claim(theme.CERTIFIED, PROVED, f"All {everybody} {same}.")
+    return Claim(theme.CERTIFIED, PROVED, f"{text} of {everybody} {same}.")
+
+
+def _undecided(result: Mapping[str, Any], shares: Shares) -> list[Claim]:
+    """What is open, and apart from it what a sample says of it."""
+    found = [Claim(theme.UNDECIDED, OPEN, f"{shares.texts[2]} are undecided: neither is proved of them.")]
+    estimate = result.get("estimate")
+    if estimate:
+        share = wording.share(estimate["unfair_share_of_undecided"], estimate["low"], estimate["high"])
+        drawn = f" of {wording.counted(estimate['n'], 'individual')}" if estimate.get("n") else ""
+        text = f"{share} of the undecided are discriminated against, by a sample{drawn}, not by proof."
+        found.append(Claim(theme.UNDECIDED, ESTIMATED, text))
+    return found
+
+
+def individuals_of(result: Mapping[str, Any]) -> str:
+    """Whom the shares are of: ``786 trillion individuals``."""
+    n = result.get("n_individuals")
+    everybody = "individuals" if n is None else f"{wording.magnitude(n)} individuals"
+    if result.get("weights") == "data":
+        return f"{everybody}, weighted by how common their values are in the data"
+    return f"{everybody} of the domain" if n is None else everybody
+
+
+def people_claims(rows: Mapping[str, int]) -> list[Claim]:
+    """What is proved of the data's own people, who come first: a sentence for each sort of them that there is."""
+    n = rows["n"]
+    if not n:
+        return [Claim(theme.UNDECIDED, OPEN, "No row of the data lies in the domain.")]
+    people = wording.counted(n, "person", "people")
+    said = (
+        (theme.DISCRIMINATORY, PROVED, "falsified", "are discriminated against"),
+        (theme.CERTIFIED, PROVED, "certified", "are decided alike"),
+        (theme.UNDECIDED, OPEN, "undecided", "are undecided"),
+    )
+    there = [each for each in said if rows[each[2]]]
+    if len(there) == 1:
+        meaning, level, _, words = there[0]
+        return [Claim(meaning, level, f"All {people} of your data {words}.")]
+    texts = dict(zip(("certified", "falsified", "undecided"), Shares.of_people(rows).texts, strict=True))
+    return [
+        Claim(meaning, level, f"{texts[name]} of the {people} of your data ({wording.count(rows[name])}) {words}.")
+        for meaning, level, name, words in there
+    ]
+
+
+def method_note(result: Mapping[str, Any], seconds: float) -> str:
+    """How the figures came about."""
+    parts = [f"{_capital(result['kind'])}, by {result['method']}" if result.get("kind") else _capital(result["method"])]
+    parts.append(f"{wording.counted(result['boxes'], 'box', 'boxes')} in {wording.duration(seconds)}")
+    if result.get("depth"):
+        parts.append(f"split up to {wording.counted(result['depth'], 'time')}")
+    if result.get("n_counterexamples"):
+        parts.append(f"{wording.counted(result['n_counterexamples'], 'counterexample')} stored as pairs")
+    return f"{'; '.join(parts)}. Shares that are proved are rounded down, what is undecided is rounded up."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+def run_title(config: RunConfig) -> str:
+    """What a certification is called: ``Counting, all individuals``, and the limits of its scope."""
+    mode = MODES.get(str(config.settings.get("mode", "counting")), "Counting")
+    weights = WEIGHTS.get(str(config.settings.get("weights", "uniform")), "All individuals")
+    title = f"{mode}, {weights[:1].lower()}{weights[1:]}"
+    return f"{title}; {limits_text(config)}" if config.scope.limits else title
+
+
+def settings_lines(config: RunConfig) -> dict[str, str]:
+    """The settings of a certification by name, as a reader compares them."""
+    settings = config.settings
+    limits = config.scope.limits
+    lines = {
+        "Mode": MODES[str(settings.get("mode", "counting"))],
+        "Weights": WEIGHTS[str(settings.get("weights", "uniform"))],
+        "Protected": wording.listed(list(config.scope.protected)),
+        "Limits": limits_text(config) if limits else "whole domain",
+        "Decision threshold": "the model's own" if config.scope.threshold is None else f"{config.scope.threshold:g}",
+        "Seconds": "no limit" if not config.budget.max_seconds else wording.number(config.budget.max_seconds),
+        "Boxes at most": wording.count(settings["max_boxes"]) if settings.get("max_boxes") else "no limit",
+    }
+    if settings.get("target"):
+        lines["Ends when undecided is at most"] = wording.share(float(settings["target"]))
+    if settings.get("mode") == "classic":
+        lines["Depth limits"] = f"sampled from {settings.get('check_depth')}, at most {settings.get('max_depth')}"
+    return lines
+
+
+def limits_text(config: RunConfig) -> str:
+    """The limits of a run's scope in words: ``age 30-50, job = nurse``."""
+    from fairness_engine.certification.partition.phrases import BoxColumn
+
+    texts = []
+    for name, (low, high) in config.scope.limits.items():
+        column = config.schema.column(name)
+        is_cell = column.n_values is None
+        step = 1.0 if column.step is None else column.step
+        whole = BoxColumn(column, low, high - low if is_cell else step, is_cell, 1)
+        texts.append(whole.text(0, 0 if is_cell else round((high - low) / step)))
+    return ", ".join(texts)
+
+
+def run_label(run: RunRecord, shares: Shares | None = None) -> str:
+    """A certification in one line of a list."""
+    parts = [run_title(run.config)]
+    if run.config.budget.max_seconds:
+        parts.append(f"{wording.number(run.config.budget.max_seconds)} s")
+    if shares is not None:
+        parts.append(f"{theme.UNDECIDED.symbol} {shares.texts[2]} undecided")
+    return " · ".join([*parts, wording.when(run.created)])

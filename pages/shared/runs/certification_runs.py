@@ -1,0 +1,98 @@
+"""The certifications of a review: which one is shown, a list to choose another, what follows another one's box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.shared.app import session, theme, wording
+from pages.shared.app.kept import kept
+from pages.shared.runs import certification_phrases, models, of_kind, phrases
+from pages.shared.runs.certification_phrases import Shares
+from pages.shared.runs.figures import elapsed
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+    from fairness_engine.store.run_config import RunConfig
+    from fairness_engine.store.store import RunStore
+
+KIND = "certify"
+
+
+def certifications(review: Review) -> list[RunRecord]:
+    """The certifications of a review, the newest first."""
+    return of_kind.runs_of(review, KIND)
+
+
+def asks_the_same(run: RunConfig, other: RunConfig) -> bool:
+    """Whether two certifications speak of the same model, question and weights, limits aside."""
+    return (
+        (run.data_id, run.model_id, run.schema) == (other.data_id, other.model_id, other.schema)
+        and replace(run.scope, limits={}) == replace(other.scope, limits={})
+        and run.settings.get("weights") == other.settings.get("weights")
+    )
+
+
+def results_of(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """The results of a run, read again when it has something new."""
+    stand = (run.id, run.state.value, run.evaluations)
+    return kept(f"certify_results_{run.id}", stand, lambda: store.results(run.id))
+
+
+def shares_of(store: RunStore, run: RunRecord) -> Shares | None:
+    """What a run has proved, at its end or so far; ``None`` before the first report."""
+    results = results_of(store, run)
+    content = results.get("certification") or results.get("proved")
+    return Shares.of(content) if content else None
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
+    """All certifications of the review; a click opens one."""
+    if len(runs) < 2:
+        return
+    st.subheader("Certifications of this review", anchor=False)
+    stand = (open_id, review.changed, *((run.id, run.state.value, run.evaluations) for run in runs))
+    event = st.dataframe(
+        kept("certifications", stand, lambda: list_table(session.store(), runs, open_id)),
+        hide_index=True,
+        key=f"certifications_{review.id}_{len(runs)}_{open_id}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            " ": st.column_config.TextColumn(width=85),
+            "Certification": st.column_config.TextColumn(width=250),
+        },
+    )
+    rows = event.selection.rows
+    if rows and runs[rows[0]].id != open_id:
+        session.set_run(runs[rows[0]].id)
+        st.rerun()
+
+
+def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
+    """One line a certification."""
+    shares = [shares_of(store, run) for run in runs]
+    texts = [(wording.DASH,) * 3 if part is None else part.texts for part in shares]
+    review = session.current_review()
+    return pd.DataFrame(
+        {
+            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
+            "Certification": [
+                models.title_of(review, run, certification_phrases.run_title(run.config)) for run in runs
+            ],
+            "Scope": [models.scope_text(run.config) for run in runs],
+            "State": [phrases.state_text(run) for run in runs],
+            f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
+            f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],
+            f"{theme.UNDECIDED.symbol} Undecided": [text[2] for text in texts],
+            "Boxes": [wording.count(run.evaluations) for run in runs],
+            "Proving took": [wording.duration(run.seconds) for run in runs],
+            "In all": [wording.duration(elapsed(run)) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )

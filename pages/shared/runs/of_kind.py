@@ -1,0 +1,51 @@
+"""The runs that a page of one kind of run is about: which there are, which one is shown, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.shared.app import navigation, session, wording
+from pages.shared.runs import models, phrases
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+
+
+def runs_of(review: Review, kind: str) -> list[RunRecord]:
+    """The runs of a review of one kind, the newest first."""
+    return [run for run in session.store().runs(review.id) if run.config.kind == kind]
+
+
+def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:
+    """The run of the address when it is among these, else the newest of the review's model and scope, of its model, or
+    of all.
+    """
+    asked = session.current_run_id()
+    of_model = [run for run in runs if run.config.model_id in ("", review.model_id)]
+    of_scope = [run for run in of_model if run.config.scope == review.scope]
+    return next((run for run in runs if run.id == asked), next(iter(of_scope or of_model or runs), None))
+
+
+def say_standing(run: RunRecord, title: str, *, is_empty: bool, place: navigation.Place, label: str) -> None:
+    """Which run this is and how it ended; one that broke off with nothing leads elsewhere.
+
+    Args:
+        run: an ended one.
+        title: of the run, in words.
+        is_empty: it left nothing.
+        place, label: where else to go then.
+    """
+    title = f"**{wording.markdown(title)}**"
+    note = models.standing_html(session.current_review(), run)
+    st.markdown(f"{title}{note} · {phrases.state_text(run)} · {wording.when(run.created)} · seed {run.config.seed}")
+    models.say_scope(run)
+    text = phrases.ending(run)
+    if run.state.value in ("crashed", "failed"):
+        st.error(wording.markdown(text), icon=":material/error:")
+        if is_empty:
+            session.link_to(place, label)
+    elif text:
+        st.caption(wording.markdown(text))

@@ -1,0 +1,128 @@
+"""The runs of rule sets of a review: which one is shown, what it left, a list to choose another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.shared.app import session, wording
+from pages.shared.app.kept import kept, shared
+from pages.shared.runs import models, of_kind, phrases
+
+if TYPE_CHECKING:
+    from fairness_engine.groups.rule_sets.result import RuleResult
+    from fairness_engine.store.records import Review, RunRecord
+
+VIEW = "view"
+"""The key of the page's sections, and their name in the address."""
+RULE_SETS = "Rule sets"
+TWO = "Two attributes"
+FIGURES = "Group figures"
+_NAME = "rule"
+
+
+def chosen(n_rule_sets: int) -> int | None:
+    """The position of the open rule set, from 0; ``None`` when the address names none that there is."""
+    text = st.query_params.get(_NAME, "")
+    position = int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    return position if 0 <= position < n_rule_sets else None
+
+
+def choose(position: int | None) -> None:
+    """Open a rule set by its position, from 0, or close the open one."""
+    if position is not None:
+        st.query_params[_NAME] = str(position + 1)
+    elif _NAME in st.query_params:
+        del st.query_params[_NAME]
+
+
+def open_in_rule_sets(position: int) -> None:
+    """For callbacks of other sections: open a rule set where its card is."""
+    choose(position)
+    st.session_state[VIEW] = RULE_SETS
+
+
+KIND = "rules"
+
+
+def rule_runs(review: Review) -> list[RunRecord]:
+    """The runs of rule sets of a review, the newest first."""
+    return of_kind.runs_of(review, KIND)
+
+
+def result_of(run: RunRecord | None) -> RuleResult | None:
+    """What a run scored, read once for all browser sessions; ``None`` while it works, or when it ended before it had
+    scored any.
+    """
+    if run is None or run.is_active:
+        return None
+
+    def read() -> RuleResult | None:
+        try:
+            return session.store().rules(run.id)
+        except RunError:
+            return None
+
+    return shared("rules_result", run.id, read)
+
+
+def summary_of(run: RunRecord) -> dict[str, Any]:
+    """The counts that a run wrote beside its rule sets; empty when it scored none."""
+    return dict(_results_of(run).get("rules") or {})
+
+
+def notes_of(run: RunRecord) -> list[str]:
+    """What a run said of its data beside its rule sets, a sentence each."""
+    return list((_results_of(run).get("notes") or {}).get("notes", []))
+
+
+def _results_of(run: RunRecord) -> dict[str, Any]:
+    return kept("rules_results", (run.id, run.state.value), lambda: session.store().results(run.id))
+
+
+def open_run(run_id: str) -> None:
+    """Name the run that is shown; a rule set of another run is shown no more."""
+    session.set_run(run_id)
+    choose(None)
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
+    """All runs of rule sets of the review; a click opens one."""
+    if len(runs) < 2:
+        return
+    st.subheader("Rule sets of this review", anchor=False)
+    stand = (open_id, review.changed, *((run.id, run.state.value, run.n_found) for run in runs))
+    event = st.dataframe(
+        kept("rules_runs", stand, lambda: list_table(runs, open_id)),
+        hide_index=True,
+        key=f"rules_runs_{review.id}_{len(runs)}_{open_id}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={" ": st.column_config.TextColumn(width=85)},
+    )
+    rows = event.selection.rows
+    if rows and runs[rows[0]].id != open_id:
+        open_run(runs[rows[0]].id)
+        st.rerun()
+
+
+def list_table(runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
+    """One line a run."""
+    review = session.current_review()
+    return pd.DataFrame(
+        {
+            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
+            "Run": [models.title_of(review, run) for run in runs],
+            "Scope": [models.scope_text(run.config) for run in runs],
+            "State": [phrases.state_text(run) for run in runs],
+            "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],
+            "Rows evaluated": [wording.count(run.evaluations) for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )

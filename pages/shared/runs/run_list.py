@@ -1,0 +1,181 @@
+"""The runs of a review as a list to choose from, and what can be done with an ended one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from fairness_engine.errors import RunError
+from pages.shared.app import frame, navigation, session, wording
+from pages.shared.runs import comparison_choice, models, phrases
+
+if TYPE_CHECKING:
+    from fairness_engine.store.records import Review, RunRecord
+
+
+_CHOSEN = "pairs_run_chosen"
+WITH_PAIRS = ("search", "certify")
+"""Kinds of runs that may store pairs."""
+
+
+def has_pairs(run: RunRecord) -> bool:
+    """Whether the Pairs page lists a run: a search, or a certification with counterexamples."""
+    return run.config.kind == "search" or (run.config.kind in WITH_PAIRS and run.n_found > 0)
+
+
+def adopt_review() -> None:
+    """Open the review that the run in the address belongs to, when the address names no review."""
+    run_id = st.query_params.get("run")
+    if not run_id or st.query_params.get("review") or session.current_review() is not None:
+        return
+    try:
+        review_id = session.store().run(run_id).review_id
+    except RunError:
+        return
+    if review_id:
+        session.set_review(review_id)
+        session.set_run(run_id)
+
+
+def actions(review: Review, group: list[RunRecord], *, is_compared: bool = False) -> None:
+    """What to do next once all runs of a group have ended.
+
+    Args:
+        is_compared: the group is followed on the Compare page, and so is its repetition.
+    """
+    if any(run.is_active for run in group):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="actions"):
+        if st.button("Run again", key="again", icon=":material/replay:", help="The same settings and the same seed."):
+            _run_again(review, group, is_compared=is_compared)
+        session.link_to(navigation.PLAN, "Plan another")
+
+
+def _run_again(review: Review, group: list[RunRecord], *, is_compared: bool) -> None:
+    import secrets
+
+    from fairness_engine.runs.queue import start_queued
+
+    store = session.store()
+    comparison = secrets.token_hex(6) if len(group) > 1 else None
+    run_ids = [store.create_run(replace(run.config, comparison=comparison), review.id) for run in group]
+    start_queued(store)
+    session.set_run(run_ids[0])
+    if is_compared and comparison is not None:
+        comparison_choice.go_to(comparison)
+    st.rerun()
+
+
+def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
+    """All runs of the review, newest first; a click opens one."""
+    if len(runs) == len(group) and len(runs) < 2:
+        return
+    st.subheader("Runs of this review", anchor=False)
+    shown = {run.id for run in group}
+    event = st.dataframe(
+        run_table(runs, shown),
+        hide_index=True,
+        key=f"runs_{review.id}_{len(runs)}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={"": st.column_config.TextColumn(width=85)},
+    )
+    chosen = event.selection.rows
+    if chosen and runs[chosen[0]].id not in shown:
+        session.set_run(runs[chosen[0]].id)
+        st.rerun()
+
+
+def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
+    """One line a run."""
+    review = session.current_review()
+    return pd.DataFrame(
+        {
+            "": ["◆ shown" if run.id in shown else "" for run in runs],
+            "Run": [models.title_of(review, run) for run in runs],
+            "Scope": [models.scope_text(run.config) for run in runs],
+            "State": [phrases.state_text(run) for run in runs],
+            "Pairs found": [wording.count(run.n_found) if run.config.kind in WITH_PAIRS else "" for run in runs],
+            "Rows evaluated": [phrases.effort(run) for run in runs],
+            "Took": [wording.duration(run.seconds) for run in runs],
+            "Started": [wording.when(run.created) for run in runs],
+            "Seed": [run.config.seed for run in runs],
+        }
+    )
+
+
+def choose_search(runs: list[RunRecord]) -> RunRecord:
+    """The run whose pairs are shown, and a list to choose another: the search in the address, else the newest search
+    with pairs. A certification, whose counterexamples are few, is shown when it was chosen here or a link names one of
+    its pairs."""
+    ids = [run.id for run in runs]
+    asked = session.open_run_id()
+    at = ids.index(asked) if asked in ids and _is_meant(runs[ids.index(asked)]) else _newest_with_pairs(runs)
+    if len(runs) == 1:
+        note = models.standing_html(session.current_review(), runs[0])
+        st.markdown(f"**{wording.markdown(phrases.run_title(runs[0].config))}**{note} · seed {runs[0].config.seed}")
+        models.say_scope(runs[0])
+        return runs[0]
+    chosen = st.selectbox(
+        "Run", range(len(runs)), at, format_func=lambda i: _search_label(runs[i]), key=f"search_{len(runs)}_{ids[at]}"
+    )
+    if ids[chosen] != asked:
+        session.set_run(ids[chosen])
+        st.session_state[_CHOSEN] = ids[chosen]
+        if "pair" in st.query_params:
+            del st.query_params["pair"]
+        if chosen != at:
+            st.rerun()
+    models.say_scope(runs[chosen])
+    return runs[chosen]
+
+
+def _is_meant(run: RunRecord) -> bool:
+    """Whether the open run is the one whose pairs are to be seen; the menu brings a certification along from its own
+    page.
+    """
+    is_named = not {"pair", "group"}.isdisjoint(st.query_params)
+    return run.config.kind == "search" or is_named or st.session_state.get(_CHOSEN) == run.id
+
+
+def _newest_with_pairs(runs: list[RunRecord]) -> int:
+    """Position of the newest search that found pairs; of the newest run without one."""
+    return next((i for i, run in enumerate(runs) if run.config.kind == "search" and run.n_found), 0)
+
+
+def _search_label(run: RunRecord) -> str:
+    """A run in one line: technique, what it is of, seed, pairs, when, scope."""
+    found = wording.counted(run.n_found, "pair")
+    title = models.title_of(session.current_review(), run)
+    scope = models.scope_text(run.config)
+    return f"{title}, seed {run.config.seed}: {found}, {wording.when(run.created)} · {scope}"
+
+
+def _wait_for_pairs(run_id: str) -> None:
+    """Look at a running search every second, and draw the page again once there is something to see."""
+    from fairness_engine.runs.queue import refresh
+
+    run = refresh(session.store(), run_id)
+    if run.n_found or not run.is_active:
+        st.rerun()
+    st.info("Nothing found yet; the search goes on, and pairs appear here as soon as there are any.")
+    session.link_to(navigation.RUN, "Follow the run")
+
+
+def say_nothing_found(run: RunRecord) -> None:
+    """What to read from a search without pairs, and what to do next."""
+    if run.is_active:
+        st.fragment(frame.guarded(_wait_for_pairs), run_every=1.0)(run.id)
+        return
+    from fairness_engine.intervals import share_interval
+
+    if run.state.value in ("crashed", "failed"):
+        st.error(wording.markdown(phrases.ending(run)), icon=":material/error:")
+    else:
+        st.info(wording.markdown(phrases.none_found(run, share_interval(0, run.n_tried)[1])))
+    st.markdown("Try a larger budget, another technique, or other protected attributes.")
+    session.link_to(navigation.PLAN, "Plan another search")
+    session.link_to(navigation.SCOPE, "Change the scope")

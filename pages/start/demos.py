@@ -1,0 +1,113 @@
+"""Teaching demos with a known answer, and real data sets on demand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fairness_engine.data.catalogue import list_samples
+from fairness_engine.oracle.domain import Scope
+from pages.groups.rule_sets import form as rules_plan
+from pages.groups.texts import form as text_form
+from pages.shared.app import frame, navigation, session, wording
+from pages.shared.review import kind
+
+if TYPE_CHECKING:
+    from fairness_engine.data.catalogue import Sample, SampleModel
+    from fairness_engine.store.run_config import RunConfig
+    from fairness_engine.store.store import Review
+
+DEMO_TECHNIQUE = "aequitas"
+_COLUMNS = 3
+
+
+def show_demos() -> None:
+    """One card a sample that has a model: what is planted, and one click to a finished result."""
+    samples = [sample for sample in list_samples() if sample.models]
+    st.caption(
+        "Made-up data with planted discrimination, so that the right answer is known. One click to a finished result."
+    )
+    for start in range(0, len(samples), _COLUMNS):
+        with frame.wrapping(f"demos_{start}"):
+            places = st.columns(_COLUMNS)
+        for place, sample in zip(places, samples[start : start + _COLUMNS], strict=False):
+            with place.container(border=True, key=f"demo_{sample.name}", height="stretch"):
+                _show_demo(sample)
+
+
+def _show_demo(sample: Sample) -> None:
+    st.markdown(f"**{wording.markdown(sample.title)}**")
+    st.markdown(wording.markdown(sample.description))
+    model = sample.models[0]
+    if len(sample.models) > 1:
+        titles = {model.title: model for model in sample.models}
+        model = titles[st.selectbox("Model", list(titles), key=f"demo_model_{sample.name}")]
+    with st.container(horizontal=True, key=f"demo_buttons_{sample.name}"):
+        is_wanted = st.button("Show the result", key=f"demo_open_{sample.name}", icon=":material/play_arrow:")
+        wants_groups = sample.text_column is None and st.button(
+            "Show the groups",
+            key=f"demo_groups_{sample.name}",
+            icon=navigation.GROUPS.icon,
+            help="Rule sets of the model that holds the planted rule itself, so that the right answer is exact.",
+        )
+    with st.popover("The right answer", type="tertiary", key=f"demo_answer_{sample.name}"):
+        st.markdown(wording.markdown(model.known))
+    if wants_groups:
+        model = next((each for each in sample.models if each.is_exact), model)
+    if is_wanted or wants_groups:
+        with st.spinner("Opening the model and starting a run …"):
+            start_demo(sample, model, is_of_groups=wants_groups)
+        session.go_to(navigation.GROUPS if wants_groups or sample.text_column is not None else navigation.RUN)
+
+
+def start_demo(sample: Sample, model: SampleModel, *, is_of_groups: bool = False) -> Review:
+    """A review of a sample and its model with a standard search under way, or a comparison of terms for texts; opens
+    it.
+
+    Args:
+        sample, model: what to show.
+        is_of_groups: rule sets instead of a search.
+
+    Raises:
+        EvenhandError: a file is missing, or the model's process cannot work here.
+    """
+    from fairness_engine.runs.queue import launch
+
+    store = session.store()
+    review = _demo_review(sample, model)
+    session.set_review(review)
+    for config in _demo_runs(review, is_of_groups=is_of_groups):
+        run_id = store.create_run(config, review.id)
+        launch(store, run_id)
+        session.set_run(run_id)
+    return review
+
+
+def _demo_review(sample: Sample, model: SampleModel) -> Review:
+    """A review with data, model, scope and fit card, stored."""
+    from fairness_engine.store.store import FileRole
+
+    store = session.store()
+    column = sample.text_column
+    data = store.add_file(sample.data, sample.data.name, FileRole.DATA)
+    file = store.add_file(model.path, model.path.name, FileRole.MODEL)
+    schema = sample.schema_for(model)
+    scope = Scope(model.protected if column is None else (column,))
+    fit = session.evaluator().fit_card(data.id, file.id, schema, None if column is None else scope).to_json()
+    if column is not None:
+        fit[kind.FIT_KEY] = column
+    empty = store.create_review(f"{sample.title}: {model.title}", owner=session.owner())
+    return store.save_review(replace(empty, data_id=data.id, model_id=file.id, schema=schema, scope=scope, fit=fit))
+
+
+def _demo_runs(review: Review, *, is_of_groups: bool) -> list[RunConfig]:
+    from pages.shared.review.planning import EFFORTS, Plan, PlannedRun, make_configs
+
+    if kind.is_text(review):
+        return [text_form.make_config(review, {}, text_form.MAX_SECONDS, seed=0)]
+    if is_of_groups and review.scope is not None:
+        wanted = rules_plan.Wanted(review.scope.protected, {"edges": "round"}, EFFORTS[0].max_seconds, seed=0)
+        return [rules_plan.make_config(review, wanted)]
+    return make_configs(review, Plan([PlannedRun(DEMO_TECHNIQUE)], EFFORTS[1].budget, seed=0))

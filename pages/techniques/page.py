@@ -1,0 +1,222 @@
+"""Techniques: what each does, when to use it, what it cannot say."""
+
+import streamlit as st
+
+from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.settings import BASELINES
+from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.search.technique import settings_of
+from pages.certification.partition_map import partition_map
+from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app.kept import kept, shared
+from pages.shared.runs.technique_families import known_families
+from pages.techniques.examples import proof, retraining, rule_sets
+from pages.techniques.notes import (
+    CERTIFICATION,
+    CERTIFICATION_SOURCE,
+    CERTIFY_SETTINGS,
+    COMMON_LIMIT,
+    FALLBACK,
+    NOTES,
+    PROOF_WORDS,
+    RETRAIN_WORDS,
+    RETRAINING,
+    RETRAINING_SUMMARY,
+    RULE_SETTINGS,
+    RULE_WORDS,
+    TESTSGD,
+    TESTSGD_SOURCE,
+    TESTSGD_SUMMARY,
+    THEMIS_LINE,
+)
+
+_N_EXAMPLES = 4
+
+
+def main() -> None:
+    """Draw all techniques by family, and the words of the app."""
+    frame.heading(
+        navigation.TECHNIQUES.title, "How the searches work, when to use which, and what none of them can say."
+    )
+    st.info(COMMON_LIMIT, icon=":material/info:")
+    for family in known_families():
+        st.subheader(family.title, anchor=family.key.replace("_", "-"))
+        st.markdown(wording.markdown(family.use_when))
+        for name in family.techniques:
+            with st.container(border=True, key=f"technique_{name}"):
+                draw(TECHNIQUES[name])
+    st.subheader("Proofs", anchor="proofs")
+    st.markdown("For models that can be read: they decide whole regions of the domain instead of single people.")
+    with st.container(border=True, key="technique_certification"):
+        draw_certification()
+    st.subheader("Groups", anchor="groups")
+    st.markdown(
+        "For shares instead of single people: who gets the favourable outcome less often, or more often, than "
+        "everyone else."
+    )
+    with st.container(border=True, key="technique_testsgd"):
+        draw_testsgd()
+    st.subheader("Retraining", anchor="retraining")
+    st.markdown("For what was found: the model is trained again, and both models are measured alike.")
+    with st.container(border=True, key="technique_retraining"):
+        draw_retraining()
+    st.subheader("Words used here", anchor=False)
+    st.markdown(
+        table({"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())})
+    )
+
+
+def draw(technique) -> None:
+    """One technique: its note, its source, its settings."""
+    st.markdown(f"#### {wording.markdown(technique.title)}\n\n{wording.markdown(technique.summary)}")
+    draw_answers(NOTES.get(technique.name, FALLBACK))
+    st.caption(f"Source: {wording.markdown(technique.reference)}")
+    settings = shared("settings_tables", None, settings_tables)[technique.name]
+    if settings:
+        with st.expander("Settings"):
+            st.markdown(settings)
+
+
+def draw_answers(note) -> None:
+    """The three answers side by side."""
+    answers = {"What it does": note.does, "When to use it": note.use_when, "What it cannot say": note.cannot_say}
+    for place, (question, answer) in zip(st.columns(len(answers), gap="medium"), answers.items(), strict=True):
+        place.markdown(f"**{question}**\n\n{answer}")
+
+
+def settings_tables() -> dict[str, str]:
+    """The settings of each technique as a table; empty for a technique without any."""
+    tables = {}
+    for name, technique in TECHNIQUES.items():
+        lines = [(info.label, info.help, f"{info.default} {info.unit}".strip()) for info in settings_of(technique)]
+        tables[name] = settings_table(lines) if lines else ""
+    return tables
+
+
+def settings_table(rows) -> str:
+    """Name, meaning and default of settings."""
+    cells = [[wording.markdown(cell) for cell in row] for row in rows]
+    return table(dict(zip(("Setting", "What it is", "Default"), zip(*cells, strict=True), strict=True)))
+
+
+def table(columns) -> str:
+    """Columns of Markdown as a table in Markdown: nothing has to be converted for the browser, as for a table of
+    values.
+    """
+    rows = [columns, ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def draw_certification() -> None:
+    """What a certification proves and what it does not, and one that can be checked by hand."""
+    st.markdown("#### Certification")
+    st.markdown("Proves for whom the decision does not hang on a protected attribute, and for whom it does.")
+    draw_answers(CERTIFICATION)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in PROOF_WORDS.items()))
+    st.fragment(frame.guarded(draw_example))()
+    st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
+    with st.expander("Settings"):
+        defaults = CertifySettings().to_json()
+        st.markdown(settings_table((*CERTIFY_SETTINGS[name], str(default)) for name, default in defaults.items()))
+    session.link_to(navigation.CERTIFY, "Certify the open review")
+
+
+def draw_example() -> None:
+    """A proof to try: a rule whose answer is known, cut as often as the reader likes."""
+    st.markdown(f"**An example to check by hand.** {wording.markdown(proof.RULE)} {proof.ANSWER}")
+    left, right = st.columns([2, 1])
+    n_splits = left.slider("Splits", 0, proof.MAX_SPLITS, 12, key="example_splits")
+    way = right.segmented_control(
+        "How boxes are decided", ["Classic", "Counting"], default="Classic", required=True, key="example_way"
+    )
+    asked = (n_splits, way)
+    tree = kept("proof_example", asked, lambda: proof.example_tree(n_splits, is_counted=way == "Counting"))
+    partition_map(tree, proof.columns(), height=240, key="proof_example")
+    st.caption(
+        "Splits cut where most is undecided, and the blue and the orange area only grow. Counting decides everybody "
+        "in the first box: "
+        "this rule is a straight line. The bounds of a network leave a gap, so it takes splits as well."
+    )
+
+
+def draw_testsgd() -> None:
+    """What rule sets say and what they do not, and some that can be checked by hand."""
+    st.markdown("#### TestSGD")
+    st.markdown(TESTSGD_SUMMARY)
+    draw_answers(TESTSGD)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RULE_WORDS.items()))
+    st.fragment(frame.guarded(draw_rules_example))()
+    st.markdown(THEMIS_LINE)
+    st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
+    with st.expander("Settings"):
+        defaults = RuleSettings().to_json()
+        st.markdown(
+            settings_table((*RULE_SETTINGS[name], str(default or wording.DASH)) for name, default in defaults.items())
+        )
+    session.link_to(navigation.GROUPS, "Look for groups in the open review")
+
+
+def draw_rules_example() -> None:
+    """Rule sets to try: sixty people, and the least share that a group must have."""
+    st.markdown(f"**An example to check by hand.** {rule_sets.STORY} {rule_sets.ANSWER}")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.markdown(table(rule_sets.table()))
+        percent = st.slider(
+            "Least share of the rows, %",
+            rule_sets.MIN_PERCENT,
+            rule_sets.MAX_PERCENT,
+            5,
+            5,
+            key="example_support",
+        )
+    result = shared("rules_example", percent, lambda: rule_sets.example_result(percent / 100))
+    shown = rule_sets.first(result, _N_EXAMPLES)
+    with right:
+        st.markdown(table(rule_sets.rules_table(result, shown)))
+    st.caption(
+        f"The highest of {wording.counted(len(result.scored), 'rule set')} of at least {percent} % of the rows; a "
+        "group and its complement are listed once. " + rule_sets.what_it_shows(percent / 100)
+    )
+
+
+def draw_retraining() -> None:
+    """What a retraining does and what it does not say, its strategies, and one that can be checked by hand."""
+    st.markdown("#### Retraining")
+    st.markdown(RETRAINING_SUMMARY)
+    draw_answers(RETRAINING)
+    st.markdown("\n".join(f"- **{word}**: {meaning}" for word, meaning in RETRAIN_WORDS.items()))
+    st.fragment(frame.guarded(draw_retrain_example))()
+    with st.expander("Strategies"):
+        st.markdown(strategies_table(STRATEGIES))
+    session.link_to(navigation.RETRAIN, "Retrain the model of the open review")
+
+
+def strategies_table(strategies) -> str:
+    """Strategies and baselines, what each does, and where it comes from."""
+    lines = [
+        (f"{info.title} (baseline)" if name in BASELINES else info.title, info.summary, info.reference)
+        for name, info in strategies.items()
+    ]
+    cells = [[wording.markdown(cell) for cell in line] for line in lines]
+    return table(dict(zip(("Strategy", "When to use it", "Source"), zip(*cells, strict=True), strict=True)))
+
+
+def draw_retrain_example() -> None:
+    """A retraining to try: twelve people, the label of the cases, and the tolerance."""
+    st.markdown(f"**An example to check by hand.** {retraining.STORY} {retraining.ANSWER}")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        label = st.segmented_control(
+            "Label of the cases", list(retraining.LABELS), default="Granted", required=True, key="example_label"
+        )
+        tolerance = st.slider("Tolerance, people of the twelve", 0, 2, 2, key="example_tolerance")
+    made = retraining.rounds(is_granted=retraining.LABELS[label])
+    with right:
+        st.markdown(table(retraining.rounds_table(made, tolerance)))
+    st.caption(retraining.what_it_shows(made, tolerance))
+
+
+main()

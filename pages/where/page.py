@@ -1,0 +1,21 @@
+"""Where: in which groups of people the model discriminates, as conditions in plain words."""
+
+import streamlit as st
+
+from pages.shared.app import frame, navigation, session
+from pages.shared.runs import run_list
+from pages.where import view
+
+
+def main() -> None:
+    """Draw the groups of the open review."""
+    frame.heading(
+        navigation.WHERE.title,
+        "For whom a protected attribute alone changes the decision: groups in plain conditions, each with its share.",
+    )
+    run_list.adopt_review()
+    review = session.require(navigation.WHERE)
+    st.fragment(frame.guarded(view.draw))(review)
+
+
+main()

@@ -1,0 +1,579 @@
+"""The commands, run as a person would, on the sample data."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.tree import DecisionTreeClassifier
+
+from fairness_engine.__main__ import main
+from fairness_engine.cli.output import COMMON_KEYS
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.data.schema import Schema
+from fairness_engine.events import Progress
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.store import RunState, RunStore
+from loan_cases import loan_frame, write_messy_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "sample_data" / "census_income.csv"
+SCHEMA = ROOT / "sample_data" / "census_income.schema.json"
+MODEL = ROOT / "sample_models" / "census_income_network.keras"
+OTHERS = ",".join(name for name in Schema.read(SCHEMA).names if name not in ("sex",))
+INPUTS = ["--data", str(DATA), "--schema", str(SCHEMA), "--model", str(MODEL)]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+class Commands:
+    """Runs commands in this process and keeps what they printed."""
+
+    def __init__(self, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.workspace = workspace
+        self.capsys = capsys
+        self.err = self.out = ""
+
+    def __call__(self, *arguments: str) -> int:
+        status = main([*arguments, "--workspace", str(self.workspace)])
+        self.out, self.err = self.capsys.readouterr()
+        return status
+
+    def json(self, *arguments: str, status: int = 0) -> dict[str, Any]:
+        assert self(*arguments, "--json", "-") == status, self.err
+        assert self.out.count("\n") == 1
+        content: dict[str, Any] = json.loads(self.out)
+        return content
+
+
+@pytest.fixture
+def command(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(workspace, capsys)
+
+
+def test_search_prints_one_json_object_and_writes_its_pairs(command: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    budget = ("--max-evaluations", "3e4", "--seed", "4", "--protected", "sex", "--pairs", str(file))
+    result = command.json("search", *INPUTS, *budget, "--technique", "aequitas", "--starts", "500", "--steps", "20")
+    assert set(COMMON_KEYS) <= set(result)
+    assert (result["technique"], result["seed"]) == ("aequitas", 4)
+    assert (result["settings"]["n_starts"], result["settings"]["n_steps"]) == (500, 20)
+    assert result["stop_reason"] == "evaluation budget spent"
+    assert result["success_rate"] == result["n_found"] / result["n_tried"] > 0
+    assert result["evaluations_per_second"] > 0
+    diversity = result["diversity"]
+    assert diversity["n_pairs"] == result["n_found"]
+    assert 0 < diversity["n_leaves_hit"] <= diversity["n_leaves"]
+    plausibility = result["plausibility"]
+    assert plausibility["n_measured"] == result["n_found"]
+    assert 0 < plausibility["n_implausible"] <= plausibility["n_far"] + plausibility["n_with_unseen"]
+    assert 0 < plausibility["limit"] < 1
+    assert result["curve"][-1] == [result["evaluations"], pytest.approx(result["seconds"], abs=0.5), result["n_found"]]
+    assert "found" in command.err
+    check_pairs_file(file, result["n_found"])
+
+
+def check_pairs_file(file: Path, n_pairs: int) -> None:
+    schema = Schema.read(SCHEMA)
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert list(rows[0]) == ["pair", "side", *schema.names, "score", "decision"]
+    assert len(rows) == 2 * n_pairs
+    for number, (a, b) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
+        assert (a["pair"], a["side"], b["pair"], b["side"]) == (str(number), "a", str(number), "b")
+        assert a["decision"] != b["decision"]
+        assert (float(a["score"]) > 0.5) == (a["decision"] == "1")
+        assert {name for name in schema.names if a[name] != b[name]} == {"sex"}
+        for column in schema.inputs:
+            assert a[column.name] in {str(code) for code in column.codes} or column.minimum <= float(a[column.name])
+
+
+def test_the_same_seed_gives_the_same_file(command: Commands, tmp_path: Path) -> None:
+    options = ("--protected", "sex,race", "--technique", "random", "--max-evaluations", "20000", "--quiet")
+    files = [tmp_path / f"{i}.csv" for i in range(3)]
+    for file, seed in zip(files, ("1", "1", "2"), strict=True):
+        assert command("search", *INPUTS, *options, "--seed", seed, "--pairs", str(file)) == 0
+        assert command.err == ""
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+def test_estimate_and_its_gate(command: Commands, tmp_path: Path) -> None:
+    file = tmp_path / "share.json"
+    options = ("--samples", "2000", "--distribution", "perturbed", "--json", str(file))
+    assert command("estimate", *INPUTS, *options, "--fail-if", "estimate.high > 0.000001") == 1
+    assert "Gate failed: estimate.high > 0.000001." in command.err
+    result = json.loads(file.read_text())
+    assert (result["n"], result["distribution"]) == (2000, "perturbed")
+    assert 0 <= result["low"] <= result["share"] <= result["high"]
+    assert "of the perturbed rows are discriminatory" in command.out
+    assert command("estimate", *INPUTS, "--samples", "500", "--max-seconds", "60", "--fail-if", "high > 0.99") == 0
+
+
+def test_count_is_the_truth_of_the_sample(command: Commands) -> None:
+    sample = find_sample("recidivism")
+    model = sample.model("recidivism_planted")
+    truth = next(share for share in sample.read_truth()["shares"] if share["protected"] == ["race", "sex"])
+    inputs = ["--data", str(sample.data), "--schema", str(sample.schema), "--model", str(model.path)]
+    gate = ("--protected", "race,sex", "--fail-if", "count.share > 0.9")
+    result = command.json("count", *inputs, *gate)
+    assert set(COMMON_KEYS) <= set(result)
+    assert {name: result[name] for name in ("n_discriminatory", "n_individuals")} == {
+        name: truth[name] for name in ("n_discriminatory", "n_individuals")
+    }
+    assert result["share"] == result["n_discriminatory"] / result["n_individuals"]
+    assert command("count", *inputs, *gate[:2], "--fail-if", "share > 0") == 1
+    assert f"{truth['n_discriminatory']:,} of {truth['n_individuals']:,} individuals" in command.out
+
+
+def test_a_count_that_is_ended_early_gives_no_share(command: Commands) -> None:
+    narrow = ("--protected", "sex", "--limit", "age=20:40", "--limit", "hours_per_week=30:40")
+    result = command.json("count", *INPUTS, *narrow, "--max-seconds", "0.001")
+    assert (result["share"], result["n_discriminatory"]) == (None, None)
+    assert result["stop_reason"] == "time budget spent"
+    assert command("count", *INPUTS, *narrow, "--max-seconds", "0.001") == 0
+    assert "gives no share" in command.out
+
+
+def test_a_space_that_cannot_be_counted_is_said_so(command: Commands) -> None:
+    assert command("count", *INPUTS, "--protected", "sex", "--fixed", "workclass") == 2
+    assert "workclass must not vary" in command.err
+
+
+def test_compare_puts_techniques_side_by_side(command: Commands, workspace: Path) -> None:
+    narrow = ("--protected", "sex", "--limit", "age=40:41", "--limit", "hours_per_week=30:31")
+    options = (
+        "--techniques",
+        "aequitas",
+        "--set",
+        "aequitas.strategy=random",
+        "--seeds",
+        "2",
+        "--max-evaluations",
+        "3000",
+    )
+    result = command.json("compare", *INPUTS, *narrow, *options, "--seed", "7", "--count")
+    assert set(COMMON_KEYS) <= set(result)
+    lines = {line["technique"]: line for line in result["techniques"]}
+    assert list(lines) == ["random", "data-scan", "aequitas"]
+    assert lines["aequitas"]["settings"]["strategy"] == "random"
+    store = RunStore(workspace)
+    runs = [store.run(run_id) for line in lines.values() for run_id in line["run_ids"]]
+    assert {run.config.seed for run in runs} == {7, 8}
+    assert {run.config.comparison for run in runs} == {result["comparison"]}
+    found = sorted(run.n_found for run in runs if run.config.technique == "aequitas")
+    assert lines["aequitas"]["n_found"] == {"median": sum(found) / 2, "low": found[0], "high": found[1], "n": 2}
+    assert lines["random"]["by_evaluations"][-1][0] == 3000
+    (count,) = [
+        run for run in store.runs() if run.config.kind == "count" and run.config.comparison == result["comparison"]
+    ]
+    assert result["n_exact"] == count.n_found > 0
+    assert lines["random"]["share_of_all"]["median"] == lines["random"]["n_found"]["median"] / count.n_found
+    assert result["evaluations"] == sum(run.evaluations for run in runs) + count.evaluations
+    store.close()
+
+
+def test_compare_prints_a_table_and_leaves_out_what_cannot_run(command: Commands) -> None:
+    options = ("--protected", "sex", "--seeds", "1", "--max-evaluations", "2000", "--quiet", "--fixed", OTHERS)
+    assert command("compare", *INPUTS, *options, "--techniques", "aequitas") == 0
+    header, *lines = command.out.splitlines()
+    assert header.split()[:3] == ["technique", "runs", "found"]
+    assert [line.split("  ")[0] for line in lines] == ["Random", "Data scan"]
+    assert command.err.startswith("aequitas: ")
+
+
+def test_inspect_says_what_is_there(command: Commands) -> None:
+    result = command.json("inspect", *INPUTS)
+    assert (result["rows"], result["columns"], result["rows_used"]) == (5000, 10, 5000)
+    assert set(result["model"]) == {"format", "kind", "n_inputs", "layers"}
+    fit = result["fit"]
+    assert fit["uses_protected"] == {"sex": True, "race": True}
+    assert fit["is_deterministic"] is True
+    assert fit["majority_share"] <= fit["accuracy"] <= 1
+    assert 0.5 < fit["auc"] <= 1
+    assert set(fit["output"]) >= {"min", "max", "kind"}
+    assert command("inspect", *INPUTS, "--fail-if", "fit.accuracy < 0.5") == 0
+    assert "5,000 rows, 10 columns" in command.out
+
+
+def test_inspect_says_what_it_took_for_missing_what_it_left_out_and_what_it_guessed(
+    command: Commands, tmp_path: Path
+) -> None:
+    file = tmp_path / "anträge.csv"
+    write_messy_csv(loan_frame(2_000, seed=3), file, has_proposed=True)
+    result = command.json("inspect", "--data", str(file))
+    assert set(result["missing"]["Wohneigentum"]) == {"", "-", "NA"}
+    assert result["id"] == "Antrags-ID"
+    said = "\n".join(result["problems"])
+    assert "Column 'Antragsdatum' is left out: dates" in said
+    assert "Column 'Antrags-ID' is left out: ids, 2,000 different; it is taken for the id of the cases." in said
+    assert "'unbekannt' stands in" in said
+    assert "'ja' of 'bewilligt' is taken for the outcome that is good for the person, which nobody confirmed" in said
+    marked = command.json(
+        "inspect", "--data", str(file), "--missing", "unbekannt,999", "--favourable", "nein", "--id", "PLZ"
+    )
+    assert set(marked["missing"]["Laufzeit (Monate)"]) == {"999"}
+    assert marked["rows_used"] < result["rows_used"]
+    assert marked["id"] == "PLZ"
+    assert "'nein' of 'bewilligt'" not in "\n".join(marked["problems"])
+    assert command("inspect", "--data", str(file), "--favourable", "vielleicht") == 2
+    assert "--favourable must be an outcome of 'bewilligt' (ja, nein), got 'vielleicht'." in command.err
+
+
+def test_inspect_needs_neither_model_nor_schema(command: Commands) -> None:
+    result = command.json("inspect", "--data", str(DATA))
+    assert (result["model"], result["fit"]) == (None, None)
+    kinds = {summary["name"]: summary["kind"] for summary in result["column_summaries"]}
+    assert (kinds["age"], kinds["sex"]) == ("integer", "categorical")
+
+
+def test_a_scope_can_be_narrowed(command: Commands, workspace: Path) -> None:
+    narrow = (
+        "--limit",
+        "age=30:40",
+        "--fixed",
+        "workclass",
+        "--threshold",
+        "0.4",
+        "--gap",
+        "0.05",
+        "--start-rows",
+        "50",
+    )
+    result = command.json(
+        "search", *INPUTS, *narrow, "--protected", "sex", "--max-evaluations", "8000", "--technique", "data-scan"
+    )
+    store = RunStore(workspace)
+    scope = store.run(result["run_id"]).config.scope
+    assert (scope.limits, scope.fixed, scope.threshold, scope.score_gap) == (
+        {"age": (30.0, 40.0)},
+        ("workclass",),
+        0.4,
+        0.05,
+    )
+    pairs = store.pairs(result["run_id"])
+    assert ((pairs.first[:, 0] >= 30) & (pairs.first[:, 0] <= 40)).all()
+    assert result["n_tried"] <= 50
+    store.close()
+
+
+def test_a_scan_tests_all_of_the_data_whatever_that_takes(command: Commands) -> None:
+    """The default of 200,000 evaluations ended it after 1,098 of 5,000 people."""
+    options = ("--protected", "age,sex", "--technique", "data-scan")
+    result = command.json("search", *INPUTS, *options)
+    assert result["evaluations"] > 200_000
+    assert result["scan"] == {"n_tested": 5000, "n_people": 5000, "n_outside": 0, "n_not_drawn": 0, "n_dropped": 0}
+    assert result["stop_reason"] == "every start and step done"
+    assert command("search", *INPUTS, "--limit", "age=30:40", "--protected", "sex", *options[2:]) == 0
+    assert "people of the data." in command.out
+    assert "lie outside the limits of the scope" in command.out
+    assert command("search", *INPUTS, "--max-evaluations", "1000", "--protected", "sex", *options[2:]) == 0
+    assert "Tested 5" in command.out
+    assert "Nothing is known of the other 4," in command.out
+
+
+def test_a_protected_number_takes_values(command: Commands) -> None:
+    options = ("--protected", "age", "--values", "age=20,40,60", "--max-evaluations", "3000", "--technique", "random")
+    assert command.json("search", *INPUTS, *options)["n_tried"] == 1000
+
+
+def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Commands) -> None:
+    run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "9000")["run_id"]
+    listed = {run["run_id"]: run for run in command.json("runs", "list")["runs"]}
+    assert listed[run_id]["scope"]["protected"] == ["sex"]
+    assert command("runs", "list") == 0
+    (line,) = [line for line in command.out.splitlines() if run_id in line]
+    assert line.endswith("found  sex")
+    shown = command.json("runs", "show", run_id[:10])
+    assert (shown["run_id"], shown["config"]["technique"]) == (run_id, "aequitas")
+    verified = command.json("runs", "verify", run_id)
+    assert verified["n_confirmed"] == verified["n_pairs"] == shown["n_found"] > 0
+    assert verified["mismatches"] == []
+    assert command("runs", "cancel", run_id) == 0
+    assert "is finished" in command.out
+    assert command("runs", "show", "nothing") == 2
+    assert "no run 'nothing'" in command.err
+
+
+def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path) -> None:
+    run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "9000", "--seed", "9")["run_id"]
+    store = RunStore(workspace)
+    config = store.run(run_id).config
+    (file,) = store.run_folder(run_id).glob("*.parquet")
+    pairs = store.pairs(run_id)
+    from fairness_engine.store.pairs_file import write_pairs
+
+    pairs.second[0] = pairs.first[0]
+    pairs.score_first[1] += 0.01
+    pairs.decision_first[2] = 1 - pairs.decision_first[2]
+    pairs.first[3, 0] = pairs.second[3, 0] = 1000.0
+    write_pairs(file, pairs, config)
+    result = command.json("runs", "verify", run_id, status=1)
+    assert result["n_mismatches"] == len(result["mismatches"]) == 4
+    assert [wrong["pair"] for wrong in result["mismatches"]] == [1, 2, 3, 4]
+    reasons = [wrong["reason"] for wrong in result["mismatches"]]
+    assert "alike" in reasons[0]
+    assert "score differs" in reasons[1]
+    assert "decision differs" in reasons[2]
+    assert "outside the domain" in reasons[3]
+    assert command("runs", "verify", run_id) == 1
+    assert "pair 1: the model now treats both persons alike" in command.out
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "required: COMMAND"),
+        (["dance"], "invalid choice: 'dance'"),
+        (["search", "--data", "x.csv"], "required: --model"),
+        (["search", *INPUTS, "--nonsense"], "Unrecognized arguments: --nonsense"),
+        (["search", *INPUTS, "--technique", "guess"], "must be one of random, data-scan, aequitas"),
+        (["compare", *INPUTS], "required: --techniques"),
+        (["compare", *INPUTS, "--techniques", "guess"], "must be one of random, data-scan, aequitas"),
+        (
+            ["compare", *INPUTS, "--techniques", "random", "--set", "n_steps=3"],
+            "must begin with one of random, data-scan and a dot",
+        ),
+        (
+            ["compare", *INPUTS, "--techniques", "random", "--set", "maft.h=3"],
+            "must begin with one of random, data-scan and a dot",
+        ),
+        (["search", *INPUTS, "--set", "n_steps"], "must be like n_steps=500"),
+        (["search", *INPUTS, "--set", "speed=3"], "has no setting 'speed'"),
+        (["search", *INPUTS, "--set", "n_steps=many"], "'n_steps' must be a whole number"),
+        (["search", *INPUTS, "--technique", "random", "--steps", "3"], "needs a technique with the setting 'n_steps'"),
+        (["search", *INPUTS, "--max-evaluations", "0"], "must be at least 1"),
+        (["search", *INPUTS, "--max-evaluations", "1.5"], "must be a whole number"),
+        (["search", *INPUTS, "--max-seconds", "-1"], "must be greater than 0"),
+        (["search", *INPUTS, "--max-seconds", "nan"], "must be a finite number"),
+        (["search", *INPUTS, "--protected", "gender"], "'gender' must be a column"),
+        (["search", *INPUTS, "--protected", ""], "Name the protected attributes with --protected"),
+        (["search", *INPUTS, "--limit", "age=3"], "must be like age=20:60"),
+        (["search", *INPUTS, "--limit", "age=1:500"], "limits of 'age' must lie within"),
+        (["search", *INPUTS, "--fail-if", "n_fuond > 3"], "must name something in the JSON of 'search'"),
+        (["search", *INPUTS, "--fail-if", "import os"], "needs comparisons"),
+        (["search", "--data", "none.csv", "--model", str(MODEL)], "there is none at none.csv"),
+        (["search", "--data", str(DATA), "--model", "none.keras"], "there is none at none.keras"),
+        (["search", *INPUTS[:2], "--schema", "none.json", *INPUTS[4:]], "none.json cannot be read"),
+        (["search", "--data", str(DATA), "--schema", str(SCHEMA), "--model", str(SCHEMA)], "model"),
+        (["estimate", *INPUTS, "--distribution", "normal"], "invalid choice: 'normal'"),
+        (["inspect", *INPUTS, "--json", "/no/such/folder/x.json"], "--json must name a file that can be written"),
+        (["runs", "verify"], "required: ID"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(command: Commands, arguments: list[str], said: str) -> None:
+    status = main(arguments) if not arguments or arguments == ["dance"] else command(*arguments)
+    out, err = command.capsys.readouterr() if not command.err else (command.out, command.err)
+    assert status == 2
+    assert said in err
+    assert "Traceback" not in err
+    lines = [line for line in err.splitlines() if ": " not in line[:25]]
+    assert len(lines) <= 2
+    assert out == ""
+
+
+def test_a_command_in_a_pipe_keeps_standard_output_clean(workspace: Path) -> None:
+    command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, "--protected", "sex", "--max-found", "5"]
+    done = subprocess.run(
+        [*command, "--workspace", str(workspace), "--json", "-"], capture_output=True, cwd=ROOT, timeout=120, check=True
+    )
+    assert json.loads(done.stdout)["n_found"] == 5
+    assert done.stderr
+
+
+@pytest.fixture
+def endless(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A search that ends only when told to; at the latest with its test, also when that fails."""
+    budget = ["--protected", "sex", "--max-evaluations", "1000000000000", "--workspace", str(workspace), "--json", "-"]
+    command = [sys.executable, "-m", "fairness_engine", "search", *INPUTS, *budget]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, start_new_session=True
+    )
+    yield process
+    process.kill()
+    store = RunStore(workspace)
+    for run in store.runs():
+        store.request_cancel(run.id)  # the worker outlives the command
+    store.close()
+
+
+def wait_for_found(store: RunStore) -> str:
+    deadline = time.monotonic() + 180  # the first run of a workspace compiles the loops of the searches
+    while time.monotonic() < deadline:
+        for run in store.runs_in(RunState.RUNNING):
+            if store.n_pairs(run.id):
+                return run.id
+        time.sleep(0.02)
+    raise AssertionError("nothing was found")
+
+
+def test_an_interrupt_is_status_130_and_keeps_what_was_found(workspace: Path, endless: subprocess.Popen[bytes]) -> None:
+    store = RunStore(workspace)
+    run_id = wait_for_found(store)
+    os.kill(endless.pid, signal.SIGINT)
+    out, _ = endless.communicate(timeout=60)
+    assert endless.returncode == 130
+    result = json.loads(out)
+    assert (result["state"], result["run_id"]) == ("cancelled", run_id)
+    assert store.n_pairs(run_id) == result["n_found"] > 0
+
+
+def test_a_killed_worker_is_status_3_and_keeps_what_was_found(
+    workspace: Path, endless: subprocess.Popen[bytes]
+) -> None:
+    store = RunStore(workspace)
+    run_id = wait_for_found(store)
+    os.kill(store.run(run_id).worker_pid or 0, signal.SIGKILL)
+    out, _ = endless.communicate(timeout=60)
+    assert endless.returncode == 3
+    assert json.loads(out)["state"] == "crashed"
+    assert store.n_pairs(run_id) > 0
+
+
+def test_a_run_is_cancelled_from_another_command(
+    workspace: Path, endless: subprocess.Popen[bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = wait_for_found(RunStore(workspace))
+    assert main(["runs", "cancel", run_id, "--workspace", str(workspace)]) == 0
+    assert "is cancelled" in capsys.readouterr().out
+    endless.communicate(timeout=60)
+    assert endless.returncode == 130
+
+
+def test_a_shortened_id_must_be_of_one_run(command: Commands, tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "w")
+    from fairness_engine.cli.commands.runs import find_run
+    from fairness_engine.errors import RunError
+    from fairness_engine.oracle.domain import Scope
+
+    config = RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), technique="random")
+    ids = [store.create_run(config) for _ in range(20)]
+    twice = next(run_id[0] for run_id in ids if sum(other[0] == run_id[0] for other in ids) > 1)
+    with pytest.raises(RunError, match="Several runs begin with"):
+        find_run(store, twice)
+
+
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path: Path) -> None:
+    import io
+
+    from fairness_engine.cli.output import ProgressDisplay
+    from fairness_engine.oracle.budget import Budget
+    from fairness_engine.oracle.domain import Scope
+
+    store = RunStore(tmp_path)
+    values = {"technique": "random", "budget": Budget(max_evaluations=1000)}
+    run_id = store.create_run(RunConfig("search", "d", "m", Schema.read(SCHEMA), Scope(("sex",)), **values))
+    store.claim(run_id, "here", 1, "t")
+    working = store.run(run_id)
+    store.add_progress(run_id, Progress(500, 1.0, 250, 3, "walking"))
+    half = store.run(run_id)
+    store.finish(run_id, RunState.FINISHED)
+    done = store.run(run_id)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, expected in (
+        (Terminal(), ["starting", "[###############...............]  50% 500 evaluations, 250 tried, 3 found", "100%"]),
+        (io.StringIO(), [f"{run_id}: starting", f"{run_id}: 500 evaluations, 250 tried, 3 found, 1.0 s, finished"]),
+    ):
+        display = ProgressDisplay(is_quiet=False, stream=stream)
+        for run in (working, working, half, done, done):
+            display(run)
+        for text in expected:
+            assert text in stream.getvalue()
+    quiet = io.StringIO()
+    ProgressDisplay(is_quiet=True, stream=quiet)(done)
+    assert quiet.getvalue() == ""
+
+
+def test_what_json_lacks_becomes_null(capsys: pytest.CaptureFixture[str]) -> None:
+    import numpy as np
+
+    from fairness_engine.cli.output import write_result
+
+    write_result({"a": float("nan"), "b": (np.float64(0.5), np.arange(2)), "c": {"d": np.inf}}, "", "-")
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [0.5, [0, 1]], "c": {"d": None}}
+
+
+def test_names_from_a_file_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    from fairness_engine.cli.output import say, write_result
+
+    say("column '\x1b[31mred'")
+    write_result({}, "a\x07b\nc", None)
+    assert capsys.readouterr() == ("a?b\nc\n", "column '?[31mred'\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 3, "more memory"),
+        (ZeroDivisionError("so"), 3, "(ZeroDivisionError: so)"),
+    ],
+)
+def test_whatever_happens_there_is_no_traceback(
+    raised: BaseException,
+    status: int,
+    said: str,
+    command: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(options: object) -> None:
+        raise raised
+
+    monkeypatch.delenv("EVENHAND_TRACEBACK", raising=False)
+    monkeypatch.setattr("fairness_engine.cli.commands.runs.runs", fail)
+    assert command("runs", "list") == status
+    assert said in command.err
+    assert "Traceback" not in command.err
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(workspace: Path) -> None:
+    shell = f"{sys.executable} -m fairness_engine inspect --data {DATA} --workspace {workspace} --json - | true"
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, cwd=ROOT, timeout=60, check=True)
+    assert b"Traceback" not in done.stderr
+
+
+def test_values_that_never_go_together_are_left_out_on_request_and_named(command: Commands, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 600)
+    status = np.where(rng.random(600) < 0.5, "single", np.where(sex == "f", "wife", "husband"))
+    lines = [f"{s},{t},{i % 50},{('no', 'yes')[i % 3 // 2]}" for i, (s, t) in enumerate(zip(sex, status, strict=True))]
+    data = tmp_path / "people.csv"
+    model = tmp_path / "tree.skops"
+    data.write_text("\n".join(["sex,status,points,hired", *lines]) + "\n", encoding="utf-8")
+    rows = np.column_stack([sex == "m", np.searchsorted(["husband", "single", "wife"], status), np.arange(600) % 50])
+    outcome = rows[:, 2] + 20 * (rows[:, 0] == 1) * (rows[:, 1] == 2) + 9 * (rows[:, 1] == 1) > 25
+    skops.io.dump(DecisionTreeClassifier(random_state=0).fit(rows, outcome), model)
+    asked = ("count", "--data", str(data), "--model", str(model), "--protected", "sex,status")
+    whole = command.json(*asked)
+    fewer = command.json(*asked, "--leave-out-impossible")
+    assert "sex m and status wife; sex f and status husband" in command.err
+    assert whole["left_out"] == []
+    assert fewer["left_out"] == [{"sex": "m", "status": "wife"}, {"sex": "f", "status": "husband"}]
+    assert fewer["evaluations"] == whole["evaluations"] * 4 / 6
+    again = command.json("runs", "show", fewer["run_id"])["config"]["scope"]
+    assert again["excluded"] == [[1.0, 2.0], [0.0, 0.0]], "it is repeated by what is stored, not by the option"
+    chosen = command.json(*asked, "--values", "status=wife,single")
+    assert chosen["evaluations"] == whole["evaluations"] * 4 / 6
+    assert command(*asked, "--values", "status=widow,single") == 2
+    assert "'status' must be among its categories (husband, single, wife), got 'widow'" in command.err
+    assert command(*asked, "--values", "points=1,x") == 2
+    assert command(*asked, "--max-variants", "5") == 2
+    assert "6 combinations (sex 2 x status 3), more than 5" in command.err

@@ -1,0 +1,198 @@
+"""The parts of the sandbox one by one: the filter on every processor, Landlock in a thread, births of processes."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import shutil
+import site
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from fairness_engine.model_process.sandbox import landlock, seccomp, walls
+from fairness_engine.store import alive
+
+OWN_PID = 4242
+THREAD_FLAGS = 0x003D0F00
+ALLOW = 0x7FFF0000
+KILL = 0x80000000
+EPERM = 0x00050000 | errno.EPERM
+ENOSYS = 0x00050000 | errno.ENOSYS
+
+
+def verdict(program: list[seccomp._Instruction], audit: int, number: int, first_argument: int = 0) -> int:
+    """What the kernel's machine would return: an interpreter of the few instructions in use."""
+    data = {0: number, 4: audit, 16: first_argument}
+    accumulator = 0
+    at = 0
+    while True:
+        step = program[at]
+        at += 1
+        if step.code == 0x20:
+            accumulator = data[step.k]
+        elif step.code == 0x06:
+            return int(step.k)
+        else:
+            holds = {0x15: accumulator == step.k, 0x35: accumulator >= step.k, 0x45: bool(accumulator & step.k)}[
+                step.code
+            ]
+            at += step.then if holds else step.otherwise
+
+
+@pytest.mark.parametrize("name", ["x86_64", "aarch64"])
+def test_the_filter_refuses_what_it_must_and_nothing_else(name: str) -> None:
+    machine = seccomp._MACHINES[name]
+    program = seccomp._filter(machine, OWN_PID)
+    assert len(program) < 4096
+
+    def call(number: int, first_argument: int = 0) -> int:
+        return verdict(program, machine.audit, number, first_argument)
+
+    refused = {**seccomp._EVERYWHERE, **machine.refused}
+    special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, 435}
+    for number in range(500):
+        if number in refused.values():
+            assert call(number) == EPERM
+        elif number not in special:
+            assert call(number) == ALLOW
+    assert call(435) == ENOSYS
+    assert call(machine.clone, THREAD_FLAGS) == ALLOW
+    assert call(machine.clone, 17) == EPERM  # what fork asks for
+    for number in (machine.kill, machine.tgkill):
+        assert (call(number, OWN_PID), call(number, 1), call(number, 0)) == (ALLOW, EPERM, EPERM)
+    assert [call(machine.prlimit64, pid) for pid in (0, OWN_PID, 1)] == [ALLOW, ALLOW, EPERM]
+    assert verdict(program, 0x40000003, 1) == KILL  # calls of another architecture
+    if name == "x86_64":
+        assert call(0x40000000 + 41) == EPERM
+
+
+def test_the_numbers_of_the_calls_are_the_kernels() -> None:
+    """Against the headers of this machine, where they are installed."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    machine = seccomp._MACHINES.get(os.uname().machine)
+    if compiler is None or machine is None or not sys.platform.startswith("linux"):
+        pytest.skip("no C compiler, or no such processor")
+    known = subprocess.run(
+        [compiler, "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    numbers = dict(line.split()[1:3] for line in known.stdout.splitlines() if line.startswith("#define __NR_"))
+    own = {
+        "clone": machine.clone,
+        "kill": machine.kill,
+        "tgkill": machine.tgkill,
+        "prlimit64": machine.prlimit64,
+        "seccomp": machine.seccomp,
+    }
+    compared = 0
+    for name, number in {**seccomp._EVERYWHERE, **machine.refused, **own, "clone3": 435}.items():
+        if f"__NR_{name}" in numbers:
+            assert int(numbers[f"__NR_{name}"]) == number, name
+            compared += 1
+    if not compared:
+        pytest.skip("the kernel's headers are not installed")
+
+
+@pytest.mark.skipif(landlock.abi_version() < 1, reason="this kernel has no Landlock")
+def test_landlock_confines_the_thread_that_asks(tmp_path: Path) -> None:
+    for name in ("readable", "listable", "writable", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("x")
+    outcomes: dict[str, object] = {}
+
+    def attempt(name: str, action: object) -> None:
+        try:
+            action()
+            outcomes[name] = True
+        except PermissionError:
+            outcomes[name] = False
+
+    def confined() -> None:
+        seccomp.forbid_new_privileges()  # of this thread alone
+        readable = [tmp_path / "readable", tmp_path / "missing"]
+        outcomes["confined"] = landlock.confine(
+            readable, [tmp_path / "listable"], [tmp_path / "writable", Path("/dev/null")]
+        )
+        for name in ("readable", "listable", "writable", "other"):
+            attempt(f"read {name}", (tmp_path / name / "file").read_text)
+            attempt(f"list {name}", lambda name=name: list((tmp_path / name).iterdir()))
+            attempt(f"write {name}", lambda name=name: (tmp_path / name / "new").write_text("y"))
+        attempt("null", lambda: Path("/dev/null").write_text("x"))
+
+    thread = threading.Thread(target=confined)
+    thread.start()
+    thread.join()
+    allowed = {name for name, outcome in outcomes.items() if outcome}
+    assert allowed == {"confined", "null", "read readable", "list readable", "list listable"} | {
+        f"{what} writable" for what in ("read", "list", "write")
+    }
+    (tmp_path / "other" / "new").write_text("this thread is free")
+
+
+def test_an_old_kernel_is_asked_for_no_more_than_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def refuse(number: int, *arguments: object) -> int:
+        asked.append((number, *arguments))
+        return -1
+
+    for version, size in ((1, 8), (3, 8), (4, 16), (6, 24), (7, 24)):
+        monkeypatch.setattr(landlock, "abi_version", lambda version=version: version)
+        monkeypatch.setattr(landlock, "_syscall", refuse)
+        assert landlock.confine([], [], []) is False
+        assert asked[-1][2] == size
+        assert ctypes.sizeof(landlock._Ruleset) == 24
+    assert ctypes.sizeof(landlock._PathBeneath) == 12
+
+
+def test_the_folder_beside_the_package_is_not_readable_as_a_whole() -> None:
+    paths = walls._readable([Path("/given")])
+    root = Path(walls.__file__).resolve().parents[3]
+    assert Path("/given") in paths
+    assert root / "fairness_engine" in paths
+    assert root not in paths
+    assert not set(root.parents) & set(paths)
+    assert Path(sys.prefix).resolve() in paths
+    assert Path(site.getuserbase()) in paths
+
+
+def test_a_limit_is_only_ever_lowered() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_CORE)
+    assert walls._limit(resource.RLIMIT_CORE, 0) is True
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+    assert walls._limit(resource.RLIMIT_CORE, 5) is True
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0 <= max(soft, 0)
+
+
+def test_a_birth_tells_processes_apart() -> None:
+    own = alive.birth(os.getpid())
+    assert own
+    assert alive.birth(os.getpid()) == own
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    other = alive.birth(process.pid)
+    assert other
+    assert other != own
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it ended; nobody asked for it yet
+    assert alive.birth(process.pid) is None
+    process.communicate()
+    assert alive.birth(process.pid) is None
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="no ps on this machine")
+def test_a_birth_is_told_without_proc_too() -> None:
+    assert alive._birth_from_ps(os.getpid())
+    assert alive._birth_from_ps(2**22 + 1) is None
+
+
+def test_without_ps_and_proc_nobody_is_known_to_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/no/such/folder")
+    assert alive._birth_from_ps(os.getpid()) is None

@@ -1,0 +1,175 @@
+"""The Start page: a new review, saved ones, who may see them, demos."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import said
+import streamlit as st
+from said import OpenApp
+
+from fairness_engine.groups.rule_sets.phrases import group_text
+from fairness_engine.runs import queue
+from fairness_engine.store.store import RunStore
+from pages.shared.app import session
+
+
+def test_an_empty_workspace_says_what_to_do(open_app: OpenApp) -> None:
+    app = open_app()
+    assert said.errors_of(app) == []
+    assert "Your data stays on this machine; no telemetry." in said.text_of(app)
+    assert "None yet." in said.text_of(app)
+
+
+def test_a_new_review_opens_the_data_page(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.text_input(key="new_name").set_value("Credit, spring")
+    app.button[0].click().run()
+    reviews = store.reviews("local")
+    assert [review.name for review in reviews] == ["Credit, spring"]
+    assert app.query_params["review"] == reviews[0].id
+    assert app.title[0].value == "Data"
+
+
+def test_saved_reviews_are_listed_and_link_to_their_next_step(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("A *starred* <b>review</b>", owner="local")
+    store.create_review("Someone else's", owner="other@example.com")
+    app = open_app()
+    links = [link for link in app.main.get("page_link") if link.proto.query_string]
+    assert [link.proto.query_string for link in links] == [f"review={review.id}"]
+    assert links[0].label == r"A \*starred\* \<b\>review\</b\>"
+    assert "Someone else's" not in said.text_of(app) + "".join(said.links_of(app))
+
+
+def test_without_sign_in_a_networked_server_lists_nothing(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner in ("local", "unlisted"):
+        store.create_review(f"Review of {owner}", owner=owner)
+    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else None)
+    app = open_app()
+    assert said.errors_of(app) == []
+    assert said.links_of(app) == []
+    assert "opens by its link only" in said.text_of(app)
+    assert "this machine" not in said.text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "is_local"),
+    [
+        ("127.0.0.1", {"Host": "127.0.0.1:8501"}, True),
+        ("localhost", {}, True),
+        ("::1", {}, True),
+        ("127.0.0.1", {"X-Forwarded-For": "10.0.0.7"}, False),
+        ("10.0.0.2", {}, False),
+        ("", {}, False),
+        (None, {}, False),
+        ("reviews.example.com", {}, False),
+    ],
+)
+def test_a_server_is_local_only_when_nobody_else_reaches_it(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, headers: dict[str, str], is_local: bool
+) -> None:
+    monkeypatch.setattr(st, "get_option", lambda _: address)
+    monkeypatch.setattr(type(st.context), "headers", headers)
+    assert session.is_local_server() is is_local
+
+
+def test_who_signed_in_sees_their_own_reviews_only(open_app: OpenApp, store: RunStore, workspace: object) -> None:
+    mine = store.create_review("Mine", owner="me@example.com")
+    store.create_review("Of this machine", owner="local")
+    app = open_app()
+    app.user = {"is_logged_in": True, "email": "me@example.com"}
+    app.run()
+    queries = [link.proto.query_string for link in app.main.get("page_link")]
+    assert queries == [f"review={mine.id}"]
+
+
+def test_a_review_is_renamed_and_deleted(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("Old name")
+    app = open_app()
+    app.text_input(key=f"name_{review.id}").set_value("New name").run()
+    assert [r.name for r in store.reviews()] == ["New name"]
+    app.button(key=f"delete_{review.id}").click().run()
+    assert store.reviews() == []
+    assert said.errors_of(app) == []
+
+
+def test_a_link_to_a_review_opens_it_and_one_to_nothing_says_so(open_app: OpenApp, store: RunStore) -> None:
+    review = store.create_review("By its link", owner="unlisted")
+    app = open_app("pages/data/page.py", review=review.id)
+    assert "By its link" in said.text_of(app)
+    gone = open_app("pages/data/page.py", review="0" * 20)
+    assert "names a review that is not here" in said.text_of(gone)
+    assert said.links_of(gone) == ["Go to Start"]
+
+
+@pytest.mark.parametrize("page", ["data", "model", "scope"])
+def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page: str) -> None:
+    app = open_app(f"pages/prepare/{page}.py")
+    assert said.errors_of(app) == []
+    assert said.links_of(app) == ["Go to Start"]
+
+
+def test_a_demo_is_one_click_to_a_run_on_planted_data(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.button(key="demo_open_credit").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Run"
+    (review,) = store.reviews()
+    assert review.scope is not None
+    assert review.fit is not None
+    (run,) = store.runs(review.id)
+    assert run.config.technique == "aequitas"
+    assert app.query_params == {"review": review.id, "run": run.id}
+    store.request_cancel(run.id)
+
+
+def test_a_demo_shows_the_planted_group_in_one_click(open_app: OpenApp, store: RunStore) -> None:
+    app = open_app()
+    app.button(key="demo_groups_marketing").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Groups"
+    (review,) = store.reviews()
+    (run,) = store.runs(review.id)
+    assert run.config.kind == "rules"
+    while (run := queue.refresh(store, run.id)).is_active:
+        time.sleep(0.1)
+    assert run.state == "finished", run.message
+    assert group_text(store.rules(run.id), 0) == "men aged 40 to 59 born in Africa or Asia"
+
+
+def test_offline_a_real_data_set_is_refused_in_a_sentence(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("urllib.request.urlopen", refuse)
+    app = open_app()
+    app.button(key="real_data_fetch").click().run()
+    (error,) = said.errors_of(app)
+    assert "Connect to the internet" in error
+    assert store.reviews() == []
+
+
+def test_a_real_data_set_becomes_a_review_that_is_described(
+    open_app: OpenApp, store: RunStore, workspace: Path
+) -> None:
+    folder = workspace / "real_data"
+    folder.mkdir(parents=True)
+    lines = [
+        f"{20 + i % 40},{('White', 'Black')[i % 2]},{('Male', 'Female')[i % 3 % 2]},{('<=50K', '>50K')[i % 4 // 3]}"
+        for i in range(200)
+    ]
+    (folder / "adult.csv").write_text("\n".join(["age,race,sex,income", *lines]))
+    app = open_app()
+    app.button(key="real_data_fetch").click().run()
+    assert said.errors_of(app) == []
+    assert app.title[0].value == "Data"
+    (review,) = store.reviews()
+    assert review.schema is not None
+    assert (review.schema.label, review.schema.favourable) == ("income", ">50K")
+    assert review.schema.protected == ("sex", "race", "age")

@@ -1,0 +1,154 @@
+"""The launcher: ports, the workspace, the settings that the app is started with, the browser for the tests."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from streamlit.web.server.starlette import starlette_server
+from test_project_setup import load
+
+
+@pytest.fixture
+def launcher(root: Path) -> ModuleType:
+    return load(root, "run_app")
+
+
+@pytest.fixture
+def finder(root: Path) -> ModuleType:
+    return load(root, "browser")
+
+
+def test_the_next_free_port_is_taken(launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(launcher, "FIRST_PORT", port)
+        assert port < launcher.choose_port(None) <= port + launcher.N_PORTS_TRIED
+
+
+def test_a_wanted_port_that_is_taken_is_refused_in_a_sentence(launcher: ModuleType) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SystemExit, match=rf"Port {taken.getsockname()[1]} must be free"):
+            launcher.choose_port(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_port_out_of_range_is_refused(launcher: ModuleType, port: int) -> None:
+    with pytest.raises(SystemExit, match=f"between 1 and 65535, got {port}"):
+        launcher.choose_port(port)
+
+
+def test_the_workspace_is_made_for_this_user_only(launcher: ModuleType, tmp_path: Path) -> None:
+    folder = launcher.prepare_workspace(tmp_path / "deep" / "workspace")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert list(folder.iterdir()) == []
+
+
+def test_a_workspace_that_is_a_file_is_refused_in_a_sentence(launcher: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(SystemExit, match=r"The workspace folder must be writable, got .*taken"):
+        launcher.prepare_workspace(tmp_path / "taken")
+
+
+def test_the_options_reach_the_app_through_the_environment(
+    launcher: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served: list[int] = []
+    monkeypatch.setattr(launcher, "serve", served.append)
+    monkeypatch.setattr(launcher, "announce", lambda *_: None)
+    monkeypatch.setenv("EVENHAND_WORKSPACE", "")
+    monkeypatch.setenv("EVENHAND_UNSAFE_FORMATS", "0")
+    port = launcher.choose_port(None)
+    launcher.main(["--port", str(port), "--workspace", str(tmp_path / "w"), "--allow-unsafe-models", "--no-browser"])
+    assert served == [port]
+    assert os.environ["EVENHAND_WORKSPACE"] == str(tmp_path / "w")
+    assert os.environ["EVENHAND_UNSAFE_FORMATS"] == "1"
+    assert "can run any code" in capsys.readouterr().out
+
+
+def test_without_the_option_unsafe_formats_stay_as_the_environment_says(
+    launcher: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "serve", lambda _: None)
+    monkeypatch.setattr(launcher, "announce", lambda *_: None)
+    monkeypatch.setenv("EVENHAND_WORKSPACE", "")
+    monkeypatch.delenv("EVENHAND_UNSAFE_FORMATS", raising=False)
+    launcher.main(["--workspace", str(tmp_path / "w"), "--no-browser"])
+    assert "EVENHAND_UNSAFE_FORMATS" not in os.environ
+
+
+def test_small_messages_are_sent_at_once(launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starlette_server, "_bind_socket", starlette_server._bind_socket)  # put back afterwards
+    launcher.send_at_once()
+    listening = starlette_server._bind_socket("127.0.0.1", 0, 5)
+    with listening, socket.create_connection(listening.getsockname()):
+        listening.setblocking(True)
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
+def test_a_browser_that_draws_nothing_is_not_taken(finder: ModuleType, tmp_path: Path) -> None:
+    stub = tmp_path / "chromium-browser"
+    stub.write_text("#!/bin/sh\necho 'Please install the snap'\n")
+    stub.chmod(0o755)
+    assert not finder.draws_a_page(stub)
+    assert not finder.draws_a_page(tmp_path / "absent")
+
+
+def test_a_named_browser_is_the_only_candidate(
+    finder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_BROWSER", str(tmp_path / "mine"))
+    assert list(finder.candidates()) == [tmp_path / "mine"]
+    assert finder.main() == 1, "a named browser that does not start is not replaced by another"
+
+
+def test_the_shipped_settings_keep_the_app_to_itself(root: Path) -> None:
+    settings = tomllib.loads((root / ".streamlit" / "config.toml").read_text())
+    assert settings["server"]["address"] == "127.0.0.1"
+    assert settings["server"]["allowedHosts"] == ["127.0.0.1", "localhost"]
+    assert settings["server"]["maxUploadSize"] == 200
+    assert settings["browser"]["gatherUsageStats"] is False
+    assert settings["client"] == {"showErrorDetails": "none", "toolbarMode": "viewer"}
+    assert settings["runner"]["postScriptGC"] is False
+    assert "http" not in (root / ".streamlit" / "config.toml").read_text(), "no font or image from elsewhere"
+
+
+def test_the_colours_of_meaning_are_those_of_the_palette(root: Path) -> None:
+    theme = tomllib.loads((root / ".streamlit" / "config.toml").read_text())["theme"]
+    assert theme["chartCategoricalColors"][:5] == ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7"]
+    assert len(theme["dark"]["chartCategoricalColors"]) == len(theme["chartCategoricalColors"])
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of '#rrggbb' (WCAG 2.2)."""
+    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_text_can_be_read_on_every_background_of_the_theme(root: Path, name: str) -> None:
+    theme = tomllib.loads((root / ".streamlit" / "config.toml").read_text())["theme"][name]
+    backgrounds = [theme["backgroundColor"], theme["secondaryBackgroundColor"], *theme["sidebar"].values()]
+    for background in backgrounds:
+        assert contrast(theme["textColor"], background) >= 7
+        assert contrast(theme["linkColor"], background) >= 4.5
+    assert contrast("#FFFFFF", theme["primaryColor"]) >= 4.5, "the label of a primary button is white"
+    assert contrast(theme["primaryColor"], theme["backgroundColor"]) >= 3

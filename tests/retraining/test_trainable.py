@@ -1,0 +1,68 @@
+"""The question whether a model can be retrained, put to the model's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+import run_cases
+from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.settings import Surrogate
+from fairness_engine.retraining.trainable import Trainable
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
+
+
+@pytest.fixture
+def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Evaluator, RunStore]]:
+    """One that is closed at the end, and the store of its files."""
+    store = RunStore(tmp_path_factory.mktemp("trainable"))
+    held = Evaluator(store)
+    yield held, store
+    held.close()
+
+
+def ask(evaluator: Evaluator, review: Review) -> Trainable:
+    """Of a review that is complete."""
+    assert review.data_id is not None
+    assert review.model_id is not None
+    assert review.schema is not None
+    assert review.scope is not None
+    return evaluator.trainable(review.data_id, review.model_id, review.schema, review.scope)
+
+
+def test_an_estimator_can_be_fitted_again(evaluator: tuple[Evaluator, RunStore]) -> None:
+    asked, store = evaluator
+    review = run_cases.review_of(store, model="census_income_tree")
+    can = ask(asked, review)
+    assert (can.problem, can.reason, can.surrogates) == (None, None, ())
+    assert can.kind.startswith("DecisionTreeClassifier")
+    assert not can.has_weights
+    assert can.takes_weights
+    assert can.n_train + can.n_validation + can.n_test == 5_000
+    assert review.schema is not None
+    columns = tuple(column for column in review.schema.columns if column.name != review.schema.label)
+    unlabelled = replace(review.schema, columns=columns, label=None, favourable=None).with_protected(("sex",))
+    can = ask(asked, replace(review, schema=unlabelled, scope=Scope(("sex",))))
+    assert "the data has no label" in (can.problem or "")
+    assert can.n_train == 0
+
+
+def test_a_file_that_holds_decisions_only_is_offered_surrogates(evaluator: tuple[Evaluator, RunStore]) -> None:
+    asked, store = evaluator
+    review = run_cases.review_of(store, model="census_income_dense")
+    can = ask(asked, review)
+    assert can.problem is None
+    assert "holds decisions only" in (can.reason or "")
+    assert can.surrogates == tuple(one for one in Surrogate if one), "the same network is among them"
+
+
+def test_few_rows_are_a_problem_of_the_data(evaluator: tuple[Evaluator, RunStore]) -> None:
+    asked, store = evaluator
+    review = run_cases.review_of(store, model="census_income_tree")
+    lines = store.file(review.data_id or "").path.read_text().splitlines()[:40]
+    few = store.add_file("\n".join(lines).encode(), "few.csv", FileRole.DATA)
+    assert "at least" in (ask(asked, replace(review, data_id=few.id)).problem or "")

@@ -32,9 +32,9 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.runs import kinds
 from fairness_engine.runs.queue import run_in_foreground
 from fairness_engine.store.records import RunState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from pages.shared.app import navigation
 
@@ -102,7 +102,7 @@ def certify(server: AppServer) -> None:
     search = store.runs()[0]
     settings = CertifySettings(max_boxes=N_BOXES).to_json()
     config = replace(
-        search.config, kind=RunKind.CERTIFY, technique="", settings=settings, budget=Budget(None, MAX_SECONDS_A_DEMO)
+        search.config, kind=kinds.CERTIFY.name, technique="", settings=settings, budget=Budget(None, MAX_SECONDS_A_DEMO)
     )
     run = run_in_foreground(store, store.create_run(config, search.review_id), lambda _: None)
     print(f"certification: {run.state}, {run.evaluations} boxes", flush=True)
@@ -115,7 +115,7 @@ def look_for_groups(server: AppServer) -> None:
     scope = Scope(("sex", "race", "age"))
     config = replace(
         known.config,
-        kind=RunKind.RULES,
+        kind=kinds.RULES.name,
         technique="",
         settings={},
         scope=scope,
@@ -138,7 +138,7 @@ def retrain(server: AppServer) -> None:
         settings = RetrainSettings(strategy=strategy, tolerance=TOLERANCE, max_rounds=2, measure_seconds=2.0).to_json()
         config = replace(
             known.config,
-            kind=RunKind.RETRAIN,
+            kind=kinds.RETRAIN.name,
             technique="",
             settings=settings,
             scope=scope,

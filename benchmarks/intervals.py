@@ -29,9 +29,9 @@ from fairness_engine.certification.thread_pool import Hands
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ShareEstimated
 from fairness_engine.intervals import area_interval, paired_interval, share_interval
-from fairness_engine.measures.share import Distribution, run_estimate
+from fairness_engine.measures.share import run_estimate
 from fairness_engine.models.fit.roc import placements
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from handmade import function_model, network_model, small_domain, small_network

@@ -19,11 +19,11 @@ from fairness_engine.data.inference import infer_schema
 from fairness_engine.events import Event, Progress, ShareEstimated
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.exact_count import run_exact
-from fairness_engine.measures.share import Distribution, run_estimate
+from fairness_engine.measures.share import run_estimate
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.techniques.random_search import RandomSearch
 

@@ -37,9 +37,9 @@ from fairness_engine.events import ModelPart, ResultReady
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.models.open_text import open_text_model
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
-from fairness_engine.retraining.texts.book import TextBinding, on_rows
-from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data
-from fairness_engine.retraining.texts.workshop import run_text_retraining, text_parts
+from fairness_engine.retraining.texts.book import on_rows
+from fairness_engine.retraining.texts.driver import TextBinding, run_text_retraining
+from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data, text_parts
 from fairness_engine.retraining.trainers.factory import make_trainer
 
 SEEDS = (0, 1, 2)

@@ -90,6 +90,11 @@ class ProcessError(EvenhandError):
     """The process that holds the model ended, hung, or broke its protocol."""
 
 
+def breach(what: str) -> ProcessError:
+    """The error of a process that said what cannot be: ``it sent a second partition tree``."""
+    return ProcessError(f"The model's process broke its protocol: {what}.")
+
+
 class SearchStopped(BaseException):
     """The search must end now: budget spent, enough found, cancelled."""
 

@@ -9,9 +9,9 @@ from typing import Any
 import run_cases
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.records import Review, RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
@@ -24,7 +24,7 @@ def config_of(review: Review, max_boxes: int = 3000, **settings: Any) -> RunConf
     """A certification of a review, small enough for a test."""
     values = {"max_boxes": max_boxes, "n_samples": 2000, **settings}
     return run_cases.config_of(
-        review, "", kind=RunKind.CERTIFY, settings=values, budget=Budget(None, MAX_SECONDS), seed=0
+        review, "", kind=kinds.CERTIFY.name, settings=values, budget=Budget(None, MAX_SECONDS), seed=0
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.records import FileRole, Review, RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
@@ -51,8 +51,7 @@ def config_of(review: Review, **settings: Any) -> RunConfig:
     assert review.data_id is not None
     assert review.schema is not None
     assert review.scope is not None
-    return RunConfig(
-        RunKind.RULES,
+    return kinds.RULES.config(
         review.data_id,
         review.model_id or "",
         review.schema,

@@ -10,9 +10,9 @@ from pathlib import Path
 import run_cases
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.records import Review, RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
@@ -48,7 +48,7 @@ def config_of(review: Review, strategy: str, **changes: object) -> RunConfig:
         **changes,
     }
     return run_cases.config_of(
-        review, "", kind=RunKind.RETRAIN, settings=settings, budget=Budget(None, 60.0), seed=3, comparison="both"
+        review, "", kind=kinds.RETRAIN.name, settings=settings, budget=Budget(None, 60.0), seed=3, comparison="both"
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.records import FileRole, Review, RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
@@ -45,8 +45,9 @@ def config_of(review: Review, technique: str = "aequitas", **changes: Any) -> Ru
     assert review.schema is not None
     assert review.scope is not None
     same = {"data_id": review.data_id, "model_id": review.model_id, "schema": review.schema, "scope": review.scope}
-    values: dict[str, Any] = {"kind": RunKind.SEARCH, "technique": technique, "budget": Budget(20_000), **same}
-    return RunConfig(**(values | changes))
+    values: dict[str, Any] = {"kind": kinds.SEARCH.name, "technique": technique, "budget": Budget(20_000), **same}
+    values |= changes
+    return kinds.KINDS[values.pop("kind")].config(**values)
 
 
 def run_of(store: RunStore, review: Review, technique: str = "aequitas", **changes: Any) -> RunRecord:
@@ -57,7 +58,7 @@ def run_of(store: RunStore, review: Review, technique: str = "aequitas", **chang
 
 def estimate_of(store: RunStore, review: Review, **changes: Any) -> RunRecord:
     """An estimate that has ended."""
-    settings = {"kind": RunKind.ESTIMATE, "technique": "", "n_samples": 2000, "budget": Budget(100_000)}
+    settings = {"kind": kinds.ESTIMATE.name, "technique": "", "n_samples": 2000, "budget": Budget(100_000)}
     return run_of(store, review, **(settings | changes))
 
 

@@ -16,8 +16,8 @@ from fairness_engine.model_process import process
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue, worker
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs import kinds, queue, worker
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def census_config(store: RunStore, **changes: Any) -> RunConfig:
     data = store.add_file(DATA, DATA.name, FileRole.DATA)
     model = store.add_file(MODEL, MODEL.name, FileRole.MODEL)
     values = {"technique": "random", "budget": Budget(max_evaluations=20_000), "seed": 1, "scope": SCOPE, **changes}
-    return RunConfig(values.pop("kind", RunKind.SEARCH), data.id, model.id, Schema.read(SCHEMA), **values)
+    return kinds.KINDS[values.pop("kind", kinds.SEARCH.name)].config(data.id, model.id, Schema.read(SCHEMA), **values)
 
 
 def endless_config(store: RunStore, **changes: Any) -> RunConfig:

@@ -18,7 +18,7 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
-from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.runs.kinds import RETRAIN
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
@@ -158,7 +158,7 @@ def _figures_again(
 def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
     """The rows that were held out, with their outcomes."""
     config = run.config
-    settings = RetrainSettings.from_json(run.config.settings)
+    settings = RETRAIN.settings(run.config)
     file = store.file(config.data_id)
     dataset = make_dataset(read_table(file.path, name=file.name), config.schema.with_protected(config.scope.protected))
     return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)

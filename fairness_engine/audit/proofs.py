@@ -14,8 +14,8 @@ from fairness_engine.certification.partition.certificates import proved_by
 from fairness_engine.certification.partition.validation import stored_certificates
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.writers.proofs import TREE_FILE, stored_tree
 from fairness_engine.store.records import RunRecord
-from fairness_engine.store.runs import TREE_FILE
 from fairness_engine.store.store import RunStore
 
 MAX_POINTS = 200_000
@@ -60,7 +60,7 @@ def check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: in
         RunError: it has no tree, or the file is damaged.
         ProcessError: the model's process ended, or gave no answer in time.
     """
-    tree, space = store.tree(run.id)
+    tree, space = stored_tree(store, run.id)
     certificates = stored_certificates(store.run_folder(run.id) / TREE_FILE, tree)
     proved = (tree.certified + tree.falsified)[certificates.leaf]
     n_points = n_contradictions = 0

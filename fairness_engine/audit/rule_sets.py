@@ -21,7 +21,7 @@ from fairness_engine.data.recorded import recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.data.texts import make_texts
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.matching import TermFinder
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
@@ -30,6 +30,8 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS
 from fairness_engine.oracle.domain import Ranges
+from fairness_engine.runs.kinds import RULES
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
@@ -96,8 +98,8 @@ def check_rules(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
         ProcessError: the model's process ended, or gave no answer in time.
     """
     config = run.config
-    result = store.rules(run.id)
-    settings = RuleSettings.from_json(config.settings)
+    result = stored_rules(store, run.id)
+    settings = RULES.settings(config)
     file = store.file(config.data_id)
     table = read_table(file.path, name=file.name)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
@@ -152,7 +154,7 @@ def _in_limits(run: RunRecord, dataset: Dataset) -> BoolArray:
 
 def _again_by_rows(run: RunRecord, result: RuleResult, table: Table, dataset: Dataset) -> list[RuleSetCheck]:
     """Counted again: every figure must be the same."""
-    predictions = run.config.settings["predictions"]
+    predictions = RULES.settings(run.config).predictions
     recorded = recorded_predictions(table, dataset, predictions) if predictions else recorded_labels(dataset)
     kept = _in_limits(run, dataset) & recorded.is_known
     rows = dataset.rows[kept]
@@ -186,7 +188,7 @@ class _Model:
             self._favourable = int(summary["favourable"])
             taken = frozenset(map(str, summary["taken"]))
         except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no summary.") from None
+            raise breach("it sent no summary") from None
         self.ranges = Ranges(dataset.schema, config.scope, taken)
 
     def moved(self, row: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -316,7 +318,7 @@ def _n_favourable(run: RunRecord, evaluator: Evaluator, texts: list[str]) -> int
     what = (config.data_id, config.model_id, config.schema, config.scope)
     favourable = evaluator.summary(*what).get("favourable")
     if not isinstance(favourable, int):
-        raise ProcessError("The model's process broke its protocol: it sent no summary.")
+        raise breach("it sent no summary")
     n = 0
     part = list[str]()
     length = 0

@@ -17,7 +17,7 @@ from fairness_engine.audit.models import ROUNDING, FigureCheck, ModelCheck
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import make_texts
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.model_process.pool import Evaluator
@@ -25,13 +25,14 @@ from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.retraining.driver import MEASURE_STREAM
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
-from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.retraining.settings import MEASURE_STREAM, RetrainSettings
 from fairness_engine.retraining.texts.book import on_rows
 from fairness_engine.retraining.texts.groups import TextGroupMeter
-from fairness_engine.retraining.texts.subject import TextData, text_data
-from fairness_engine.retraining.texts.workshop import by_term, text_meter, text_parts
+from fairness_engine.retraining.texts.measure import by_term, text_meter
+from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
+from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
@@ -57,7 +58,7 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
     """
     config = run.config
     results = store.results(run.id)
-    settings = RetrainSettings.from_json(config.settings)
+    settings = RETRAIN.settings(config)
     data = _data(store, run, settings)
     test = text_parts(data, settings).test
     figures: list[FigureCheck] = []
@@ -93,7 +94,7 @@ def _data(store: RunStore, run: RunRecord, settings: RetrainSettings) -> TextDat
     (column,) = run.config.scope.protected
     file = store.file(config.data_id)
     texts = make_texts(read_table(file.path, name=file.name), config.schema, column)
-    picked = () if settings.rule_set is None else store.rules(settings.rule_set.run_id).attributes
+    picked = () if settings.rule_set is None else stored_rules(store, settings.rule_set.run_id).attributes
     terms = settings.terms or tuple((one.name, one.labels) for one in picked) or default_terms()
     return text_data(texts, config.schema, terms, file.sha256)
 
@@ -106,7 +107,7 @@ def _opened(evaluator: Evaluator, what: tuple[str, str, Schema, Scope], data: Te
         favourable = int(said["favourable"])
         classes = tuple(map(str, said["classes"]))
     except (KeyError, TypeError, ValueError):
-        raise ProcessError("The model's process broke its protocol: it sent no summary.") from None
+        raise breach("it sent no summary") from None
     asked = _Asked(evaluator, what, 1 if said.get("is_binary") else len(classes))
     return on_rows(TextModel(asked, threshold, classes, favourable), data.book)
 

@@ -24,10 +24,12 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.kinds import CERTIFY, kind_of
 from fairness_engine.runs.worker import work
+from fairness_engine.runs.writers.proofs import stored_tree
+from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunConfig, RunKind
-from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import check_seal, file_hash
 from fairness_engine.store.store import RunStore
 
@@ -36,7 +38,6 @@ _MAX_ROWS = 2_000_000
 _FALSE_ALARM = 1e-4
 """How likely it is at most that shares which are right are said to be contradicted by draws."""
 _SUMS = 1e-9
-_WITH_PAIRS = (RunKind.SEARCH, RunKind.CERTIFY)
 
 
 class Verdict(StrEnum):
@@ -90,15 +91,12 @@ def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Seque
         evaluator: opens its model afresh.
         keys: of the individuals of its pairs, as they were read.
     """
-    kind = run.config.kind
     checks = [look("files", lambda: _files(store, run)), _seal(store, run)]
     checks.append(look("totals", lambda: _totals(store, run, keys)))
-    if kind in (RunKind.ESTIMATE, RunKind.COUNT):
-        checks.append(look("the figure", lambda: _again(store, run)))
-    if kind is RunKind.CERTIFY:
-        checks.append(look("the proved shares", lambda: _shares(store, run, evaluator)))
-    if kind is RunKind.RULES:
-        checks.append(look("all rule sets", lambda: _all_rules(store, run)))
+    own = _OWN.get(run.config.kind)
+    if own is not None:
+        name, check = own
+        checks.append(look(name, lambda: check(store, run, evaluator)))
     return checks
 
 
@@ -138,7 +136,7 @@ def _totals(store: RunStore, run: RunRecord, keys: Sequence[IntArray]) -> tuple[
     wrong = []
     if n_read != n_stored:
         wrong.append(f"{n_stored:,} pairs are listed, {n_read:,} are there")
-    if n_stored != run.n_found and run.config.kind in _WITH_PAIRS:
+    if n_stored != run.n_found and kind_of(run.config).has_pairs:
         wrong.append(f"{run.n_found:,} were found, {n_stored:,} are stored")
     if n_read and len(np.unique(np.concatenate(keys))) != n_read:
         wrong.append("somebody is there twice")
@@ -157,39 +155,48 @@ def _told(wrong: list[str], right: str) -> tuple[bool, str]:
 # --- figures computed anew ----------------------------------------------------------------------
 
 
-def _again(store: RunStore, run: RunRecord) -> tuple[bool, str]:
-    """An estimate is drawn again from its seed, and a count counted again: every figure must be the same."""
+_NONE = "it ended before there was one: nothing is claimed"
+_OTHER = "made again, it comes out differently"
+
+
+def _share(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
+    """An estimate is drawn again from its seed: every figure must be the same."""
     results = store.results(run.id)
-    name = "share" if run.config.kind is RunKind.ESTIMATE else "count"
-    if name not in results:
-        return True, "it ended before there was one: nothing is claimed"
+    share = results.get("share")
+    if share is None:
+        return True, _NONE
+    curve = results.get("share_curve") or []
     with _repeated(store, run.config) as (other, run_id):
-        again = other.results(run_id)
-    if name == "count":
-        is_same = again.get("count") == results["count"]
-        said = f"counted again: {results['count']['n_discriminatory']:,} of {results['count']['n_individuals']:,}"
-    else:
-        share = results["share"]
-        curve = results.get("share_curve") or []
-        points = {point[0]: point for point in again.get("share_curve") or []}
-        is_same = all(points.get(point[0]) == point for point in curve)
-        is_same &= bool(curve) and [share["n"], share["share"], share["low"], share["high"]] == curve[-1]
-        is_same &= round(share["share"] * share["n"]) == share["n_hits"]
-        said = f"drawn again from seed {run.config.seed}: {share['n_hits']:,} of {share['n']:,}"
-    return is_same, said if is_same else "made again, it comes out differently"
+        points = {point[0]: point for point in other.results(run_id).get("share_curve") or []}
+    is_same = all(points.get(point[0]) == point for point in curve)
+    is_same &= bool(curve) and [share["n"], share["share"], share["low"], share["high"]] == curve[-1]
+    is_same &= round(share["share"] * share["n"]) == share["n_hits"]
+    said = f"drawn again from seed {run.config.seed}: {share['n_hits']:,} of {share['n']:,}"
+    return is_same, said if is_same else _OTHER
 
 
-def _all_rules(store: RunStore, run: RunRecord) -> tuple[bool, str]:
+def _count(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
+    """Everybody is counted again: every figure must be the same."""
+    count = store.results(run.id).get("count")
+    if count is None:
+        return True, _NONE
+    with _repeated(store, run.config) as (other, run_id):
+        is_same = other.results(run_id).get("count") == count
+    said = f"counted again: {count['n_discriminatory']:,} of {count['n_individuals']:,}"
+    return is_same, said if is_same else _OTHER
+
+
+def _all_rules(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str]:
     """All rule sets are scored again from the seed: every count must be the same."""
     if not (store.run_folder(run.id) / RULES_FILE).is_file():
         return True, "it ended before there were any: nothing is claimed"
-    scored = store.rules(run.id).scored
+    scored = stored_rules(store, run.id).scored
     if run.stop_reason is not StopReason.EXHAUSTED:
         raise RunError(
             "The run was ended early, so that only its highest rule sets can be scored again. Score them to the end."
         )
     with _repeated(store, run.config) as (other, run_id):
-        again = other.rules(run_id).scored
+        again = stored_rules(other, run_id).scored
     is_same = all(np.array_equal(getattr(scored, one.name), getattr(again, one.name)) for one in fields(scored))
     said = f"{len(scored):,} scored again from seed {run.config.seed}: every count is the same"
     return is_same, said if is_same else "scored again from the seed, they come out differently"
@@ -222,7 +229,7 @@ def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> tuple[bool
     wrong = []
     if abs(certified + falsified + undecided - 1) > _SUMS or min(certified, falsified, undecided) < 0:
         wrong.append("the shares do not sum to 1")
-    tree, _ = store.tree(run.id)
+    tree, _ = stored_tree(store, run.id)
     for name, share, of_tree in (
         ("certified", certified, tree.certified[0]),
         ("falsified", falsified, tree.falsified[0]),
@@ -247,10 +254,19 @@ def _drawn(store: RunStore, run: RunRecord) -> FloatArray:
     rng = np.random.default_rng(0)
     domain = Domain(config.schema, config.scope)
     n = max(1000, min(_N_DRAWS, _MAX_ROWS // domain.n_variants))
-    if Weights(config.settings.get("weights", Weights.UNIFORM)) is Weights.UNIFORM:
+    if CERTIFY.settings(config).weights is Weights.UNIFORM:
         return domain.sample(n, rng)
     data = store.file(config.data_id)
     dataset = make_dataset(read_table(data.path, name=data.name), config.schema)
     space = make_space(domain, Weights.DATA, dataset.rows)
     low, high = (np.repeat(end, n, axis=0) for end in space.whole())
     return space.rows_inside(space.draw(low, high, rng), rng)
+
+
+_OWN: dict[str, tuple[str, Callable[[RunStore, RunRecord, Evaluator], tuple[bool, str]]]] = {
+    "estimate": ("the figure", _share),
+    "count": ("the figure", _count),
+    "certify": ("the proved shares", _shares),
+    "rules": ("all rule sets", _all_rules),
+}
+"""The look that a kind of run has of its own, by its name."""

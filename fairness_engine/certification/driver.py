@@ -21,7 +21,7 @@ from fairness_engine.certification.counterexamples import counterexamples, falsi
 from fairness_engine.certification.fairquant.rule import ClassicRule
 from fairness_engine.certification.pace import Rest, never
 from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.export import stored_certificates, stored_tree
+from fairness_engine.certification.partition.export import export_certificates, export_tree
 from fairness_engine.certification.partition.lattice import Space, make_space
 from fairness_engine.certification.partition.partition_tree import PartitionTree
 from fairness_engine.certification.partition.refinement import Refinement, Standing
@@ -203,8 +203,8 @@ def _conclude(
         "one_sided": bool(getattr(refinement.assessor, "is_one_sided", False)),
     }
     yield ResultReady("certification", _result(asked, refinement.assessor, end) | found)
-    tree, order = stored_tree(refinement, asked.rows)
-    certificates = stored_certificates(refinement, tree, order, *rest.time_for(_EXPLAIN_SECONDS))
+    tree, order = export_tree(refinement, asked.rows)
+    certificates = export_certificates(refinement, tree, order, *rest.time_for(_EXPLAIN_SECONDS))
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
     yield Stopped(end.reason, n, end.seconds, n, len(pairs))
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from fairness_engine.errors import SettingError
-from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 COMMON_KEYS = (
@@ -145,8 +145,8 @@ def progress_text(run: RunRecord, *, has_bar: bool, counts: str | None = None) -
     if not run.evaluations and not run.state.is_final:
         return f"{run.id}: {run.phase or run.state.value}"
     if counts is None:
-        found = "hits" if run.config.kind is RunKind.ESTIMATE else "found"
-        counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {found}, {run.seconds:.1f} s"
+        finds = kind_of(run.config).finds
+        counts = f"{run.evaluations:,} evaluations, {run.n_tried:,} tried, {run.n_found:,} {finds}, {run.seconds:.1f} s"
     counts += f", {run.state.value}" if run.state.is_final else f", {run.phase}" if run.phase else ""
     if not has_bar:
         return f"{run.id}: {counts}"
@@ -159,21 +159,11 @@ def share_done(run: RunRecord) -> float:
     """How much of its budget a run has spent, 0 to 1: the limit that is nearest."""
     if run.state.is_final:
         return 1.0
-    return min(1.0, max(_spent(run.config, run), default=0.0))
-
-
-def _spent(config: RunConfig, run: RunRecord) -> list[float]:
-    spent = [(run.seconds, config.budget.max_seconds)]
-    if config.kind is RunKind.ESTIMATE:
-        spent.append((run.n_tried, config.n_samples))
-    elif config.kind is RunKind.COUNT:
-        n_individuals = Domain(config.schema, config.scope).n_individuals
-        spent.append((run.n_tried, n_individuals if math.isfinite(n_individuals) else None))
-    elif config.kind is RunKind.CERTIFY:
-        spent.append((run.evaluations, config.settings["max_boxes"]))
-    else:
-        spent += [(run.evaluations, config.budget.max_evaluations), (run.n_found, config.budget.max_found)]
-    return [value / most for value, most in spent if most]
+    kind = kind_of(run.config)
+    shares = [spent.n / spent.limit for spent in kind.spent(run, kind.settings(run.config))]
+    if run.config.budget.max_seconds:
+        shares.append(run.seconds / run.config.budget.max_seconds)
+    return min(1.0, max(shares, default=0.0))
 
 
 def write_result(result: Mapping[str, Any], text: str, target: str | None) -> None:

@@ -15,8 +15,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, SettingError
 from fairness_engine.groups.identity_terms.terms import read_terms
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
-from fairness_engine.measures.share import Distribution
-from fairness_engine.oracle.domain import Scope
+from fairness_engine.oracle.domain import Distribution, Scope
 from fairness_engine.retraining.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.store.run_config import WORKSPACE_VARIABLE

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray, pack_array, unpack_array
-from fairness_engine.errors import ProcessError, SettingError
+from fairness_engine.errors import SettingError, breach
 from fairness_engine.models.model import Model, of_class_zero
 
 N_BACKGROUND = 100
@@ -81,11 +81,11 @@ class PairValues:
             seconds = float(content["seconds"])
             found = cls(values, scores, base, content["is_exact"] is True, *counts, seconds)
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise ProcessError("The model's process broke its protocol: it sent no explanation.") from None
+            raise breach("it sent no explanation") from None
         numbers = (values, scores, np.array([base, seconds]))
         has_shape = values.shape == (2, n_columns) and scores.shape == (2,)
         if not has_shape or not all(n.dtype == np.float64 and np.isfinite(n).all() for n in numbers):
-            raise ProcessError("The model's process broke its protocol: it sent an explanation of the wrong shape.")
+            raise breach("it sent an explanation of the wrong shape")
         return found
 
 

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.errors import ProcessError, SearchStopped, SettingError
+from fairness_engine.errors import SearchStopped, SettingError, breach
 from fairness_engine.explanation.where_tree import Condition, all_hold
 from fairness_engine.intervals import share_interval
-from fairness_engine.measures.share import Distribution
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.pairs import Pairs
 
 MAX_DEPTH = 6
@@ -282,9 +281,9 @@ def where_from_json(content: Any, domain: Domain, examples: Pairs) -> Where:
         counts = (_count(content["evaluations"]), _count(content["n_wanted"]))
         found = Where(Distribution(content["distribution"]), nodes, counts[0], seconds, counts[1], examples)
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
-        raise ProcessError("The model's process broke its protocol: it sent no tree of groups.") from None
+        raise breach("it sent no tree of groups") from None
     if not math.isfinite(seconds) or not _is_tree(nodes):
-        raise ProcessError("The model's process broke its protocol: it sent groups that make no tree.")
+        raise breach("it sent groups that make no tree")
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import breach
 
 SIZES = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 """The perturbation sizes h that are tried, in units of a column."""
@@ -136,9 +136,7 @@ class GradientCheck:
         try:
             return _read_check(content)
         except (KeyError, TypeError, ValueError):
-            raise ProcessError(
-                "The model's process broke its protocol: it sent a comparison of gradients that cannot be."
-            ) from None
+            raise breach("it sent a comparison of gradients that cannot be") from None
 
 
 # --- reading an answer --------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from functools import partial
 
 import numpy as np
@@ -15,18 +14,10 @@ from fairness_engine.events import Event, Progress, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain, Ranges
+from fairness_engine.oracle.domain import Distribution, Domain, Ranges
 
 N_TRIALS = 100
 """Trials in which the draws are made; the convergence curve has one point a trial."""
-
-
-class Distribution(StrEnum):
-    """What an estimate draws from. A share is of one of these, and always said with it."""
-
-    UNIFORM = "uniform"
-    DATA = "data"
-    PERTURBED = "perturbed"
 
 
 def run_estimate(

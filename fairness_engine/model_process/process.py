@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from fairness_engine.errors import ProcessError
+from fairness_engine.errors import ProcessError, breach
 from fairness_engine.model_process.compiled_loops import CHILD_PROGRAM, compiled_folder, copy_compiled, ready_loops
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, raise_failure, read_object
 from fairness_engine.model_process.sandbox import walls
@@ -147,7 +147,7 @@ class ModelProcess:
     def _take_line(self) -> str | None:
         end = self._buffer.find(b"\n", self._searched)
         if end > MAX_LINE_BYTES or (end < 0 and len(self._buffer) > MAX_LINE_BYTES):
-            raise ProcessError("The model's process broke its protocol: it sent a line without an end.")
+            raise breach("it sent a line without an end")
         if end < 0:
             self._searched = len(self._buffer)
             return None
@@ -157,7 +157,7 @@ class ModelProcess:
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise ProcessError("The model's process broke its protocol: it sent a line that is no text.") from None
+            raise breach("it sent a line that is no text") from None
 
     def greet(self) -> None:
         """Wait for the greeting; ``protections`` holds what it says.
@@ -188,7 +188,7 @@ class ModelProcess:
             raise ProcessError(f"The model gave no answer within {seconds:g} seconds. Is it too large, or too slow?")
         reply = read_object(line)
         if reply.get("reply") != request:
-            raise ProcessError("The model's process broke its protocol: it sent a reply to no request.")
+            raise breach("it sent a reply to no request")
         raise_failure(reply)
         return reply
 
@@ -217,7 +217,7 @@ class ModelProcess:
             code = self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-            return ProcessError("The model's process broke its protocol: it closed its output and went on.")
+            return breach("it closed its output and went on")
         self.has_ended_by_itself = True
         if code < 0:
             number = signal.Signals(-code) if -code in set(signal.Signals) else signal.SIGKILL

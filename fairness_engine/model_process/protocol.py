@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairness_engine import errors
 from fairness_engine.arrays import pack_array, unpack_array
-from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.errors import EvenhandError, ProcessError, breach
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 
 MAX_LINE_BYTES = 64_000_000
@@ -43,9 +43,7 @@ def read_object(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise ProcessError(
-            "The model's process broke its protocol: it sent a line that is neither an event nor a reply."
-        )
+        raise breach("it sent a line that is neither an event nor a reply")
     return content
 
 
@@ -63,7 +61,7 @@ def unpack_pairs(content: Any, n_columns: int) -> Pairs:
     try:
         pairs = Pairs(**{field.name: unpack_array(content[field.name]) for field in fields(Pairs)})
     except (ValueError, KeyError, TypeError):
-        raise ProcessError("The model's process broke its protocol: it sent pairs that cannot be read.") from None
+        raise breach("it sent pairs that cannot be read") from None
     check_pairs(pairs, n_columns)
     return pairs
 
@@ -85,7 +83,7 @@ def check_pairs(pairs: Pairs, n_columns: int) -> None:
         and is_measured_or_not(pairs.distance, pairs.n_unseen)
     )
     if not is_right:
-        raise ProcessError("The model's process broke its protocol: it sent pairs of the wrong shape.")
+        raise breach("it sent pairs of the wrong shape")
 
 
 def is_measured_or_not(distance: NDArray[Any], n_unseen: NDArray[Any]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray, pack_array, unpack_array
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.errors import RunError, breach
 from fairness_engine.model_process.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from fairness_engine.groups.figures.report import FigureSettings, GroupReport
     from fairness_engine.measures.gradient_agreement import GradientCheck
     from fairness_engine.measures.plausibility.plausibility import Assessed
-    from fairness_engine.measures.share import Distribution
     from fairness_engine.models.fit.known_answers import KnownAnswers
     from fairness_engine.models.fit.report import FitCard
+    from fairness_engine.oracle.domain import Distribution
     from fairness_engine.retraining.trainable import Trainable
 
 ANSWER_SECONDS = 60.0
@@ -80,7 +80,7 @@ class Questions(ABC):
         try:
             return FitCard.from_json(reply["fit"])
         except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no fit card.") from None
+            raise breach("it sent no fit card") from None
 
     def scores(
         self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, rows: FloatArray
@@ -149,7 +149,7 @@ class Questions(ABC):
         reply = self._ask((data_id, model_id, schema, scope), "simplify", ANSWER_SECONDS, pair=pack_pairs(pair))
         found = unpack_pairs(reply.get("pair"), len(schema.inputs))
         if len(found) != 1:
-            raise ProcessError(f"The model's process broke its protocol: it sent {len(found)} pairs instead of one.")
+            raise breach(f"it sent {len(found)} pairs instead of one")
         return found
 
     def shap(self, data_id: str, model_id: str, schema: Schema, scope: Scope, people: FloatArray) -> PairValues:
@@ -244,7 +244,7 @@ class Questions(ABC):
         try:
             return BoxDetails.from_json(reply["box"], pairs, Domain(schema, scope), len(low))
         except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no box.") from None
+            raise breach("it sent no box") from None
 
     def why_not_certifiable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> str | None:
         """Why nothing can be proved of the model in this scope, in a sentence or two; ``None`` when it can be
@@ -256,7 +256,7 @@ class Questions(ABC):
         """
         reason = self._ask((data_id, model_id, schema, scope), "certifiable", PROOF_SECONDS).get("reason")
         if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
-            raise ProcessError("The model's process broke its protocol: it sent a reason that is none.")
+            raise breach("it sent a reason that is none")
         return reason
 
     def trainable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> Trainable:
@@ -285,7 +285,7 @@ class Questions(ABC):
         try:
             return Assessed.from_json(reply["plausible"], len(schema.inputs))
         except (KeyError, TypeError, ValueError):
-            raise ProcessError("The model's process broke its protocol: it sent no plausibility.") from None
+            raise breach("it sent no plausibility") from None
 
     def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
         """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``,
@@ -298,10 +298,10 @@ def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArr
         scores = unpack_array(reply["scores"])
         decisions = unpack_array(reply["decisions"])
     except (KeyError, TypeError, ValueError):
-        raise ProcessError("The model's process broke its protocol: it sent scores that cannot be read.") from None
+        raise breach("it sent scores that cannot be read") from None
     is_right = scores.ndim == 2 and scores.dtype == np.float64 and decisions.dtype == np.int64
     if not is_right or len(scores) != n_rows or decisions.shape != (n_rows,) or not np.isfinite(scores).all():
-        raise ProcessError("The model's process broke its protocol: it sent scores of the wrong shape.")
+        raise breach("it sent scores of the wrong shape")
     return scores, decisions
 
 
@@ -309,7 +309,7 @@ def _read_decisions(reply: dict[str, Any], n_rows: int) -> IntArray:
     try:
         parts = [unpack_array(reply[name]) for name in ("least", "most")]
     except (KeyError, TypeError, ValueError):
-        raise ProcessError("The model's process broke its protocol: it sent decisions that cannot be read.") from None
+        raise breach("it sent decisions that cannot be read") from None
     if any(part.dtype != np.int64 or part.shape != (n_rows,) for part in parts):
-        raise ProcessError("The model's process broke its protocol: it sent decisions of the wrong shape.")
+        raise breach("it sent decisions of the wrong shape")
     return np.stack(parts)

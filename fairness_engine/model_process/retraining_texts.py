@@ -17,9 +17,9 @@ from fairness_engine.model_process.text_session import OpenedTexts
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.subject import Source
-from fairness_engine.retraining.texts.book import TextBinding, on_rows
-from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data
-from fairness_engine.retraining.texts.workshop import check_settings, run_text_retraining, text_parts
+from fairness_engine.retraining.texts.book import on_rows
+from fairness_engine.retraining.texts.driver import TextBinding, check_settings, run_text_retraining
+from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data, text_parts
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed

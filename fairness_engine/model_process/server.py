@@ -46,7 +46,6 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
 """What a question must say, by its name."""
 _WARM_UP_NICENESS = 5
 """Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
-_FIRST_PHASES = {"certify": "certifying", "rules": "finding groups", "retrain": "reading the model"}
 
 
 class Child:
@@ -124,12 +123,10 @@ class Child:
 
     def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
-        from fairness_engine.store.run_config import RunConfig, RunKind
+        from fairness_engine.store.run_config import RunConfig
 
         config = RunConfig.from_json(request["config"])
-        if config.kind is RunKind.RETRAIN:
-            opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
-        self._send(json.dumps({"phase": _FIRST_PHASES.get(config.kind.value, "searching")}))
+        opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
         for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
             for small in split(event):
                 self._send(to_line(small))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,16 +17,14 @@ from fairness_engine.data.recorded import Recorded, recorded_labels, recorded_pr
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.events import Event, ResultReady
-from fairness_engine.measures.share import Distribution
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
 from fairness_engine.model_process.text_session import OpenedTexts, open_texts, text_column
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.model import Model, is_there, no_model
 from fairness_engine.models.open import open_model
-from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Ranges, Scope
 from fairness_engine.pairs import Pairs
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
     from fairness_engine.certification.box_inspection.inspector import BoxInspector
@@ -76,7 +73,7 @@ class Opened:
     def run(
         self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
     ) -> Iterator[Event]:
-        """The events of a run: a search, an estimate, a count, a certification or rule sets.
+        """The events of a run, of any kind there is.
 
         Args:
             config: of the run.
@@ -89,38 +86,9 @@ class Opened:
         """
         if is_there(self.model):
             yield ResultReady("reading", self.reading())
-        if config.kind is RunKind.CERTIFY:
-            from fairness_engine.model_process.certification import certification_events
+        from fairness_engine.model_process.work import OF_TABLES
 
-            held = (self.model, self.domain, self.dataset.rows)
-            yield from certification_events(*held, config, lambda: self.plausibility, is_cancelled)
-            return
-        if config.kind is RunKind.RULES:
-            yield from self._rules(config, is_cancelled, report)
-            return
-        if config.kind is RunKind.RETRAIN:
-            from fairness_engine.model_process.retraining import retraining_events
-
-            yield from retraining_events(self, config, is_cancelled, report)
-            return
-        from fairness_engine.measures.exact_count import run_exact
-        from fairness_engine.oracle import kernels
-        from fairness_engine.search import requirements
-        from fairness_engine.search.registry import technique_named, warm_up
-
-        technique = technique_named(config.technique) if config.kind is RunKind.SEARCH else None
-        notes = requirements.check(self.model, self.domain, self.dataset.rows, technique)
-        if notes:
-            yield ResultReady("notes", {"notes": list(notes)})
-        kernels.warm_up()
-        if technique is not None:
-            warm_up(technique)
-        if config.kind is RunKind.ESTIMATE:
-            yield from self._estimate(config, is_cancelled)
-        elif config.kind is RunKind.COUNT:
-            yield from run_exact(self.model, self.domain, is_cancelled, config.budget.max_seconds or math.inf)
-        else:
-            yield from self._search(config, is_cancelled)
+        yield from OF_TABLES[config.kind](self, config, is_cancelled, report)
 
     def with_picked(self, packed: Any, rule_set: Any = None) -> Opened:
         """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for
@@ -130,25 +98,6 @@ class Opened:
 
         pairs = None if packed is None else unpack_pairs(packed, self.domain.n_columns)
         return replace(self, picked=pairs, group=None if rule_set is None else RuleGroup.from_json(rule_set))
-
-    def _rules(
-        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
-    ) -> Iterator[Event]:
-        from fairness_engine.groups.rule_sets.driver import Subject, run_rules
-        from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
-
-        ranges = Ranges(self.dataset.schema, config.scope, self.model.taken(self.dataset.schema.names))
-        settings = RuleSettings.from_json(config.settings)
-        max_seconds = config.budget.max_seconds or math.inf
-        subject = Subject(self.dataset.rows, None, self.model)
-        if settings.source is Source.LABELS:
-            recorded = self.recorded(settings.predictions)
-            n_unknown = int((~recorded.is_known).sum())
-            if n_unknown:
-                said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
-                yield ResultReady("notes", {"notes": [said]})
-            subject = Subject(self.dataset.rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
-        yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
 
     def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> Recorded:
         """What a column of the data decides: of predictions, or the label when no name is given.
@@ -169,32 +118,6 @@ class Opened:
                 "A column of predictions is compared without a model. Leave the model out, or the column."
             )
         return recorded_predictions(self.table, dataset, predictions)
-
-    def _search(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        from fairness_engine.measures.diversity import with_discovery, with_diversity
-        from fairness_engine.measures.plausibility.background import with_plausibility
-        from fairness_engine.search.driver import run_search
-        from fairness_engine.search.registry import technique_named
-        from fairness_engine.search.technique import make_technique
-
-        technique = make_technique(technique_named(config.technique), config.settings)
-        starts = start_rows(self.dataset.rows, config.max_starts, config.seed)
-        events = run_search(technique, self.model, self.domain, starts, config.budget, config.seed, is_cancelled)
-        events = (self._with_left_out(event, len(starts)) for event in events)
-        events = with_diversity(with_discovery(events), self.model, self.domain, self.dataset.rows, is_cancelled)
-        yield from with_plausibility(events, lambda: self.plausibility, config.budget.max_seconds, is_cancelled)
-
-    def _with_left_out(self, event: Event, n_starts: int) -> Event:
-        """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
-        if not isinstance(event, ResultReady) or event.name != "scan":
-            return event
-        n_people = event.content["n_people"]
-        left_out = {
-            "n_outside": n_starts - n_people,
-            "n_not_drawn": len(self.dataset.rows) - n_starts,
-            "n_dropped": self.dataset.n_dropped,
-        }
-        return ResultReady("scan", {**event.content, **left_out})
 
     def box(self, settings: Mapping[str, Any], low: Any, high: Any) -> dict[str, Any]:
         """What is known of one box of a certification; digits ``(D,)`` each, packed.
@@ -238,21 +161,6 @@ class Opened:
         from fairness_engine.measures.plausibility.plausibility import Plausibility
 
         return Plausibility.learn(self.dataset.rows, self.domain, np.random.default_rng(0))
-
-    def _estimate(self, config: RunConfig, is_cancelled: Callable[[], bool]) -> Iterator[Event]:
-        from fairness_engine.measures.share import run_estimate
-
-        # the number of draws is the budget of an estimate; only a limit of seconds is added to it
-        budget = Budget(config.n_samples * self.domain.n_variants, config.budget.max_seconds)
-        settings = (config.distribution.value, config.n_samples, config.seed)
-        more = self.dataset.incomplete
-        answers = None
-        if config.distribution is Distribution.DATA and more is not None:
-            answers = self.incomplete_favourable
-        incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
-        yield from run_estimate(
-            self.model, self.domain, self.dataset.rows, *settings, is_cancelled, budget, incomplete_rows
-        )
 
     def fit(self, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The fit card, as JSON. What is drawn for it does not depend on a run.

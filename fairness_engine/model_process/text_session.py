@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from fairness_engine.events import Event
 from fairness_engine.models.open_text import open_text_model
 from fairness_engine.models.text_model import TextModel, score_texts
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
     from fairness_engine.retraining.evaluation.rule_group import RuleGroup
@@ -72,22 +71,9 @@ class OpenedTexts:
             FitError: another kind of run, which needs a table.
             InputError: no term occurs, too few texts hold one, or the model cannot be trained.
         """
-        from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
-        from fairness_engine.groups.rule_sets.settings import RuleSettings
+        from fairness_engine.model_process.work import work_texts
 
-        if config.kind is RunKind.RETRAIN:
-            from fairness_engine.model_process.retraining_texts import text_retraining_events
-
-            yield from text_retraining_events(self, config, is_cancelled, report)
-            return
-        if config.kind is not RunKind.RULES:
-            raise FitError(
-                f"A run of the kind '{config.kind}' compares rows of a table, but '{self.texts_of_data.column}' holds "
-                "texts. Compare identity terms instead (rule sets), or retrain the model."
-            )
-        settings = RuleSettings.from_json({**config.settings, "text_column": self.texts_of_data.column})
-        subject = TextSubject(self.texts_of_data.texts, self.model)
-        yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
+        yield from work_texts(self, config, is_cancelled, report)
 
     def with_picked(self, _: Any, rule_set: Any = None) -> OpenedTexts:
         """The same with the rule set that a person picked, as it came in a request; ``None`` for none. Pairs are of

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -473,3 +474,11 @@ def _odd_constant(index: int) -> int:
     mixed = ((index + 1) * 0x9E3779B97F4A7C15) % 2**64
     mixed = ((mixed ^ (mixed >> 31)) * 0xBF58476D1CE4E5B9) % 2**64
     return mixed | 1
+
+
+class Distribution(StrEnum):
+    """What an estimate draws from. A share is of one of these, and always said with it."""
+
+    UNIFORM = "uniform"
+    DATA = "data"
+    PERTURBED = "perturbed"

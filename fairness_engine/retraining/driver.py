@@ -46,13 +46,20 @@ from fairness_engine.retraining.evaluation.worst_rule_set import Groups, WorstGr
 from fairness_engine.retraining.labellers import Labeller, MajorityOfVariants
 from fairness_engine.retraining.registry import objective_of, rounds_of
 from fairness_engine.retraining.session import Desk
-from fairness_engine.retraining.settings import Labels, Reference, RetrainSettings, Strategy
+from fairness_engine.retraining.settings import (
+    CASES_STREAM,
+    MEASURE_STREAM,
+    RULES_STREAM,
+    SELECT_STREAM,
+    TRAIN_STREAM,
+    Labels,
+    Reference,
+    RetrainSettings,
+    Strategy,
+)
 from fairness_engine.retraining.strategy import Context, Proposal, Rounds, Standing
 from fairness_engine.retraining.subject import Retrainable, Source, Subject
 from fairness_engine.retraining.trainers.trainer import Examples, Job, Trained, Trainer
-
-SELECT_STREAM, MEASURE_STREAM, TRAIN_STREAM, CASES_STREAM, RULES_STREAM = range(1, 6)
-"""Streams of a run's seed: what chooses a model is not what measures it."""
 
 
 class Workshop:

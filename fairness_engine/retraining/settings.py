@@ -249,3 +249,7 @@ _NUMBERS = {
     "support": (0.001, 0.5),
     "measure_seconds": (0.0, 3_600.0),
 }
+
+
+SELECT_STREAM, MEASURE_STREAM, TRAIN_STREAM, CASES_STREAM, RULES_STREAM = range(1, 6)
+"""Streams of a run's seed: what chooses a model is not what measures it."""

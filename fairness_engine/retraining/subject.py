@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fairness_engine.certification.assessors import is_certified_by_construction
 from fairness_engine.data.dataset import Dataset
@@ -12,7 +12,9 @@ from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
-from fairness_engine.retraining.trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from fairness_engine.retraining.trainers.trainer import Trainer
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,22 @@ from fairness_engine.groups.rule_sets.membership import unknown_attributes
 from fairness_engine.model_process.protocol import pack_pairs
 from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.settings import CasesOfRun, RetrainSettings
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 MAX_PICKED = 50_000
 _MAX_CELLS = 5_000_000
 """With many columns fewer pairs are taken: they travel in one line."""
+
+
+def picked_content(store: RunStore, config: RunConfig) -> dict[str, Any]:
+    """What the model's process is told of what a person picked: ``cases`` and ``rule_set``, null where there is none.
+
+    Raises:
+        RunError: see ``picked_cases`` and ``picked_rule_set``.
+    """
+    return {"cases": picked_cases(store, config), "rule_set": picked_rule_set(store, config)}
 
 
 def picked_cases(store: RunStore, config: RunConfig) -> dict[str, Any] | None:
@@ -84,7 +94,7 @@ def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None
     wanted = RetrainSettings.from_json(config.settings).rule_set
     if wanted is None:
         return None
-    result = store.rules(wanted.run_id)
+    result = stored_rules(store, wanted.run_id)
     if wanted.position >= len(result.scored):
         raise RunError(
             f"The run has {len(result.scored):,} rule sets, but number {wanted.position + 1:,} was picked. Pick again."

@@ -14,10 +14,11 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import InputError
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs import kinds
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
     from fairness_engine.store.store import RunStore
@@ -187,7 +188,7 @@ def summarise(store: RunStore, runs: Sequence[RunRecord]) -> Comparison:
         runs: of one question (data, model, scope). An exact count among them gives ``n_exact``; estimates are left out.
     """
     ordered = sorted(runs, key=lambda run: (run.created, run.id))
-    told = [_told(store, run) for run in ordered if run.config.kind is RunKind.SEARCH]
+    told = [_told(store, run) for run in ordered if kinds.SEARCH.has(run.config)]
     n_exact, n_individuals = _size(store, ordered)
     groups: dict[str, list[_Told]] = {}
     for each in told:
@@ -217,7 +218,7 @@ def _told(store: RunStore, run: RunRecord) -> _Told:
 def _size(store: RunStore, runs: Sequence[RunRecord]) -> tuple[int | None, float | None]:
     """How many discriminatory individuals, and how many individuals there are."""
     for run in runs:
-        if run.config.kind is RunKind.COUNT and run.state is RunState.FINISHED:
+        if kinds.COUNT.has(run.config) and run.state is RunState.FINISHED:
             count = store.results(run.id).get("count")
             if count is not None:
                 return int(count["n_discriminatory"]), float(count["n_individuals"])

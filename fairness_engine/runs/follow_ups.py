@@ -20,8 +20,9 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.runs import kinds
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunConfig, RunKind, installed_versions
+from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore
 
 EVALUATIONS_A_SECOND = 10_000
@@ -67,7 +68,7 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
     """
     run = store.run(run_id)
     version = store.version(run_id)
-    settings = RetrainSettings.from_json(run.config.settings)
+    settings = kinds.RETRAIN.settings(run.config)
     if version is None or settings.measure_seconds <= 0:
         return None
     technique = "" if run.config.text_column else other_technique(_used(store, run))
@@ -100,7 +101,7 @@ def fresh_seed(seed: int) -> int:
 
 def _used(store: RunStore, run: RunRecord) -> set[str]:
     """Names of the techniques that the cases may be from."""
-    settings = RetrainSettings.from_json(run.config.settings)
+    settings = kinds.RETRAIN.settings(run.config)
     said = (store.results(run.id).get("retrained") or {}).get("technique")
     picked = {store.run(cases.run_id).config.technique for cases in settings.cases}
     return {str(said or ""), settings.technique, STRATEGIES[settings.strategy].technique, *picked}
@@ -113,7 +114,7 @@ def _terms(store: RunStore, settings: RetrainSettings) -> Mapping[str, Any]:
     terms: Mapping[str, Any] = settings.to_json()["terms"]
     if terms or settings.rule_set is None:
         return terms
-    picked: Mapping[str, Any] = store.run(settings.rule_set.run_id).config.settings.get("terms") or {}
+    picked: Mapping[str, Any] = kinds.RULES.settings(store.run(settings.rule_set.run_id).config).to_json()["terms"]
     return picked
 
 
@@ -129,17 +130,16 @@ def _configs(
     column = run.config.text_column
     if column:
         asked = {"support": settings.support, "text_column": column, "terms": terms}
-        return {"rules": RunConfig(RunKind.RULES, *same, settings=asked, budget=budget, **own)}
+        return {"rules": kinds.RULES.config(*same, settings=asked, budget=budget, **own)}
     return {
-        "search": RunConfig(
-            RunKind.SEARCH,
+        "search": kinds.SEARCH.config(
             *same,
             technique=technique,
             budget=Budget(round(EVALUATIONS_A_SECOND * seconds), longer),
             **own,
         ),
-        "certify": RunConfig(RunKind.CERTIFY, *same, budget=Budget(None, seconds), **own),
-        "rules": RunConfig(RunKind.RULES, *same, budget=budget, **own),
+        "certify": kinds.CERTIFY.config(*same, budget=Budget(None, seconds), **own),
+        "rules": kinds.RULES.config(*same, budget=budget, **own),
     }
 
 
@@ -155,7 +155,7 @@ def _run_of(store: RunStore, run: RunRecord, config: RunConfig) -> str:
 
 def _why_not(config: RunConfig, why_not_certifiable: WhyNot) -> str | None:
     """Why a run of this configuration is left out, in a sentence; ``None`` when it is not."""
-    if config.kind is not RunKind.CERTIFY:
+    if not kinds.CERTIFY.has(config):
         return None
     try:
         return why_not_certifiable(config.data_id, config.model_id, config.schema, config.scope)

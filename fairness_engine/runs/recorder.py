@@ -11,9 +11,7 @@ import math
 import time
 from typing import Any
 
-import numpy as np
-
-from fairness_engine.errors import ProcessError, StopReason
+from fairness_engine.errors import StopReason, breach
 from fairness_engine.events import (
     Event,
     Failed,
@@ -31,51 +29,40 @@ from fairness_engine.events import (
     TreeReady,
     from_line,
 )
-from fairness_engine.model_process.protocol import check_pairs, is_measured_or_not, raise_failure, read_object
-from fairness_engine.pairs import Pairs
+from fairness_engine.model_process.protocol import raise_failure, read_object
+from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.result_checks import is_possible
-from fairness_engine.runs.writers.models import ModelWriter
-from fairness_engine.runs.writers.pairs import PairsWriter
-from fairness_engine.runs.writers.proofs import ProofsWriter
-from fairness_engine.runs.writers.rule_sets import RulesWriter
 from fairness_engine.store.records import RunRecord
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 
 WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
 _MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
-_RESULTS = ("reading", "notes", "plausibility", "discovery", "diversity", "count", "split", "scan")
-_PROOF_RESULTS = ("reading", "certification", "plausibility")
-_RULE_RESULTS = ("reading", "notes", "rules", "sentences")
-_RETRAIN_RESULTS = (
-    "reading",
-    *("notes", "before", "training", "control", "after", "changes", "worst_rule_set", "retrained", "card"),
-)
 _MAX_RESULT_CHARACTERS = 1_000_000
 """Of one result. Results are made to stay far below whatever the data is; the longest there is, group figures of
 ``MAX_GROUPS`` groups before and after a retraining, has some 500,000."""
-_PROTOCOL = "The model's process broke its protocol: "
+_UNASKED: dict[type[Event], str] = {
+    PairsFound: "pairs",
+    PairsMeasured: "a plausibility",
+    SharesProved: "a proof",
+    TreeReady: "a proof",
+    RulesScored: "rule sets",
+    ModelPart: "a model",
+}
 
 
-class Fold:
+class RunRecorder:
     """What a run has said so far, and what of it is stored."""
 
     def __init__(self, store: RunStore, run: RunRecord) -> None:
         self._store = store
         self._run_id = run.id
-        self._pairs = PairsWriter(store, run.id, run.config)
-        self._proofs = ProofsWriter(store, run.id, run.config) if run.config.kind is RunKind.CERTIFY else None
-        by_kind = {RunKind.CERTIFY: _PROOF_RESULTS, RunKind.RULES: _RULE_RESULTS, RunKind.RETRAIN: _RETRAIN_RESULTS}
-        self._results = by_kind.get(run.config.kind, _RESULTS)
-        self._rules = RulesWriter(store, run.id, run.config) if run.config.kind is RunKind.RULES else None
-        self._models = ModelWriter(store, run.id, run.config) if run.config.kind is RunKind.RETRAIN else None
-        schema = run.config.schema
-        self._n_columns = len(schema.inputs)
-        # a text may be what is protected, which is no input; runs on texts have no pairs
-        protected = [schema.index(name) for name in run.config.scope.protected if name in schema.names]
-        self._kept = np.setdiff1d(np.arange(self._n_columns), protected)
+        kind = kind_of(run.config)
+        self._results = kind.results
+        self._writers = [writer(store, run.id, run.config) for writer in kind.writers]
+        self._writer_of = {event: writer for writer in self._writers for event in writer.takes}
+        self._n_pairs = 0
         self._progress: Progress | None = None
         self._share: ShareEstimated | None = None
         self._curve: list[list[float]] = []
@@ -98,7 +85,7 @@ class Fold:
         names = ("evaluations", "seconds", "n_tried", "n_found")
         counts = {name: getattr(last, name) for name in names} if last else {"n_found": 0}
         if not self._stopped:  # it ended between pairs and the progress that counts them
-            counts["n_found"] = max(counts["n_found"], self._pairs.n_pairs)
+            counts["n_found"] = max(counts["n_found"], self._n_pairs)
         return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
 
     def is_done(self, request: int) -> bool:
@@ -122,18 +109,12 @@ class Fold:
             self._replied = content["reply"]
             raise_failure(content)
         else:
-            raise ProcessError(_PROTOCOL + "it sent a line that is neither an event nor a reply.")
+            raise breach("it sent a line that is neither an event nor a reply")
 
     def _take_event(self, event: Event) -> None:
         if self._stopped is not None:
-            raise ProcessError(_PROTOCOL + "it went on after its last event.")
+            raise breach("it went on after its last event")
         match event:
-            case PairsFound():
-                self._pairs.add(self._checked_pairs(event.pairs))
-            case PairsMeasured():
-                if not is_measured_or_not(event.distance, event.n_unseen):
-                    raise ProcessError(_PROTOCOL + "it sent a plausibility that cannot be.")
-                self._pairs.measured(event.distance, event.n_unseen)
             case Progress():
                 _check_counts(event)
                 self._progress = event
@@ -144,8 +125,8 @@ class Fold:
                 self._store.set_result(self._run_id, "group_score", _group_score(event))
             case ResultReady():
                 self._take_result(event)
-            case SharesProved() | TreeReady() | RulesScored() | ModelPart():
-                self._take_bulk(event)
+            case PairsFound() | PairsMeasured() | SharesProved() | TreeReady() | RulesScored() | ModelPart():
+                self._hand_on(event)
             case Stopped():
                 _check_counts(event)
                 _check_numbers(event.n_rejected)
@@ -181,75 +162,55 @@ class Fold:
         if len(self._curve) > _MAX_CURVE_POINTS:
             self._curve = self._curve[::2]
 
-    def _take_bulk(self, event: SharesProved | TreeReady | RulesScored | ModelPart) -> None:
-        if isinstance(event, ModelPart):
-            if self._models is None:
-                raise ProcessError(_PROTOCOL + "it sent a model that nobody asked for.")
-            self._models.add(event)
-            return
-        if isinstance(event, RulesScored):
-            if self._rules is None:
-                raise ProcessError(_PROTOCOL + "it sent rule sets that nobody asked for.")
-            self._rules.keep(event)
-            return
-        if self._proofs is None:
-            raise ProcessError(_PROTOCOL + "it sent a proof that nobody asked for.")
-        if isinstance(event, SharesProved):
-            self._proofs.add(event)
+    def _hand_on(self, event: Event) -> None:
+        """Give an event to the writer whose own it is."""
+        writer = self._writer_of.get(type(event))
+        if writer is None:
+            raise breach(f"it sent {_UNASKED[type(event)]} that nobody asked for")
+        if writer.take(event):
             self._has_news = True
-        else:
-            self._proofs.keep_tree(event)
-
-    def _checked_pairs(self, pairs: Pairs) -> Pairs:
-        if self._rules is not None or self._models is not None:
-            raise ProcessError(_PROTOCOL + "it sent pairs that nobody asked for.")
-        check_pairs(pairs, self._n_columns)
-        if not np.array_equal(pairs.first[:, self._kept], pairs.second[:, self._kept]):
-            raise ProcessError(_PROTOCOL + "it sent a pair that differs in a column that is not protected.")
-        return pairs
+        if isinstance(event, PairsFound):
+            self._n_pairs += len(event.pairs)
 
     def write_when_due(self) -> None:
         """Store what is new, as often as is useful."""
-        self._pairs.flush_when_due()
+        for writer in self._writers:
+            writer.write_when_due()
         if self._has_news and time.monotonic() - self._written >= WRITE_SECONDS:
             self._write()
 
     def _write(self) -> None:
-        self._pairs.flush()  # so that the count on the screen never runs ahead of the pairs on disk
+        for writer in self._writers:  # first, so that the count on the screen never runs ahead of the pairs on disk
+            writer.write()
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
         if self._share is not None:
             share = {name: getattr(self._share, name) for name in ShareEstimated.__dataclass_fields__}
             self._store.set_result(self._run_id, "share", share)
             self._store.set_result(self._run_id, "share_curve", self._curve)
-        if self._proofs is not None:
-            self._proofs.write()
         self._has_news = False
         self._written = time.monotonic()
 
     def close(self) -> None:
         """Store everything that is left; half a model is dropped."""
-        if self._models is not None:
-            self._models.close()
-        self._pairs.close()
         if self._has_news:
             self._write()
-        if self._proofs is not None:
-            self._proofs.write(is_last=True)
+        for writer in self._writers:
+            writer.close()
 
 
 def _check_counts(event: Progress | Stopped) -> None:
     _check_numbers(event.evaluations, event.n_tried, event.n_found)
     _check_numbers(event.seconds, whole=False)
     if isinstance(event, Progress) and not isinstance(event.phase, str):
-        raise ProcessError(_PROTOCOL + "it sent a phase that is no text.")
+        raise breach("it sent a phase that is no text")
 
 
 def _check_share(event: ShareEstimated) -> None:
     _check_numbers(event.n_hits, event.n)
     _check_numbers(event.share, event.low, event.high, whole=False)
     if not 0 <= event.low <= event.share <= event.high <= 1 or not isinstance(event.distribution, str):
-        raise ProcessError(_PROTOCOL + "it sent a share that cannot be.")
+        raise breach("it sent a share that cannot be")
 
 
 def _group_score(event: GroupScored) -> dict[str, Any]:
@@ -262,13 +223,13 @@ def _group_score(event: GroupScored) -> dict[str, Any]:
 def _check_result(event: ResultReady, known: tuple[str, ...]) -> int:
     """See that such a run may have this result, as far as that can be judged; how many characters it has."""
     if event.name not in known or not isinstance(event.content, dict):
-        raise ProcessError(_PROTOCOL + "it sent a result that nobody asked for.")
+        raise breach("it sent a result that nobody asked for")
     try:
         n_characters = len(json.dumps(event.content, allow_nan=False))
     except ValueError:
-        raise ProcessError(_PROTOCOL + "it sent a result with a number that is not finite.") from None
+        raise breach("it sent a result with a number that is not finite") from None
     if n_characters <= _MAX_RESULT_CHARACTERS and not is_possible(event.name, event.content):
-        raise ProcessError(_PROTOCOL + f"it sent a result that cannot be ({event.name}).")
+        raise breach(f"it sent a result that cannot be ({event.name})")
     return n_characters
 
 
@@ -281,4 +242,4 @@ def _check_numbers(*values: Any, whole: bool = True) -> None:
             or not math.isfinite(value)
             or not 0 <= value < _MAX_COUNT
         ):
-            raise ProcessError(_PROTOCOL + f"it sent a number that cannot be ({str(value)[:40]}).")
+            raise breach(f"it sent a number that cannot be ({str(value)[:40]})")

@@ -21,12 +21,12 @@ from fairness_engine.errors import EvenhandError, ProcessError, StopReason
 from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
-from fairness_engine.runs.case_selection import picked_cases, picked_rule_set
 from fairness_engine.runs.follow_ups import start_measuring
-from fairness_engine.runs.recorder import Fold
+from fairness_engine.runs.kinds import kind_of
+from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunKind, unsafe_formats_allowed
+from fairness_engine.store.run_config import unsafe_formats_allowed
 from fairness_engine.store.store import RunStore
 
 if TYPE_CHECKING:
@@ -35,25 +35,10 @@ if TYPE_CHECKING:
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
 LOAD_SECONDS = 60.0
 """How long data and model may take to open."""
-SILENCE_SECONDS = 600.0
-"""How long a search may say nothing."""
 MAX_RUN_SECONDS = 24 * 3600.0
-_GRACE_SECONDS = 120.0
-_LONGER_GRACE_SECONDS = {RunKind.CERTIFY: 300.0, RunKind.RETRAIN: 600.0}
-"""How much longer than its budget of seconds a run may take; a certification estimates and stores after it, and a
-retraining ends the fit of an estimator that it cannot interrupt, measures the new model and searches its rule sets."""
-_LONGER_SILENCE_SECONDS = {RunKind.RETRAIN: 3600.0}
-"""One fit of an estimator tells nothing until it is done. A person can cancel it at any time, and a budget of seconds
-ends it.
-"""
 _POLL_SECONDS = 0.05
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
-_CANCEL_GRACE_SECONDS = 0.25
-"""How long a cancelled search may take to stop by itself before its process is killed."""
-_RESULT_GRACE_SECONDS = 10.0
-"""The same of a certification, whose partition tree comes at its end, and of rule sets, which come all together."""
-_ENDS_WITH_RESULT = (RunKind.CERTIFY, RunKind.RULES, RunKind.RETRAIN)
 
 
 class Worker:
@@ -67,8 +52,9 @@ class Worker:
     def __init__(self, store: RunStore, run: RunRecord, is_told_to_end: Callable[[], bool]) -> None:
         self._store = store
         self._run = run
+        self._kind = kind_of(run.config)
         self._is_told_to_end = is_told_to_end
-        self._fold = Fold(store, run)
+        self._recorder = RunRecorder(store, run)
         self._log = store.run_folder(run.id) / "run.log"
         self._cancelled_at: float | None = None
         self._next_cancel_poll = 0.0
@@ -89,22 +75,22 @@ class Worker:
             self._note(traceback.format_exc())
             state = RunState.CRASHED
             message = f"The run ended by an unexpected error ({type(error).__name__})."
-        if self._cancelled_at is not None and self._fold.stop_reason in (None, StopReason.CANCELLED):
+        if self._cancelled_at is not None and self._recorder.stop_reason in (None, StopReason.CANCELLED):
             state = RunState.CANCELLED
             message = None
         return self._end(state, message)
 
     def _end(self, state: RunState, message: str | None) -> RunState:
         try:
-            self._fold.close()
+            self._recorder.close()
         except (EvenhandError, OSError) as error:
             self._note(traceback.format_exc())
             state = RunState.FAILED
             message = str(error)
-        reason = StopReason.CANCELLED if state is RunState.CANCELLED else self._fold.stop_reason
+        reason = StopReason.CANCELLED if state is RunState.CANCELLED else self._recorder.stop_reason
         if message:
             self._note(message)
-        self._store.finish(self._run.id, state, reason=reason, message=message, counts=self._fold.counts)
+        self._store.finish(self._run.id, state, reason=reason, message=message, counts=self._recorder.counts)
         return state
 
     def _work(self) -> RunState:
@@ -126,33 +112,30 @@ class Worker:
                 "schema": config.schema.to_json(),
                 "scope": config.scope.to_json(),
                 "unsafe_formats": unsafe_formats_allowed(),
-                "needs_variants": config.kind is not RunKind.RULES,
+                "needs_variants": self._kind.compares_variants,
             }
             opened = process.send("open", **request)
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
             if self._cancelled_at is None:
-                grace = _LONGER_GRACE_SECONDS.get(config.kind, _GRACE_SECONDS)
-                silence = _LONGER_SILENCE_SECONDS.get(config.kind, SILENCE_SECONDS)
-                most = (config.budget.max_seconds or MAX_RUN_SECONDS) + grace
-                more = {}
-                if config.kind is RunKind.RETRAIN:
-                    more = {"cases": picked_cases(store, config), "rule_set": picked_rule_set(store, config)}
-                searched = process.send("run", config=config.to_json(), **more)
-                self._follow(process, searched, silence, time.monotonic() + most)
+                most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
+                picked = self._kind.picked(store, config)
+                store.set_phase(self._run.id, self._kind.first_phase)
+                worked = process.send("run", config=config.to_json(), **picked)
+                self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
         finally:
             process.close()
         self._follow_up()
         return RunState.FINISHED
 
     def _follow_up(self) -> None:
-        """Queue the runs that measure what a retraining made, before it is shown as ended.
+        """Queue the runs that measure the model that a run made, before it is shown as ended.
 
         Where a person cancelled it in the app they are wanted too: the best model so far is the result. A command line
         that was interrupted wants nothing more.
         """
         run = self._run
         is_ended = self._is_told_to_end() or (self._cancelled_at is not None and run.review_id is None)
-        if run.config.kind is not RunKind.RETRAIN or is_ended or self._store.version(run.id) is None:
+        if is_ended or self._store.version(run.id) is None:
             return
         self._store.set_phase(run.id, "queuing what measures both models")
         evaluator = Evaluator(self._store)
@@ -168,9 +151,7 @@ class Worker:
     def _prepare(self) -> bool:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
         config = self._run.config
-        others = {RunKind.RULES: (), RunKind.CERTIFY: (Loops.CERTIFICATIONS,)}.get(config.kind, (Loops.SEARCHES,))
-        if config.text_column:
-            others = ()  # no rows are searched
+        others = () if config.text_column else self._kind.loops  # of texts no rows are searched
         arguments = (self._store.workspace, self._log, Loops.MODELS, *others)
         compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)
         compiling.start()
@@ -191,13 +172,13 @@ class Worker:
             ProcessError: the process ended, fell silent, took too long or lied.
         """
         heard = time.monotonic()
-        while not self._fold.is_done(request):
+        while not self._recorder.is_done(request):
             line = process.receive(_POLL_SECONDS)
             now = time.monotonic()
             if line is not None:
                 heard = now
-                self._fold.take(line)
-            self._fold.write_when_due()
+                self._recorder.take(line)
+            self._recorder.write_when_due()
             if self._is_cancelled(process, now):
                 return
             if now - heard > silence or now > deadline:
@@ -207,9 +188,7 @@ class Worker:
         """Pass a cancel on; true when the process had its time to stop by itself."""
         if self._cancelled_at is None and self._is_cancel_wanted(now):
             process.send("cancel")
-        ends_with_result = self._run.config.kind in _ENDS_WITH_RESULT
-        grace = _RESULT_GRACE_SECONDS if ends_with_result else _CANCEL_GRACE_SECONDS
-        return self._cancelled_at is not None and now - self._cancelled_at > grace
+        return self._cancelled_at is not None and now - self._cancelled_at > self._kind.cancel_seconds
 
     def _is_cancel_wanted(self, now: float) -> bool:
         """Ask the store now and then, and leave a sign of life there."""
@@ -233,7 +212,12 @@ def work(store: RunStore, run_id: str, is_told_to_end: Callable[[], bool]) -> Ru
     pid = os.getpid()
     if not store.claim(run_id, host_name(), pid, birth(pid) or ""):
         return None
-    return Worker(store, store.run(run_id), is_told_to_end).work()
+    try:
+        worker = Worker(store, store.run(run_id), is_told_to_end)
+    except EvenhandError as error:  # its question was changed since it was asked
+        store.finish(run_id, RunState.FAILED, message=str(error))
+        return RunState.FAILED
+    return worker.work()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

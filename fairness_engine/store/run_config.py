@@ -6,20 +6,15 @@ import os
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
-from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
-from fairness_engine.measures.share import Distribution
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Scope
-from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.oracle.domain import Distribution, Scope
 
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
@@ -28,17 +23,6 @@ _VERSIONED = (
     *("shap", "lime", "z3-solver"),
 )
 MAX_SEED = 2**63 - 1
-
-
-class RunKind(StrEnum):
-    """What a run does."""
-
-    SEARCH = "search"
-    ESTIMATE = "estimate"
-    COUNT = "count"
-    CERTIFY = "certify"
-    RULES = "rules"
-    RETRAIN = "retrain"
 
 
 @cache
@@ -60,14 +44,13 @@ class RunConfig:
     """One run, completely: the same configuration gives the same pairs.
 
     Args:
-        kind: search, estimate, exact count, certification, rule sets or retraining.
+        kind: name in ``runs.kinds.KINDS``, whose ``config`` makes configurations and checks what only the kind knows.
         data_id, model_id: files of the store (their content is in the id); no model (empty text) where a column of the
             data is compared.
         schema: the columns as the review corrected them.
         scope: protected attributes, threshold, limits.
         technique: name in ``search.registry``; empty for what is no search.
-        settings: of the technique, of the certification (``CertifySettings``), of the rule sets (``RuleSettings``) or
-            of the retraining (``RetrainSettings``), by name; what is not named keeps its default.
+        settings: by name; the kind reads them (``RunKind.settings``), and what is not named keeps its default.
         budget: when a search ends; an estimate ends with its samples, a count with the space, a certification when
             everything is decided or by its own settings, or each by the limit of seconds.
         seed: 0 or more; every random draw derives from it.
@@ -77,11 +60,10 @@ class RunConfig:
         versions: of this program and the libraries that can change a result.
 
     Raises:
-        SettingError: a seed, a number of starts or of samples out of its range, a search without a technique, a run
-            that needs a model without one, or settings that no certification, or no rule sets, have.
+        SettingError: a seed, a number of starts or of samples out of its range.
     """
 
-    kind: RunKind
+    kind: str
     data_id: str
     model_id: str
     schema: Schema
@@ -97,25 +79,9 @@ class RunConfig:
     versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", RunKind(self.kind))
         object.__setattr__(self, "distribution", Distribution(self.distribution))
         if not 0 <= self.seed <= MAX_SEED:
             raise SettingError(f"The seed must be a whole number from 0 to {MAX_SEED}, got {self.seed}.")
-        if self.kind is RunKind.SEARCH and not self.technique:
-            raise SettingError("A search needs a technique, got none. Choose one under Plan.")
-        if self.kind is RunKind.CERTIFY:
-            object.__setattr__(self, "settings", CertifySettings.from_json(self.settings).to_json())
-        if self.kind is RunKind.RETRAIN:
-            object.__setattr__(self, "settings", RetrainSettings.from_json(self.settings).to_json())
-        needs_model = True
-        if self.kind is RunKind.RULES:
-            settings = RuleSettings.from_json(self.settings)
-            object.__setattr__(self, "settings", settings.to_json())
-            needs_model = settings.source is Source.MODEL
-        if not needs_model:  # whatever else the review has
-            object.__setattr__(self, "model_id", "")
-        if needs_model and not self.model_id:
-            raise SettingError("A model is needed, got none. Add one, or compare the groups by a column of the data.")
         if self.max_starts is not None and self.max_starts < 1:
             raise SettingError(f"The number of start rows must be at least 1, got {self.max_starts}.")
         if self.n_samples < 1:
@@ -125,7 +91,6 @@ class RunConfig:
         """Plain lists, numbers and text; ``from_json`` reads it back to an equal configuration."""
         content = {name: getattr(self, name) for name in self.__dataclass_fields__}
         content |= {
-            "kind": self.kind.value,
             "distribution": self.distribution.value,
             "schema": self.schema.to_json(),
             "scope": self.scope.to_json(),

@@ -22,11 +22,7 @@ from fairness_engine.store.seal import write_seal
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.certification.partition.partition_tree import PartitionTree
-    from fairness_engine.groups.rule_sets.result import RuleResult
 
-TREE_FILE = "tree.npz"
-RULES_FILE = "rules.npz"
 _READ_ATTEMPTS = 5
 _MAX_CONFIGS = 10_000
 _CONFIGS: dict[tuple[Path, str], RunConfig] = {}
@@ -179,41 +175,6 @@ class RunShelf:
     def run_folder(self, run_id: str) -> Path:
         """Where a run's log and Parquet files lie."""
         return self.workspace / "runs" / run_id
-
-    # --- proofs ---------------------------------------------------------------------------
-
-    def tree_file(self, run_id: str) -> Path | None:
-        """Where the partition tree of a certification lies; ``None`` where none was stored (yet)."""
-        path = self.run_folder(run_id) / TREE_FILE
-        return path if path.is_file() else None
-
-    def tree(self, run_id: str) -> tuple[PartitionTree, dict[str, Any]]:
-        """The partition tree of a certification, and what its digits stand for (``tree_check.space_to_json``).
-
-        Raises:
-            RunError: it has none, or it is damaged.
-        """
-        from fairness_engine.certification.partition.partition_tree import read_tree
-
-        path = self.tree_file(run_id)
-        if path is None:
-            raise RunError("This run has no partition tree: it is at work, or ended before it had one. Certify again.")
-        return read_tree(path)
-
-    # --- rule sets ------------------------------------------------------------------------
-
-    def rules(self, run_id: str) -> RuleResult:
-        """The scored rule sets of a run.
-
-        Raises:
-            RunError: it has none, or they are damaged.
-        """
-        from fairness_engine.groups.rule_sets.result import read_rules
-
-        path = self.run_folder(run_id) / RULES_FILE
-        if not path.is_file():
-            raise RunError("This run has no rule sets: it is at work, or ended before it had scored any. Run it again.")
-        return read_rules(path)
 
     # --- for the launcher and the worker --------------------------------------------------
 

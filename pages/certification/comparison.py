@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
+from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts
@@ -69,12 +70,7 @@ def _offered(store: RunStore, review: Review, run: RunRecord, runs: Sequence[Run
 
 def _is_comparable(other: RunRecord, run: RunRecord) -> bool:
     """Whether it is another certification that ended with something proved."""
-    return (
-        other.config.kind == certification_runs.KIND
-        and other.id != run.id
-        and bool(other.evaluations)
-        and not other.is_active
-    )
+    return CERTIFY.has(other.config) and other.id != run.id and bool(other.evaluations) and not other.is_active
 
 
 def _foreign(store: RunStore, review: Review, run: RunRecord) -> list[RunRecord]:

@@ -95,13 +95,12 @@ def make_config(review: Review, wanted: Wanted) -> RunConfig:
         SettingError: the review has no scope yet, or a value is out of its range.
     """
     from fairness_engine.certification.settings import CertifySettings
-    from fairness_engine.store.run_config import RunConfig, RunKind
+    from fairness_engine.runs import kinds
 
     if review.schema is None or review.scope is None or review.data_id is None or review.model_id is None:
         raise SettingError("A certification needs data, a model and a scope. Complete the review first.")
     settings = CertifySettings.from_json({"mode": wanted.mode, "weights": wanted.weights})
-    return RunConfig(
-        RunKind.CERTIFY,
+    return kinds.CERTIFY.config(
         review.data_id,
         review.model_id,
         review.schema,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.runs.writers.proofs import stored_tree_file
 from pages.certification import box_card, boxes, live, single_box, tree
 from pages.certification.partition_map import AreaOf, partition_map
 from pages.certification.tree import ReadTree
@@ -178,7 +179,7 @@ def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
 def _files(run: RunRecord, results: Mapping[str, Any]) -> None:
     store = session.store()
     facts = exports.facts_of(session.current_review(), (run.id,))
-    file = store.tree_file(run.id)
+    file = stored_tree_file(store, run.id)
     with st.container(horizontal=True, vertical_alignment="center", key="certify_files"):
         st.download_button(
             "Result as JSON",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.certification.partition.phrases import box_limits
+from fairness_engine.runs.kinds import CERTIFY
 from pages.certification import comparison, form
 from pages.certification.boxes import row_pixels
 from pages.certification.tree import ReadTree, find_box, shares_in
@@ -66,7 +68,7 @@ def is_exact(run: RunRecord) -> bool:
     """Whether a box's shares can be put into the whole: with the data's weights the box alone has weights of its
     own.
     """
-    return run.config.settings.get("weights") == "uniform"
+    return CERTIFY.settings(run.config).weights is Weights.UNIFORM
 
 
 def whole_with(read: ReadTree, alone: Sequence[Alone]) -> Shares:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.partition.phrases import BoxColumn, box_columns, box_digits, box_sentence
+from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from pages.shared.app import theme
 from pages.shared.app.kept import shared
 
@@ -88,10 +89,10 @@ def load(store: RunStore, run: RunRecord) -> ReadTree | None:
     """
 
     def read() -> ReadTree:
-        tree, more = store.tree(run.id)
+        tree, more = stored_tree(store, run.id)
         return ReadTree(run.id, tree, box_columns(run.config.schema, more, tree.n_digits))
 
-    if run.is_active or store.tree_file(run.id) is None:
+    if run.is_active or stored_tree_file(store, run.id) is None:
         return None
     return shared("certify_tree", run.id, read)
 

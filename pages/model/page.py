@@ -5,7 +5,6 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError, ProcessError
 from pages.model import reading as model_reading
 from pages.model import text_fit, view, without_model
-from pages.retrain import versions
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.review import changes, kind, model_fit
 from pages.shared.review.kind import is_without_model
@@ -29,7 +28,7 @@ if review.model_id is None:
 
 file = session.store().file(review.model_id)
 st.markdown(f"**{wording.markdown(file.name)}**, {wording.size(file.n_bytes)}")
-made_from = versions.current_text(review)
+made_from = view.made_from(review)
 if made_from:
     st.markdown(wording.markdown(made_from))
     session.link_to(navigation.RETRAIN, "See all versions")

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.data.schema import ModelInput, Schema
+from fairness_engine.errors import RunError
+from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.runs import kinds
 from pages.model import reading
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.people.decisions import Decisions, decisions_under
@@ -280,3 +283,20 @@ def show_protections() -> None:
         lines = [f"- :material/check: {wording.markdown(text)}" for text in up]
         lines += [f"- :material/close: not on this system: {wording.markdown(text)}" for text in down]
         st.markdown("\n".join(lines))
+
+
+def made_from(review: Review) -> str:
+    """How the review's model came about, a sentence, not escaped; empty for one that was
+    uploaded.
+    """
+    store = session.store()
+    version = next((each for each in store.versions(review.id) if each.model_id == review.model_id), None)
+    if version is None:
+        return ""
+    try:
+        run = store.run(version.run_id)
+    except RunError:
+        return ""
+    before = store.file(version.parent_id).name
+    title = STRATEGIES[kinds.RETRAIN.settings(run.config).strategy].title
+    return f"Made from {before} by retraining ({title}) on {wording.when(version.created)}. The model before is kept."

@@ -12,6 +12,7 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
+from fairness_engine.runs.kinds import CERTIFY
 from pages.pairs import edit, plausibility, shap
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.shared.app import frame, session, theme, wording
@@ -52,7 +53,7 @@ def draw(review: Review, run: RunRecord, domain: Domain, pair: Pairs, position: 
         shown = _form(run, pair, position)
         _pin(review, run, position)
         found_at = wording.counted(int(pair.evaluation[0]), "row")
-        is_proof = run.config.kind == "certify"
+        is_proof = CERTIFY.has(run.config)
         st.caption("A counterexample of a certification." if is_proof else f"Found after {found_at} evaluated.")
     pair_key = f"{run.id}_{position}_{'plain' if shown is not pair else 'found'}"
     rows = np.concatenate([shown.first, shown.second])

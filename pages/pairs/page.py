@@ -5,7 +5,7 @@ import streamlit as st
 
 from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter
 from pages.shared.app import frame, navigation, session, wording
-from pages.shared.people import case_basket, group_link
+from pages.shared.people import case_basket, group_link, pair_filters
 from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import models, run_list
 
@@ -23,7 +23,7 @@ def main() -> None:
         return
     run = run_list.choose_search(runs)
     st.html(card_panel.STYLE)
-    domain, pairs = browser.load(session.store(), run)
+    domain, pairs = pair_filters.load(session.store(), run)
     if not len(pairs):
         run_list.say_nothing_found(run)
         return
@@ -34,7 +34,7 @@ def browse(review, run, domain, pairs) -> None:
     """Filters, table and card: a click in here leaves the rest of the page alone."""
     store = session.store()
     names = decisions_of(models.as_of(review, run))
-    wanted = browser.filter_form(review.id, domain, pairs)
+    wanted = pair_filters.filter_form(review.id, domain, pairs)
     pinned = sorted(
         pin.pair_index for pin in store.pins(review.id) if pin.run_id == run.id and pin.pair_index < len(pairs)
     )

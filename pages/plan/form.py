@@ -7,13 +7,13 @@ from typing import Any
 import streamlit as st
 
 from fairness_engine.errors import SettingError
-from fairness_engine.measures.share import Distribution
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Distribution
 from fairness_engine.search.technique import SettingInfo, settings_of
 from pages.shared.app import wording
 from pages.shared.review import planning
 from pages.shared.review.planning import STRATEGY, Choice, PlannedRun
-from pages.shared.runs.phrases import DISTRIBUTIONS
+from pages.shared.runs.kinds import DISTRIBUTIONS
 from pages.shared.runs.technique_families import BASELINES, Family, known_families
 
 _FIRST_CHOICE = planning.DATA_SCAN

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.data.table import export_text
+from fairness_engine.runs.kinds import RETRAIN
 from pages.compare import table
 from pages.retrain import charts, follow_ups, live
 from pages.retrain import phrases as retrain_texts
@@ -81,7 +82,7 @@ class Entry:
     @property
     def is_baseline(self) -> bool:
         """Whether it only stands beside the others."""
-        return retrain_words.is_baseline(str(self.run.config.settings["strategy"]))
+        return retrain_words.is_baseline(RETRAIN.settings(self.run.config).strategy)
 
     @property
     def is_broken(self) -> bool:

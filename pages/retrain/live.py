@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from fairness_engine.runs.kinds import RETRAIN
 from pages.retrain import phrases as retrain_texts
 from pages.retrain import rounds
 from pages.retrain.rounds import Rounds
@@ -20,8 +21,6 @@ from pages.shared.runs.figures import what_is_left
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
-
-KIND = "retrain"
 _TOGETHER = "Side by side"
 _PREFIX = "Retraining: "
 """Of every name; beside one another it says nothing."""
@@ -29,7 +28,7 @@ _PREFIX = "Retraining: "
 
 def retrainings(review: Review) -> list[RunRecord]:
     """The retrainings of a review, the newest first."""
-    return of_kind.runs_of(review, KIND)
+    return of_kind.runs_of(review, RETRAIN)
 
 
 def together_with(run: RunRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
@@ -143,7 +142,7 @@ def draw(run_ids: Sequence[str]) -> None:
 
 
 def _rounds_of(run: RunRecord, name: str) -> Rounds:
-    return Rounds.of(name, results_of(run), run.config.settings, retrain_texts.rounds_of(run.config))
+    return Rounds.of(name, results_of(run), RETRAIN.settings(run.config), retrain_texts.rounds_of(run.config))
 
 
 # --- where it stands ----------------------------------------------------------------------------

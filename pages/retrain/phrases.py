@@ -14,6 +14,7 @@ import streamlit as st
 
 from fairness_engine.retraining.evaluation.verdict import in_points
 from fairness_engine.retraining.settings import BASELINES, Reference, Strategy
+from fairness_engine.runs.kinds import RETRAIN
 from pages.retrain import rounds as retrain_rounds
 from pages.shared.app import theme, wording
 from pages.shared.runs import phrases
@@ -419,7 +420,7 @@ def done_text(run: RunRecord, told: Mapping[str, Any]) -> str:
     if told.get("n_train"):
         counts = [wording.count(told[f"n_{part}"]) for part in ("train", "validation", "test")]
         parts.append(f"{counts[0]} rows to train, {counts[1]} to choose, {counts[2]} held out to test")
-    tolerance = float(run.config.settings.get("tolerance", 0.0))
+    tolerance = RETRAIN.settings(run.config).tolerance
     parts.append(f"accuracy was allowed to fall by {in_points(tolerance)}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
@@ -460,7 +461,7 @@ def cases_text(results: Mapping[str, Any]) -> str:
 
 def strategy_of(run: RunRecord) -> Strategy:
     """The strategy of a retraining."""
-    return Strategy(run.config.settings["strategy"])
+    return RETRAIN.settings(run.config).strategy
 
 
 TEXT_SHARES = {"uniform": "Random swaps of a term", "data": "Held-out texts with a term"}

@@ -133,14 +133,13 @@ def make_configs(review: Review, wanted: Wanted) -> list[RunConfig]:
     Raises:
         SettingError: the review is not complete, or a value is out of its range.
     """
-    from fairness_engine.store.run_config import RunConfig, RunKind
+    from fairness_engine.runs import kinds
 
     if review.schema is None or review.scope is None or review.data_id is None or review.model_id is None:
         raise SettingError("A retraining needs data, a model and a scope. Complete the review first.")
     comparison = secrets.token_hex(6) if len(wanted.strategies) > 1 else None
     return [
-        RunConfig(
-            RunKind.RETRAIN,
+        kinds.RETRAIN.config(
             review.data_id,
             review.model_id,
             review.schema,

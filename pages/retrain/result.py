@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.runs.kinds import RETRAIN
 from fairness_engine.store.records import VersionState
 from pages.retrain import charts, groups, live, rules, versions
 from pages.retrain import follow_ups as retrain_maps
@@ -190,7 +191,9 @@ def texts_note(results: Mapping[str, Any]) -> str:
 
 def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
     """How the search for the model went, folded."""
-    told = Rounds.of(run_words.run_title(run.config), results, run.config.settings, retrain_texts.rounds_of(run.config))
+    told = Rounds.of(
+        run_words.run_title(run.config), results, RETRAIN.settings(run.config), retrain_texts.rounds_of(run.config)
+    )
     if not told.rounds:
         return
     label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"

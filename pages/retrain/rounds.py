@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from fairness_engine.retraining.settings import Reference, RetrainSettings
 from pages.shared.app import theme, wording
 from pages.shared.charts.certification_charts import figure_of
 from pages.shared.charts.run_charts import shortened
@@ -51,7 +52,7 @@ class Rounds:
 
     @classmethod
     def of(
-        cls, name: str, results: Mapping[str, Any], settings: Mapping[str, Any], shares: Mapping[str, str] = SHARES
+        cls, name: str, results: Mapping[str, Any], settings: RetrainSettings, shares: Mapping[str, str] = SHARES
     ) -> Rounds:
         """From the results and settings of a run."""
         training = results.get("training") or {}
@@ -60,8 +61,8 @@ class Rounds:
             list(training.get("rounds") or ()),
             list(training.get("epochs") or ()),
             dict(training.get("reference") or {}),
-            float(settings.get("tolerance", 0.0)),
-            settings.get("reference") == "control",
+            settings.tolerance,
+            settings.reference is Reference.CONTROL,
             shares,
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pandas as pd
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.errors import EvenhandError
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.runs.adoption import discard_version, keep_version
 from fairness_engine.store.records import VersionState
@@ -317,23 +317,3 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
     if is_current:
         line["State"] = _CURRENT
     return line
-
-
-# --- on other pages ---------------------------------------------------------------------------
-
-
-def current_text(review: Review) -> str:
-    """How the review's model came about, for the Model page: a sentence, not escaped; empty for one that was
-    uploaded.
-    """
-    store = session.store()
-    version = next((each for each in store.versions(review.id) if each.model_id == review.model_id), None)
-    if version is None:
-        return ""
-    try:
-        run = store.run(version.run_id)
-    except RunError:
-        return ""
-    before = store.file(version.parent_id).name
-    title = STRATEGIES[phrases.strategy_of(run)].title
-    return f"Made from {before} by retraining ({title}) on {wording.when(version.created)}. The model before is kept."

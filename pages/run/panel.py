@@ -9,6 +9,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
+from fairness_engine.runs.kinds import SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -19,6 +20,7 @@ from pages.shared.people.decisions import Decisions, decisions_of
 from pages.shared.people.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.runs import certification_runs, comparison_choice, models, phrases
 from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
+from pages.shared.runs.kinds import DISTRIBUTIONS, view_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -56,7 +58,7 @@ def shown_of(group: list[RunRecord], run_id: str) -> list[RunRecord]:
 
 def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> None:
     """Where the runs of a comparison are shown together, with how far they are."""
-    if sum(run.config.kind == "search" for run in together) < 2 or together[0].config.comparison is None:
+    if sum(SEARCH.has(run.config) for run in together) < 2 or together[0].config.comparison is None:
         return
     text = "Compare these runs"
     if len(shown) < len(together):
@@ -101,20 +103,13 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
     if is_followed and not any(record.is_active for record in records):
         st.rerun()
     _stop_button(store, records)
-    searches = [record for record in records if record.config.kind == "search"]
+    searches = [record for record in records if SEARCH.has(record.config)]
     if len(searches) > 1:
         _draw_comparison(store, searches)
     for record in records:
-        if record.config.kind == "estimate":
-            _draw_estimate(store, record)
-        elif record.config.kind == "count":
-            _draw_count(store, record)
-        elif record.config.kind == "certify":
-            _draw_certification(store, record)
-        elif record.config.kind == "rules":
-            _draw_rule_sets(record)
-        elif record.config.kind == "retrain":
-            _draw_retraining(record)
+        if record not in searches:
+            draw_one = _DRAWN_HERE.get(record.config.kind, _draw_elsewhere)
+            draw_one(store, record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
@@ -179,7 +174,7 @@ def _standing(record: RunRecord) -> None:
     text = wording.markdown(phrases.ending(record))
     if record.state.value in ("crashed", "failed"):
         st.error(text, icon=":material/error:")
-    elif record.n_found == 0 and record.config.kind == "search":
+    elif record.n_found == 0 and SEARCH.has(record.config):
         high = share_interval(0, record.n_tried)[1]
         st.info(wording.markdown(phrases.none_found(record, high)))
     elif text:
@@ -271,7 +266,7 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
     share = results.get("share")
     if not share:
         return
-    what = phrases.DISTRIBUTIONS[record.config.distribution.value]
+    what = DISTRIBUTIONS[record.config.distribution.value]
     text = wording.share(share["share"], share["low"], share["high"])
     drawn = f"{wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them discriminatory."
     if share["low"] == share["high"]:
@@ -296,34 +291,22 @@ def _draw_count(store: RunStore, record: RunRecord) -> None:
     tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
 
 
-def _draw_certification(store: RunStore, record: RunRecord) -> None:
-    """Where it stands and what is proved so far; the Certification page has the rest."""
+_DRAWN_HERE = {"estimate": _draw_estimate, "count": _draw_count}
+"""Kinds of runs whose results have no page of their own."""
+
+
+def _draw_elsewhere(store: RunStore, record: RunRecord) -> None:
+    """Where a run stands whose results have a page of their own."""
+    view = view_of(record.config)
     _standing(record)
     shares = certification_runs.shares_of(store, record)
     if shares is not None:
         st.html(f"{share_bar.STYLE}{share_bar.bar_html(shares)}")
-    session.link_to(
-        navigation.CERTIFY, "Follow it on the Certification page" if record.is_active else "See what is proved"
-    )
-
-
-def _draw_rule_sets(record: RunRecord) -> None:
-    """Where it stands; the Groups page has the rest."""
-    _standing(record)
-    if record.n_found:
-        evaluated = f"{wording.counted(record.evaluations, 'row')} evaluated in {wording.duration(record.seconds)}"
-        st.markdown(f"{wording.counted(record.n_found, 'rule set')} scored, {evaluated}.")
-    session.link_to(navigation.GROUPS, "Follow it on the Groups page" if record.is_active else "See the groups")
-
-
-def _draw_retraining(record: RunRecord) -> None:
-    """Where it stands; the Retrain page has the rest."""
-    _standing(record)
-    if record.n_tried:
-        st.markdown(
-            f"{wording.counted(record.n_tried, 'round')}, {wording.count(record.n_found)} of them within the tolerance."
-        )
-    session.link_to(navigation.RETRAIN, "Follow it on the Retrain page" if record.is_active else "See what it came to")
+    if so_far := view.so_far(record):
+        st.markdown(so_far)
+    if view.place is not None:
+        follow = f"Follow it on the {view.place.title} page"
+        session.link_to(view.place, follow if record.is_active else view.see)
 
 
 def _draw_split(store: RunStore, record: RunRecord) -> None:

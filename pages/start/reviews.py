@@ -10,20 +10,13 @@ from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
 from pages.shared.app import closed, session, wording
 from pages.shared.app.frame import guarded
+from pages.shared.runs.kinds import view_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.store import Review, RunRecord
 
 _N_SHOWN = 5
 _WIDTHS = [6, 4, 3, 1]
-_KINDS = {
-    "estimate": "estimate",
-    "count": "exact count",
-    "certify": "certification",
-    "rules": "rule sets",
-    "retrain": "retraining",
-}
-"""What runs are called that are no searches."""
 _HEADINGS = ("Review", "Last run", "Changed", "")
 
 
@@ -46,7 +39,7 @@ def show_reviews() -> None:
 def _show_review(review: Review) -> None:
     name, run, changed, more = st.columns(_WIDTHS, vertical_alignment="center")
     runs = session.store().runs(review.id)
-    kinds = frozenset(run.config.kind.value for run in runs)
+    kinds = frozenset(run.config.kind for run in runs)
     following = closed.next_place(review, lambda: kinds, has_runs=bool(runs))
     with name:
         st.page_link(
@@ -82,9 +75,9 @@ def last_run(runs: list[RunRecord]) -> str:
     if not runs:
         return "none"
     newest = max(runs, key=lambda run: run.created)
-    kind = _KINDS.get(newest.config.kind.value)
-    if kind is not None:
-        return f"{kind}, {newest.state.value}"
+    noun = view_of(newest.config).noun
+    if noun:
+        return f"{noun}, {newest.state.value}"
     technique = TECHNIQUES.get(newest.config.technique)
     title = technique.title if technique else newest.config.technique
     return f"{title}, {wording.count(newest.n_found)} found, {newest.state.value}"

@@ -12,14 +12,13 @@ import streamlit as st
 from fairness_engine.explanation.where import leaf_of
 from fairness_engine.explanation.where_tree import sentence
 from fairness_engine.intervals import share_interval
-from fairness_engine.measures.share import Distribution
-from fairness_engine.oracle.domain import Domain
-from pages.pairs import browser
+from fairness_engine.oracle.domain import Distribution, Domain
+from fairness_engine.runs.kinds import SEARCH
 from pages.shared import exports
 from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.theme import CHART_CONFIG, DISCRIMINATORY
-from pages.shared.people import case_ids
+from pages.shared.people import case_ids, pair_filters
 from pages.shared.people.decisions import decisions_of
 from pages.shared.people.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.people.pair_filters import PairFilter
@@ -46,7 +45,7 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
     runs = [
         run
         for run in session.store().runs(review.id)
-        if run.config.kind == "search" and run.n_found
+        if SEARCH.has(run.config) and run.n_found
         if (run.config.schema, run.config.scope) == (review.schema, review.scope)
     ]
     if not runs:
@@ -68,7 +67,7 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
             "how often.",
         )
     run = runs[at]
-    _, pairs = browser.load(session.store(), run)
+    _, pairs = pair_filters.load(session.store(), run)
     key = (run.id, len(pairs), repr(found.nodes))
     leaves = kept("where_pairs", key, lambda: leaf_of(found.nodes, pairs.first))
     counted = np.unique(leaves, return_counts=True)
@@ -87,7 +86,7 @@ def offer_pairs(review: Review, domain: Domain, pairs: FoundPairs, node: Node, l
     with st.container(horizontal=True, vertical_alignment="center", key="where_show"):
         st.markdown(wording.markdown(f"{part} {'lies' if n == 1 else 'lie'} in this group."))
         if st.button(label, key="where_pairs", type="primary", icon=":material/arrow_forward:"):
-            browser.preset(review.id, domain, group_filter(domain, node))
+            pair_filters.preset(review.id, domain, group_filter(domain, node))
             session.set_run(pairs.run.id)
             if "pair" in st.query_params:
                 del st.query_params["pair"]

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 import certify_cases
 import run_cases
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.records import Review
 from fairness_engine.store.store import RunState, RunStore
 
@@ -61,7 +62,7 @@ def test_a_certification_is_started_followed_and_read(app: AppPage, review: Revi
     assert content["run_id"] == run.id
     assert (
         app.download("Partition tree").read_bytes()
-        == (RunStore(app_server.workspace).tree_file(run.id) or run).read_bytes()
+        == (stored_tree_file(RunStore(app_server.workspace), run.id) or run).read_bytes()
     )
     assert f"run={run.id}" in app.query()
 

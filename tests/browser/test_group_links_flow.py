@@ -11,8 +11,7 @@ from playwright.sync_api import expect
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.store import FileRole, Review, RunStore
 
 SAMPLE = find_sample("credit")
@@ -29,8 +28,8 @@ def searched_review(server: AppServer) -> tuple[Review, str]:
     review = replace(store.create_review("Credit"), data_id=data.id, model_id=file.id, schema=schema, fit=fit)
     review = store.save_review(replace(review, scope=Scope(model.protected)))
     same = {"data_id": data.id, "model_id": file.id, "schema": schema, "scope": Scope(model.protected)}
-    search = RunConfig(RunKind.SEARCH, technique="data-scan", budget=Budget(20_000), **same)
-    rules = RunConfig(RunKind.RULES, settings={"edges": "round", "error": 0.1}, **same)
+    search = kinds.SEARCH.config(technique="data-scan", budget=Budget(20_000), **same)
+    rules = kinds.RULES.config(settings={"edges": "round", "error": 0.1}, **same)
     runs = [
         queue.run_in_foreground(store, store.create_run(each, review.id), lambda _: None) for each in (search, rules)
     ]

@@ -9,6 +9,7 @@ from driver import AppPage, AppServer, OpenPage
 from playwright.sync_api import expect
 
 import group_cases
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import Review
 from fairness_engine.store.store import RunStore
 from group_cases import PLANTED
@@ -51,7 +52,7 @@ def test_a_run_is_started_read_narrowed_and_a_group_pinned(app: AppPage, review:
     for _ in range(10):
         slider.press("ArrowRight")
     app.wait_until_at_rest()
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     n = int(((result.scored.n_rows >= 0.1 * result.n_rows) & (result.scored.is_rest == 0)).sum())
     app.expect_text(f"{n} of 766 rule sets match")
 

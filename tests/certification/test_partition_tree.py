@@ -20,7 +20,7 @@ from certification.refinement_cases import (
 from fairness_engine.certification.networks.assessor import NetworkAssessor
 from fairness_engine.certification.partition.certificates import proved_by
 from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.export import stored_certificates, stored_tree
+from fairness_engine.certification.partition.export import export_certificates, export_tree
 from fairness_engine.certification.partition.lattice import Weights, make_space
 from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.refinement import Refinement
@@ -55,7 +55,7 @@ def network_refined(n_boxes: int) -> Refinement:
 def test_a_stored_tree_says_what_the_refinement_says(weights: Weights, max_boxes: int) -> None:
     refinement = refined(61, weights)
     rows = all_individuals(refinement.assessor.space.domain)[::3]
-    tree, order = stored_tree(refinement, rows, max_boxes)
+    tree, order = export_tree(refinement, rows, max_boxes)
     tree.check()
     space = refinement.assessor.space
     standing = refinement.recount()
@@ -81,7 +81,7 @@ def test_what_is_kept_of_many_boxes_holds_most_of_everybody_and_of_the_undecided
     refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(1))
     while refinement.n_boxes < 4001:
         refinement.step(max_boxes=4001)
-    tree, order = stored_tree(refinement, np.empty((0, 4)), 501)
+    tree, order = export_tree(refinement, np.empty((0, 4)), 501)
     assert len(tree) == 501
     kept = set(order.tolist())
     left_out = [node for node in range(refinement.n_boxes) if node not in kept]
@@ -96,8 +96,8 @@ def test_what_is_kept_of_many_boxes_holds_most_of_everybody_and_of_the_undecided
 
 def test_a_tree_comes_back_from_disk_with_its_certificates_beside_it(tmp_path: Path) -> None:
     refinement = network_refined(201)
-    tree, order = stored_tree(refinement, np.empty((0, 5)))
-    certificates = stored_certificates(refinement, tree, order, perf_counter() + 60)
+    tree, order = export_tree(refinement, np.empty((0, 5)))
+    certificates = export_certificates(refinement, tree, order, perf_counter() + 60)
     write_tree(tmp_path / "tree.npz", tree, certificates, {"columns": ["job"]})
     again, more = read_tree(tmp_path / "tree.npz")
     assert more == {"columns": ["job"]}
@@ -113,8 +113,8 @@ def test_a_tree_comes_back_from_disk_with_its_certificates_beside_it(tmp_path: P
 def test_certificates_prove_no_less_than_was_counted_and_nothing_false() -> None:
     refinement = network_refined(301)
     space = refinement.assessor.space
-    tree, order = stored_tree(refinement, np.empty((0, 5)))
-    certificates = stored_certificates(refinement, tree, order, perf_counter() + 60)
+    tree, order = export_tree(refinement, np.empty((0, 5)))
+    certificates = export_certificates(refinement, tree, order, perf_counter() + 60)
     assert len(certificates.leaf)
     rows = all_individuals(space.domain)
     digits = space.digits(rows)
@@ -134,17 +134,17 @@ def test_certificates_prove_no_less_than_was_counted_and_nothing_false() -> None
 
 def test_certificates_keep_to_their_time_and_room() -> None:
     refinement = network_refined(301)
-    tree, order = stored_tree(refinement, np.empty((0, 5)))
-    every = stored_certificates(refinement, tree, order, perf_counter() + 60)
-    assert not len(stored_certificates(refinement, tree, order, perf_counter() - 1).leaf)
+    tree, order = export_tree(refinement, np.empty((0, 5)))
+    every = export_certificates(refinement, tree, order, perf_counter() + 60)
+    assert not len(export_certificates(refinement, tree, order, perf_counter() - 1).leaf)
     each = every.coefficients[0].nbytes + every.thresholds[0].nbytes + 8
-    few = stored_certificates(refinement, tree, order, perf_counter() + 60, max_bytes=3.5 * each)
+    few = export_certificates(refinement, tree, order, perf_counter() + 60, max_bytes=3.5 * each)
     assert few.leaf.tolist() == every.leaf[:3].tolist()
     assert (np.diff(tree.weight[every.leaf]) <= 0).all()
 
 
 def good_arrays() -> dict[str, np.ndarray]:
-    return stored_tree(refined(41), np.empty((0, 5)))[0].to_arrays()
+    return export_tree(refined(41), np.empty((0, 5)))[0].to_arrays()
 
 
 def broken(name: str, index: int, value: float) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from certification.refinement_cases import (
 )
 from fairness_engine.certification.partition import undecided
 from fairness_engine.certification.partition.certificates import proved_by
-from fairness_engine.certification.partition.export import stored_certificates, stored_tree
+from fairness_engine.certification.partition.export import export_certificates, export_tree
 from fairness_engine.certification.partition.lattice import Weights, make_space
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
@@ -32,8 +32,8 @@ def open_truth(refinement: Refinement) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """Digits and weights of everybody whom no certificate decides, and who of them is unfair; box by box."""
     space = refinement.assessor.space
     digits = everybody(space)
-    tree, order = stored_tree(refinement, np.empty((0, space.domain.n_columns)))
-    certificates = stored_certificates(refinement, tree, order, in_a_minute())
+    tree, order = export_tree(refinement, np.empty((0, space.domain.n_columns)))
+    certificates = export_certificates(refinement, tree, order, in_a_minute())
     leaves = refinement.leaves_of(digits)
     place = np.full(refinement.n_boxes, -1)
     place[order[certificates.leaf]] = np.arange(len(certificates.leaf))

@@ -23,6 +23,7 @@ from fairness_engine.certification.partition.validation import stored_certificat
 from fairness_engine.cli.commands.certify import CERTIFY_KEYS, certified_text, share_text
 from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.data.catalogue import find_sample
+from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.store import RunStore
 
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
@@ -174,7 +175,7 @@ def test_verify_draws_people_where_something_is_proved(
     assert held["proofs"]["n_points"] >= 1000
     assert held["proofs"]["n_contradictions"] == 0
     store = RunStore(workspace)
-    path = store.tree_file(run_id)
+    path = stored_tree_file(store, run_id)
     assert path is not None
     tree, space = read_tree(path)
     certificates = stored_certificates(path, tree)

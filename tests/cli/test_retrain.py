@@ -30,9 +30,9 @@ from fairness_engine.cli.gate import read_gate
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.errors import SettingError
+from fairness_engine.runs import kinds
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 
 _SAMPLE = find_sample("recidivism")
@@ -209,7 +209,7 @@ def test_a_run_that_scored_no_rule_set_in_its_time_leaves_a_gap(tmp_path: Path) 
     review = run_cases.review_of(store)
     rules, retraining = (
         store.create_run(run_cases.config_of(review, "", kind=kind, settings=settings))
-        for kind, settings in ((RunKind.RULES, {}), (RunKind.RETRAIN, {"strategy": "variants"}))
+        for kind, settings in ((kinds.RULES.name, {}), (kinds.RETRAIN.name, {"strategy": "variants"}))
     )
     assert store.claim(rules, host_name(), os.getpid(), str(birth(os.getpid())))
     store.finish(rules, RunState.FINISHED)

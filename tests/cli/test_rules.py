@@ -17,7 +17,7 @@ from fairness_engine.cli.commands.rules import RULES_KEYS
 from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.groups.rule_sets.result import read_rules, write_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
-from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.runs.writers.rule_sets import RULES_FILE
 from fairness_engine.store.store import RunStore
 
 SAMPLES = ROOT / "sample_data"

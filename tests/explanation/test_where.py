@@ -17,9 +17,8 @@ from fairness_engine.explanation import where
 from fairness_engine.explanation.where import Where, WhereSettings, find_where, leaf_of, where_from_json, where_to_json
 from fairness_engine.explanation.where_tree import Condition, all_hold, learn_groups, roundest, sentence
 from fairness_engine.intervals import share_interval
-from fairness_engine.measures.share import Distribution
 from fairness_engine.oracle import oracle
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 
 NO_DATA = np.empty((0, 5))
 UNIFORM = WhereSettings(Distribution.UNIFORM)

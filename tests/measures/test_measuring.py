@@ -21,8 +21,7 @@ from fairness_engine.model_process.session import Opened, open_all
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
-from fairness_engine.runs import queue
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.store import RunState, RunStore
 from worker_cases import DATA, MODEL, SCHEMA, census_config
 
@@ -195,8 +194,7 @@ def opened() -> Opened:
 
 
 def test_a_search_measures_its_pairs_and_the_same_pairs_get_the_same_distances(opened: Opened) -> None:
-    config = RunConfig(
-        RunKind.SEARCH,
+    config = kinds.SEARCH.config(
         "d",
         "m",
         opened.dataset.schema,

@@ -9,9 +9,8 @@ import pytest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.explanation.where import leaf_of
-from fairness_engine.measures.share import Distribution
 from fairness_engine.model_process.pool import Evaluator
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunStore
 from worker_cases import census_config

@@ -24,9 +24,9 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.oracle.variants import _widest_of_extremes, _widest_of_pairs
 from fairness_engine.pairs import Pairs
-from fairness_engine.runs import recorder
+from fairness_engine.runs import kinds, recorder
+from fairness_engine.runs.kinds import RunKind
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.store.run_config import RunConfig, RunKind
 
 SCOPES = {450: many_variants.HUNDREDS, 5_040: many_variants.THOUSANDS}
 BLACK_BOX = [name for name, kind in TECHNIQUES.items() if not getattr(kind, "needs_gradient", False)]
@@ -55,10 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("loans")
 
 
-def run(held: Opened, kind: RunKind, **own: Any) -> list[Event]:
+def run(held: Opened, kind: RunKind[Any], **own: Any) -> list[Event]:
     """A run to its end; what it says can be kept."""
     assert held.scope is not None
-    config = RunConfig(kind, "data", "model", many_variants.loan_schema(), held.scope, **own)
+    config = kind.config("data", "model", many_variants.loan_schema(), held.scope, **own)
     events = list(held.run(config, lambda: False))
     assert isinstance(events[-1], Stopped)
     assert max(len(to_line(event)) for event in events) < MAX_LINE_BYTES
@@ -78,7 +78,7 @@ def pairs_of(events: list[Event]) -> Pairs:
 def test_searches(folder: Path, name: str, n_variants: int) -> None:
     held = opened(folder, "tree", n_variants)
     settings = {"sg": {"n_samples": 100}, "sg-shared": {"n_samples": 300}}.get(name, {})
-    events = run(held, RunKind.SEARCH, technique=name, settings=settings, budget=Budget(30_000, 60.0))
+    events = run(held, kinds.SEARCH, technique=name, settings=settings, budget=Budget(30_000, 60.0))
     assert events[-1].reason in (StopReason.EVALUATIONS, StopReason.EXHAUSTED)
     pairs = pairs_of(events)
     assert len(pairs)
@@ -89,7 +89,7 @@ def test_searches(folder: Path, name: str, n_variants: int) -> None:
 @pytest.mark.parametrize("n_variants", SCOPES)
 def test_an_estimate(folder: Path, n_variants: int) -> None:
     held = opened(folder, "tree", n_variants)
-    events = run(held, RunKind.ESTIMATE, n_samples=40, distribution="data")
+    events = run(held, kinds.ESTIMATE, n_samples=40, distribution="data")
     assert events[-1].n_tried == 40
     assert events[-1].evaluations == 40 * n_variants
 
@@ -98,22 +98,20 @@ def test_an_estimate(folder: Path, n_variants: int) -> None:
 @pytest.mark.parametrize("kind", ["tree", "linear"])
 def test_a_certification(folder: Path, kind: str, n_variants: int) -> None:
     settings = {"max_boxes": 30, "n_samples": 0}
-    events = run(opened(folder, kind, n_variants), RunKind.CERTIFY, settings=settings, budget=Budget(None, 60.0))
+    events = run(opened(folder, kind, n_variants), kinds.CERTIFY, settings=settings, budget=Budget(None, 60.0))
     (found,) = [event.content for event in events if isinstance(event, ResultReady) and event.name == "certification"]
     assert found["certified"] + found["falsified"] + found["undecided"] == pytest.approx(1)
 
 
 def test_rule_sets(folder: Path) -> None:
-    events = run(
-        opened(folder, "tree", 5_040), RunKind.RULES, settings={"max_attributes": 2}, budget=Budget(None, 60.0)
-    )
+    events = run(opened(folder, "tree", 5_040), kinds.RULES, settings={"max_attributes": 2}, budget=Budget(None, 60.0))
     assert events[-1].n_found > 100
 
 
 @pytest.mark.parametrize("n_variants", SCOPES)
 def test_a_retraining(folder: Path, n_variants: int) -> None:
     settings = {"strategy": "variants", "n_draws": 500, "max_rounds": 1, "tolerance": 0.3}
-    events = run(opened(folder, "linear", n_variants), RunKind.RETRAIN, settings=settings, budget=Budget(None, 15.0))
+    events = run(opened(folder, "linear", n_variants), kinds.RETRAIN, settings=settings, budget=Budget(None, 15.0))
     names = {event.name for event in events if isinstance(event, ResultReady)}
     assert {"before", "training", "retrained", "card"} <= names
 
@@ -136,7 +134,7 @@ def test_questions_of_pages(folder: Path, n_variants: int) -> None:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda held: run(held, RunKind.COUNT), "at most 1,000,000,000 rows"),
+        (lambda held: run(held, kinds.COUNT), "at most 1,000,000,000 rows"),
         (lambda held: held.gradients(), "a network that takes every column as one number"),
     ],
 )
@@ -178,7 +176,7 @@ def test_a_score_gap_over_thousands_of_variants(folder: Path) -> None:
     held = opened(folder, "linear", 5_040)
     gapped = Opened(held.dataset, held.model, Scope.from_json({**SCOPES[5_040].to_json(), "score_gap": 0.2}))
     kernels.warm_up()
-    events = run(gapped, RunKind.SEARCH, technique="data-scan", budget=Budget(200_000, 60.0))
+    events = run(gapped, kinds.SEARCH, technique="data-scan", budget=Budget(200_000, 60.0))
     pairs = pairs_of(events)
     assert len(pairs)
     assert (np.abs(pairs.score_first - pairs.score_second) > 0.2).all()

@@ -27,11 +27,11 @@ from fairness_engine.groups.identity_terms.terms import Terms, check_terms
 from fairness_engine.models.open_text import open_text_model
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import Begin, CasesOfRun, RetrainSettings, Strategy, Surrogate
-from fairness_engine.retraining.texts.book import TextBinding, on_rows, on_texts
+from fairness_engine.retraining.texts.book import on_rows, on_texts
+from fairness_engine.retraining.texts.driver import TextBinding, run_text_retraining
 from fairness_engine.retraining.texts.groups import TextGroupMeter, TextGroups
-from fairness_engine.retraining.texts.measure import every_term, random_swaps
-from fairness_engine.retraining.texts.subject import TextSubject, text_data
-from fairness_engine.retraining.texts.workshop import run_text_retraining, text_meter, text_parts
+from fairness_engine.retraining.texts.measure import every_term, random_swaps, text_meter
+from fairness_engine.retraining.texts.subject import TextSubject, text_data, text_parts
 from fairness_engine.retraining.trainers.factory import make_trainer
 from retraining_cases import Retrained
 

@@ -14,10 +14,11 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Comparison, Spread, common_grid, found_curve, spread_of, summarise
 from fairness_engine.search.techniques.random_search import RandomSearch
 from fairness_engine.store.records import RunState
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from run_cases import review_of, run_of
 from worker_cases import SCHEMA, SCOPE
@@ -43,7 +44,7 @@ def add_run(
     **changes: Any,
 ) -> str:
     """A run with that progress; it still works when ``state`` is ``None``."""
-    values = {"kind": RunKind.SEARCH, "technique": technique, "budget": Budget(1000), "comparison": "one", **changes}
+    values = {"kind": kinds.SEARCH.name, "technique": technique, "budget": Budget(1000), "comparison": "one", **changes}
     values = {"scope": SCOPE, **values}
     run_id = store.create_run(RunConfig(data_id="d", model_id="m", schema=Schema.read(SCHEMA), **values))
     if state is RunState.CANCELLED and not steps:
@@ -132,11 +133,11 @@ def test_a_technique_of_another_version_is_shown_as_it_was_stored(store: RunStor
 def test_the_exact_count_gives_the_share_found(store: RunStore) -> None:
     add_run(store, steps=[(1000, 1.0, 500, 30)])
     count = {"n_discriminatory": 120, "n_individuals": 4000, "share": 0.03}
-    values = {"kind": RunKind.COUNT, "technique": ""}
+    values = {"kind": kinds.COUNT.name, "technique": ""}
     add_run(store, state=RunState.CANCELLED, steps=[(1, 1.0, 1, 1)], **values)
     assert compare(store).n_exact is None
     add_run(store, results={"count": count}, **values)
-    add_run(store, kind=RunKind.ESTIMATE, technique="")
+    add_run(store, kind=kinds.ESTIMATE.name, technique="")
     compared = compare(store)
     assert (compared.n_exact, compared.n_individuals) == (120, 4000)
     (line,) = compared.techniques
@@ -267,7 +268,7 @@ def test_real_runs_and_a_real_count(store: RunStore) -> None:
     review = review_of(store, scope=scope)
     for seed in (0, 1):
         run_of(store, review, "random", seed=seed, comparison="c", budget=Budget(4000))
-    (count,) = [run_of(store, review, "", kind=RunKind.COUNT, comparison="c")]
+    (count,) = [run_of(store, review, "", kind=kinds.COUNT.name, comparison="c")]
     assert (count.state, count.message) == (RunState.FINISHED, None)
     assert store.results(count.id)["count"]["n_individuals"] == count.n_tried
     compared = summarise(store, store.runs(review.id))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fairness_engine.errors import ProcessError
+from fairness_engine.runs import kinds
 from fairness_engine.runs.follow_ups import fresh_seed, other_technique, start_measuring
 from fairness_engine.store.records import FileRole, RunState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from worker_cases import census_config
 
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> RunStore:
 def retrained(store: RunStore, review_id: str | None = None, *, seed: int = 7, **settings: Any) -> str:
     """A retraining that ended with a model."""
     settings = {"strategy": "majority", **settings}
-    config = census_config(store, kind=RunKind.RETRAIN, technique="", settings=settings, seed=seed)
+    config = census_config(store, kind=kinds.RETRAIN.name, technique="", settings=settings, seed=seed)
     run_id = store.create_run(config, review_id)
     content = f"a model of {settings['strategy']}".encode()
     model = store.add_file(content, "new.keras", FileRole.MODEL)
@@ -49,7 +49,7 @@ def test_both_models_are_asked_the_same(store: RunStore) -> None:
     retraining = store.run(run_id).config
     version = store.version(run_id)
     assert version is not None
-    for name, kind in (("search", RunKind.SEARCH), ("certify", RunKind.CERTIFY), ("rules", RunKind.RULES)):
+    for name, kind in (("search", kinds.SEARCH.name), ("certify", kinds.CERTIFY.name), ("rules", kinds.RULES.name)):
         before, after = (store.run(measured[side][name]) for side in ("before", "after"))
         assert (before.config.kind, before.state, before.review_id) == (kind, RunState.QUEUED, review.id)
         assert (before.config.model_id, after.config.model_id) == (retraining.model_id, version.model_id)
@@ -108,7 +108,7 @@ def test_a_model_that_cannot_be_certified_is_left_out_with_its_reason(store: Run
 
 
 def test_nothing_follows_where_nothing_was_made_or_asked_for(store: RunStore) -> None:
-    config = census_config(store, kind=RunKind.RETRAIN, technique="", settings={})
+    config = census_config(store, kind=kinds.RETRAIN.name, technique="", settings={})
     assert start_measuring(store, store.create_run(config), certifiable) is None
     assert start_measuring(store, retrained(store, measure_seconds=0), certifiable) is None
     assert len(store.runs()) == 2

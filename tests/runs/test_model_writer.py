@@ -12,10 +12,10 @@ import pytest
 from fairness_engine.errors import ProcessError
 from fairness_engine.events import from_line, to_line
 from fairness_engine.models.formats import PART_BYTES, model_parts
+from fairness_engine.runs import kinds
 from fairness_engine.runs.writers import models
 from fairness_engine.runs.writers.models import ModelWriter
 from fairness_engine.store.records import VersionState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from retrain_events import part
 from worker_cases import census_config
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> RunStore:
 
 
 def new_run(store: RunStore, **settings: Any) -> tuple[str, ModelWriter]:
-    config = census_config(store, kind=RunKind.RETRAIN, technique="", settings={"max_rounds": 4, **settings})
+    config = census_config(store, kind=kinds.RETRAIN.name, technique="", settings={"max_rounds": 4, **settings})
     run_id = store.create_run(config)
     store.run_folder(run_id).mkdir(parents=True)
     return run_id, ModelWriter(store, run_id, config)

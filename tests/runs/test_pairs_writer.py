@@ -60,7 +60,7 @@ def test_many_small_batches_come_back_in_order_from_few_files(store: RunStore) -
     writer = PairsWriter(store, run_id, config)
     for i in range(60):
         writer.add(numbered(10 * i, 10))
-        writer.flush()
+        writer.write()
         assert len(store.parts(run_id)) <= 16
     assert_all_there(store, run_id, 600)
     assert np.array_equal(store.pairs(run_id, limit=25, offset=595).evaluation, np.arange(595, 600))
@@ -87,7 +87,7 @@ def test_what_is_measured_later_is_filled_in(store: RunStore, monkeypatch: pytes
         writer.add(unmeasured(10 * i, 10))
         writer.measured(everything.distance[n_measured:][:n_more], everything.n_unseen[n_measured:][:n_more])
         n_measured += n_more
-        writer.flush()
+        writer.write()
     assert n_measured == 480
     known = ~np.isnan(store.pairs(run_id).distance)
     assert 0 < known.sum() < 480, "the last ones are filled in when the run ends"
@@ -116,7 +116,7 @@ def test_large_files_are_left_alone(store: RunStore, monkeypatch: pytest.MonkeyP
     done = 0
     for n in (150, 10, 10, 150, *[9] * 40):
         writer.add(numbered(done, n))
-        writer.flush()
+        writer.write()
         done += n
     writer.close()
     assert store.parts(run_id)[0].n_pairs == 150
@@ -142,12 +142,12 @@ def test_pairs_wait_no_longer_than_a_moment(store: RunStore, monkeypatch: pytest
     run_id = store.create_run(config)
     writer = PairsWriter(store, run_id, config)
     writer.add(numbered(0, 5))
-    writer.flush()
+    writer.write()
     writer.add(numbered(5, 5))
-    writer.flush_when_due()
+    writer.write_when_due()
     assert store.n_pairs(run_id) == 5
     monkeypatch.setattr(pairs_writer, "FLUSH_SECONDS", 0.0)
-    writer.flush_when_due()
+    writer.write_when_due()
     assert_all_there(store, run_id, 10)
 
 
@@ -157,7 +157,7 @@ def test_a_writer_killed_while_merging_leaves_nothing_twice(store: RunStore, mon
     writer = PairsWriter(store, run_id, config)
     for i in range(5):
         writer.add(numbered(10 * i, 10))
-        writer.flush()
+        writer.write()
 
     class Killed(BaseException):
         pass
@@ -178,7 +178,7 @@ def test_a_reader_may_come_while_files_are_merged(store: RunStore) -> None:
     writer = PairsWriter(store, run_id, config)
     for i in range(4):
         writer.add(numbered(10 * i, 10))
-        writer.flush()
+        writer.write()
     listed = store.parts
 
     def list_then_merge(wanted: str) -> object:

@@ -12,15 +12,16 @@ from fairness_engine.groups.rule_sets.result import RuleResult, write_rules
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import RetrainSettings, RuleSetOfRun
+from fairness_engine.runs import kinds
 from fairness_engine.runs.case_selection import picked_rule_set
-from fairness_engine.store.run_config import RunConfig, RunKind
-from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.runs.writers.rule_sets import RULES_FILE
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from handmade import small_schema
 from tests.groups.rule_cases import small_run
 
 SCHEMA = small_schema()
-CONFIG = RunConfig(RunKind.RETRAIN, "data", "model", SCHEMA, Scope(("sex",)))
+CONFIG = kinds.RETRAIN.config("data", "model", SCHEMA, Scope(("sex",)))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def result() -> RuleResult:
 @pytest.fixture
 def stored(tmp_path: Path, result: RuleResult) -> tuple[RunStore, str]:
     store = RunStore(tmp_path)
-    run_id = store.create_run(RunConfig(RunKind.RULES, "data", "model", SCHEMA, Scope(("sex", "age"))))
+    run_id = store.create_run(kinds.RULES.config("data", "model", SCHEMA, Scope(("sex", "age"))))
     store.run_folder(run_id).mkdir(parents=True, exist_ok=True)
     write_rules(store.run_folder(run_id) / RULES_FILE, result)
     return store, run_id

@@ -22,16 +22,16 @@ from fairness_engine.errors import ProcessError, RunError, SettingError
 from fairness_engine.events import SharesProved, TreeReady
 from fairness_engine.model_process.server import split
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.runs import worker
+from fairness_engine.runs import kinds, worker
 from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.writers import proofs
-from fairness_engine.runs.writers.proofs import MAX_TRACE_POINTS, ProofsWriter, Trace
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs.writers.proofs import MAX_TRACE_POINTS, ProofsWriter, Trace, stored_tree, stored_tree_file
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 from proof_events import CERTIFICATION, census_space, certificate_arrays, tree_arrays, tree_ready
 from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child
 
-CERTIFY = {"kind": RunKind.CERTIFY, "technique": "", "budget": Budget(None, 5.0)}
+CERTIFY = {"kind": kinds.CERTIFY.name, "technique": "", "budget": Budget(None, 5.0)}
 
 
 @pytest.fixture
@@ -121,17 +121,17 @@ def test_a_crashed_certification_keeps_what_was_proved_and_its_tree(
     assert trace[-1] == [249.9, 0.2499, 0.02499, pytest.approx(0.72511), 24990]
     assert 500 <= len(trace) <= MAX_TRACE_POINTS
     assert trace == sorted(trace)
-    tree, space = store.tree(run.id)
+    tree, space = stored_tree(store, run.id)
     assert len(tree) == 3
     assert space == space_to_json(census_space())
-    assert store.tree_file(run.id) == store.run_folder(run.id) / "tree.npz"
+    assert stored_tree_file(store, run.id) == store.run_folder(run.id) / "tree.npz"
 
 
 def test_a_run_without_a_tree_says_so(store: RunStore) -> None:
     run_id = store.create_run(census_config(store, **CERTIFY))
-    assert store.tree_file(run_id) is None
+    assert stored_tree_file(store, run_id) is None
     with pytest.raises(RunError, match="no partition tree"):
-        store.tree(run_id)
+        stored_tree(store, run_id)
 
 
 def test_a_damaged_tree_is_a_sentence(store: RunStore) -> None:
@@ -140,7 +140,7 @@ def test_a_damaged_tree_is_a_sentence(store: RunStore) -> None:
     path = store.run_folder(run_id) / "tree.npz"
     path.write_bytes(b"PK no tree")
     with pytest.raises(RunError, match="damaged"):
-        store.tree(run_id)
+        stored_tree(store, run_id)
     with pytest.raises(RunError, match="damaged"):
         stored_certificates(path, PartitionTree.from_arrays(tree_arrays()))
 

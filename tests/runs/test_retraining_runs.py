@@ -23,18 +23,18 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
-from fairness_engine.runs import queue, worker
+from fairness_engine.runs import kinds, queue, worker
 from fairness_engine.runs.adoption import discard_version, keep_version, lineage
 from fairness_engine.runs.case_selection import picked_cases
 from fairness_engine.runs.pair_fates import pair_fates
 from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.store.records import RunRecord, VersionState
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunState, RunStore
 from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
-RETRAIN = {"kind": RunKind.RETRAIN, "technique": "", "budget": Budget(2**62)}
+RETRAIN = {"kind": kinds.RETRAIN.name, "technique": "", "budget": Budget(2**62)}
 SVM = ROOT / "sample_models" / "census_income_svm.skops"
 QUICK = {"strategy": "variants", "tolerance": 0.2, "max_rounds": 2, "n_draws": 2_000, "measure_seconds": 0}
 
@@ -48,7 +48,7 @@ def tree_config(store: RunStore, **settings: Any) -> RunConfig:
     schema = Schema.read(sample.schema)
     scope = Scope(("race", "sex"))
     values = {"settings": {**QUICK, **settings}, "budget": Budget(2**62), "seed": 3}
-    return RunConfig(RunKind.RETRAIN, data.id, model.id, schema, scope, **values)
+    return kinds.RETRAIN.config(data.id, model.id, schema, scope, **values)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator
         is_hit[name] = least != most
     runs = {}
     for name, model_id in (("before", config.model_id), ("after", version.model_id)):
-        search = replace(config, kind=RunKind.SEARCH, technique="random", settings={}, model_id=model_id)
+        search = replace(config, kind=kinds.SEARCH.name, technique="random", settings={}, model_id=model_id)
         runs[name] = shop.create_run(search)
         found = people[is_hit[name]]
         numbers = np.zeros(len(found))
@@ -146,7 +146,7 @@ def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator
     assert (fates.n_still, fates.n_known) == (both, both)
     assert fates.to_json()["n_before"] == fates.n_fixed + fates.n_still
     other = shop.create_run(
-        replace(config, kind=RunKind.SEARCH, technique="random", settings={}, scope=Scope(("sex",)))
+        replace(config, kind=kinds.SEARCH.name, technique="random", settings={}, scope=Scope(("sex",)))
     )
     with pytest.raises(RunError, match="same data and scope"):
         pair_fates(shop, evaluator, runs["before"], other)
@@ -244,7 +244,7 @@ def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(tmp_pa
 
 def test_a_fit_that_does_not_end_is_killed(shop: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A support vector machine that must separate what cannot be separated: nothing can interrupt it."""
-    monkeypatch.setattr(worker, "_RESULT_GRACE_SECONDS", 0.5)
+    monkeypatch.setitem(kinds.KINDS, "retrain", replace(kinds.RETRAIN, cancel_seconds=0.5))
     estimator = skops.io.load(SVM, trusted=skops.io.get_untrusted_types(file=SVM))
     estimator.set_params(svm__C=1e12, svm__tol=1e-12)
     path = tmp_path / "endless.skops"
@@ -299,7 +299,7 @@ def test_a_killed_process_leaves_the_last_whole_model(liar: RunStore) -> None:
 
 
 def test_a_process_that_ignores_a_cancel_leaves_it_too(liar: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_RESULT_GRACE_SECONDS", 0.3)
+    monkeypatch.setitem(kinds.KINDS, "retrain", replace(kinds.RETRAIN, cancel_seconds=0.3))
     run_id = lying_run(liar, "retrain: ignores cancel", **RETRAIN)
     threading.Thread(
         target=lambda: (wait_for(lambda: liar.version(run_id) is not None), liar.request_cancel(run_id))
@@ -327,7 +327,7 @@ def test_what_follows_is_queued_before_the_end_though_the_model_does_not_answer(
 
 def test_picked_cases_are_of_this_model_and_this_scope(shop: RunStore) -> None:
     config = tree_config(shop)
-    search = replace(config, kind=RunKind.SEARCH, technique="random", settings={})
+    search = replace(config, kind=kinds.SEARCH.name, technique="random", settings={})
     people = np.array([[column.low for column in config.schema.inputs]] * 3, dtype=float)
     codes = np.zeros(3, np.int64)
     numbers = np.zeros(3)

@@ -27,17 +27,17 @@ from fairness_engine.model_process import compiled_loops
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.runs import queue, worker
+from fairness_engine.runs import kinds, queue, worker
 from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.writers import rule_sets
-from fairness_engine.runs.writers.rule_sets import RulesWriter
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs.writers.rule_sets import RulesWriter, stored_rules
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 from groups.rule_cases import sample_case
 from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
 from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 
-RULES = {"kind": RunKind.RULES, "technique": ""}
+RULES = {"kind": kinds.RULES.name, "technique": ""}
 N_ROWS_LONG = 80_000
 
 
@@ -100,7 +100,7 @@ def test_labels_need_no_model(store: RunStore) -> None:
     assert RunConfig.from_json(config.to_json()) == config
     run = finished(store, config)
     assert (run.state, run.evaluations) == (RunState.FINISHED, 0)
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     table = pd.read_csv(DATA)
     women = int((table["sex"] == table["sex"].unique()[0]).sum())
     assert set(result.scored.n_inside.tolist()) == {women, len(table) - women}
@@ -108,7 +108,7 @@ def test_labels_need_no_model(store: RunStore) -> None:
 
 def test_only_rule_sets_of_a_column_go_without_a_model(store: RunStore) -> None:
     config = census_config(store)
-    for changes in ({}, {"kind": RunKind.ESTIMATE}, {"kind": RunKind.RULES, "settings": {}}):
+    for changes in ({}, {"kind": kinds.ESTIMATE.name}, {"kind": kinds.RULES.name, "settings": {}}):
         with pytest.raises(SettingError, match="A model is needed"):
             replace(config, model_id="", **changes)
     with pytest.raises(SettingError, match="compared without a model"):
@@ -159,7 +159,7 @@ def test_predictions_are_read_from_the_file(store: RunStore) -> None:
         census_config(store, **RULES, settings={"source": "labels", "predictions": "guess"}), data_id=data.id
     )
     run = finished(store, config)
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     assert run.state is RunState.FINISHED, run.message
     assert result.n_rows == len(table) - 2
     assert result.scored.score.tolist() == [1.0, 1.0]
@@ -180,7 +180,7 @@ def test_a_cancelled_run_keeps_what_it_has_scored(store: RunStore, long_config: 
     store.request_cancel(run_id)
     run = wait_for_end(store, run_id)
     assert (run.state, run.stop_reason) == (RunState.CANCELLED, StopReason.CANCELLED)
-    result = store.rules(run_id)
+    result = stored_rules(store, run_id)
     n_neighbours = store.results(run_id)["rules"]["n_neighbours"]
     assert 0 < result.cells.drawn.sum() < n_neighbours
     assert (result.scored.low < result.scored.high).all()
@@ -190,7 +190,7 @@ def test_a_run_out_of_time_keeps_what_it_has_scored(store: RunStore, long_config
     run = finished(store, long_config(budget=Budget(None, 1.0)))
     assert (run.state, run.stop_reason) == (RunState.FINISHED, StopReason.SECONDS)
     assert 1.0 <= run.seconds < 10
-    assert len(store.rules(run.id).scored) == store.results(run.id)["rules"]["n_rule_sets"] > 0
+    assert len(stored_rules(store, run.id).scored) == store.results(run.id)["rules"]["n_rule_sets"] > 0
 
 
 def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore, long_config: Callable[..., RunConfig]) -> None:
@@ -203,7 +203,7 @@ def test_a_killed_model_process_leaves_a_crashed_run(store: RunStore, long_confi
     run = wait_for_end(store, run_id)
     assert run.state is RunState.CRASHED
     with pytest.raises(RunError, match="no rule sets"):
-        store.rules(run_id)
+        stored_rules(store, run_id)
 
 
 def test_what_nobody_can_answer_fails_with_a_sentence(store: RunStore) -> None:
@@ -236,7 +236,7 @@ def test_rule_sets_as_they_should_be_are_kept(store: RunStore, monkeypatch: pyte
     put_in_the_lying_child(monkeypatch)
     run = work(store, "rules")
     assert run.state is RunState.FINISHED, run.message
-    assert store.rules(run.id).scored.score.tolist() == [0.25, 0.25]
+    assert stored_rules(store, run.id).scored.score.tolist() == [0.25, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_what_was_scored_before_a_crash_is_kept(store: RunStore, monkeypatch: py
     put_in_the_lying_child(monkeypatch)
     run = work(store, "scores and dies")
     assert run.state is RunState.CRASHED
-    assert len(store.rules(run.id).scored) == 2
+    assert len(stored_rules(store, run.id).scored) == 2
     assert store.results(run.id)["rules"] == RULES_SUMMARY
 
 
@@ -321,7 +321,7 @@ def test_a_full_disk_and_a_damaged_file_are_a_sentence(store: RunStore, monkeypa
     RulesWriter(store, run_id, config).keep(rules_scored())
     (store.run_folder(run_id) / "rules.npz").write_bytes(b"PK no rules")
     with pytest.raises(RunError, match="damaged"):
-        store.rules(run_id)
+        stored_rules(store, run_id)
     monkeypatch.setattr(rule_sets, "write_rules", full)
     with pytest.raises(RunError, match="cannot be written to the workspace: No space left on device"):
         RulesWriter(store, run_id, config).keep(rules_scored())
@@ -363,7 +363,7 @@ def test_a_run_on_texts_is_on_the_terms_that_it_was_given(store: RunStore) -> No
     schema = Schema((Column("comment", Kind.TEXT),))
     settings = {"text_column": "comment"}
     config = replace(
-        census_config(store), kind=RunKind.RULES, schema=schema, scope=Scope(("comment",)), settings=settings
+        census_config(store), kind=kinds.RULES.name, schema=schema, scope=Scope(("comment",)), settings=settings
     )
     run_id = store.create_run(config)
     store.run_folder(run_id).mkdir(parents=True)
@@ -372,7 +372,7 @@ def test_a_run_on_texts_is_on_the_terms_that_it_was_given(store: RunStore) -> No
         RulesWriter(store, run_id, config).keep(RulesScored(of_terms(), space))
     own = replace(config, settings={"text_column": "comment", "terms": {"faith": ["a", "b"]}})
     RulesWriter(store, run_id, own).keep(RulesScored(of_terms(), space))
-    assert store.rules(run_id).attributes == (FAITH,)
+    assert stored_rules(store, run_id).attributes == (FAITH,)
 
 
 PAIR = {

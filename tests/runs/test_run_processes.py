@@ -19,9 +19,9 @@ from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
+from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.store.alive import birth, host_name
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
@@ -96,7 +96,7 @@ def test_the_same_seed_finds_the_same_pairs_and_another_others(store: RunStore) 
 
 
 def test_an_estimate_stores_its_share_and_curve(store: RunStore) -> None:
-    run = foreground(store, kind=RunKind.ESTIMATE, technique="", n_samples=4000, distribution="data")
+    run = foreground(store, kind=kinds.ESTIMATE.name, technique="", n_samples=4000, distribution="data")
     assert (run.state, run.stop_reason) == (RunState.FINISHED, StopReason.EXHAUSTED)
     results = store.results(run.id)
     share = results["share"]
@@ -107,14 +107,14 @@ def test_an_estimate_stores_its_share_and_curve(store: RunStore) -> None:
 
 
 def test_an_estimate_takes_all_its_samples_whatever_the_budget_of_a_search(store: RunStore) -> None:
-    run = foreground(store, kind=RunKind.ESTIMATE, technique="", n_samples=3000, budget=Budget(max_evaluations=10))
+    run = foreground(store, kind=kinds.ESTIMATE.name, technique="", n_samples=3000, budget=Budget(max_evaluations=10))
     assert store.results(run.id)["share"]["n"] == 3000
 
 
 def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(store: RunStore) -> None:
     """In the real process, behind its walls, on several threads."""
     settings = {"max_boxes": 4000, "n_samples": 1000}
-    run = foreground(store, kind=RunKind.CERTIFY, technique="", settings=settings, budget=Budget(None, 600.0))
+    run = foreground(store, kind=kinds.CERTIFY.name, technique="", settings=settings, budget=Budget(None, 600.0))
     assert (run.state, run.stop_reason, run.message) == (RunState.FINISHED, StopReason.EVALUATIONS, None)
     results = store.results(run.id)
     last = results["certification"]
@@ -125,7 +125,7 @@ def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(stor
     )
     assert 0 < last["certified"] < last["certified"] + last["undecided"] <= 1
     assert trace[-1] == [proved["seconds"], last["certified"], last["falsified"], last["undecided"], last["boxes"]]
-    tree, space = store.tree(run.id)
+    tree, space = stored_tree(store, run.id)
     assert (tree.certified[0], tree.falsified[0]) == pytest.approx((last["certified"], last["falsified"]))
     assert tree.n_people[0] == 5000
     assert len(space["columns"]) == len(tree.n_digits) == 8
@@ -137,7 +137,7 @@ def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(stor
 
 
 def test_a_cancelled_certification_keeps_what_it_proved_and_its_tree(store: RunStore) -> None:
-    run_id = store.create_run(census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 3000.0)))
+    run_id = store.create_run(census_config(store, kind=kinds.CERTIFY.name, technique="", budget=Budget(None, 3000.0)))
     queue.launch(store, run_id)
     wait_for(lambda: store.results(run_id).get("proved", {}).get("certified", 0) > 0, 600)
     store.request_cancel(run_id)
@@ -145,18 +145,18 @@ def test_a_cancelled_certification_keeps_what_it_proved_and_its_tree(store: RunS
     assert (run.state, run.stop_reason, run.message) == (RunState.CANCELLED, StopReason.CANCELLED, None)
     results = store.results(run_id)
     assert results["trace"][-1][1] == results["proved"]["certified"] > 0
-    tree, _ = store.tree(run_id)
+    tree, _ = stored_tree(store, run_id)
     assert tree.certified[0] == pytest.approx(results["proved"]["certified"])
 
 
 def test_a_model_that_cannot_be_certified_fails_its_run_with_the_reason(store: RunStore) -> None:
     svm = ROOT / "sample_models" / "census_income_svm.skops"
     model = store.add_file(svm, svm.name, FileRole.MODEL)
-    config = census_config(store, kind=RunKind.CERTIFY, technique="", budget=Budget(None, 60.0))
+    config = census_config(store, kind=kinds.CERTIFY.name, technique="", budget=Budget(None, 60.0))
     run = queue.run_in_foreground(store, store.create_run(replace(config, model_id=model.id)), lambda run: None)
     assert run.state is RunState.FAILED
     assert "cannot be certified" in (run.message or "")
-    assert store.tree_file(run.id) is None
+    assert stored_tree_file(store, run.id) is None
 
 
 def test_bad_input_is_a_failed_run_with_one_sentence(store: RunStore) -> None:

@@ -18,9 +18,10 @@ from fairness_engine.model_process.text_session import OpenedTexts
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
-from fairness_engine.runs import queue
+from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.case_selection import picked_rule_set
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs.writers.rule_sets import stored_rules
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 from worker_cases import ROOT, census_config
 
@@ -40,7 +41,7 @@ def config_of(store: RunStore, **changes: object) -> RunConfig:
     data = store.add_file(DATA, DATA.name, FileRole.DATA)
     model = store.add_file(MODEL, MODEL.name, FileRole.MODEL)
     settings = {"text_column": "comment"}
-    config = RunConfig(RunKind.RULES, data.id, model.id, Schema.read(SCHEMA), SCOPE, settings=settings, seed=1)
+    config = kinds.RULES.config(data.id, model.id, Schema.read(SCHEMA), SCOPE, settings=settings, seed=1)
     return replace(config, **changes)
 
 
@@ -51,7 +52,7 @@ def finished(store: RunStore, config: RunConfig) -> RunRecord:
 def test_a_run_on_texts_leaves_rule_sets_and_sentences(store: RunStore) -> None:
     run = finished(store, config_of(store))
     assert (run.state, run.message) == (RunState.FINISHED, None)
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     kept = store.results(run.id)
     assert [attribute.name for attribute in result.attributes] == [category for category, _ in default_terms()]
     first = [result.rule_set_json(position)["rules"] for position in range(2)]
@@ -64,7 +65,7 @@ def test_a_run_on_texts_leaves_rule_sets_and_sentences(store: RunStore) -> None:
 def test_a_users_own_terms_travel_with_the_run(store: RunStore) -> None:
     terms = {"faith": ["Muslim", "Buddhist"], "topic": ["bridge", "library"]}
     run = finished(store, config_of(store, settings={"text_column": "comment", "terms": terms}))
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     assert [attribute.labels for attribute in result.attributes] == [("Muslim", "Buddhist"), ("bridge", "library")]
     assert result.rule_set_json(0)["rules"] == [{"column": "faith", "term": "Muslim"}]
     assert result.scored.head[1] == 0  # Buddhist, favoured, says the same
@@ -110,7 +111,7 @@ def test_texts_are_not_searched(store: RunStore) -> None:
 def retrained(store: RunStore) -> RunRecord:
     """The sample's model retrained; its own tolerance would count from texts that it knows."""
     settings = {"strategy": "rules", "reference": "control", "max_rounds": 3, "n_draws": 500, "measure_seconds": 2.0}
-    return finished(store, config_of(store, kind=RunKind.RETRAIN, settings=settings))
+    return finished(store, config_of(store, kind=kinds.RETRAIN.name, settings=settings))
 
 
 def test_a_retraining_leaves_a_model_and_compares_the_terms_of_both(store: RunStore, retrained: RunRecord) -> None:
@@ -153,13 +154,13 @@ def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunS
 def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunStore) -> None:
     run = finished(store, config_of(store))
     wanted = {"strategy": "rules", "rule_set": [run.id, 1]}
-    picked = picked_rule_set(store, config_of(store, kind=RunKind.RETRAIN, settings=wanted))
+    picked = picked_rule_set(store, config_of(store, kind=kinds.RETRAIN.name, settings=wanted))
     assert picked is not None
     group = RuleGroup.from_json(picked)
     assert group.words == "texts with “muslim”"
     opened = opened_texts().with_picked(None, picked)
     assert opened.group == group
-    table = replace(census_config(store), kind=RunKind.RETRAIN, technique="", settings=wanted)
+    table = replace(census_config(store), kind=kinds.RETRAIN.name, technique="", settings=wanted)
     with pytest.raises(RunError, match="got one on religion"):
         picked_rule_set(store, table)
 

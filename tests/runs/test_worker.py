@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fairness_engine.model_process import process as model_process
 from fairness_engine.model_process.process import ModelProcess
-from fairness_engine.runs import worker
-from fairness_engine.runs.recorder import Fold
+from fairness_engine.runs import kinds, worker
+from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.runs.writers import pairs
 from fairness_engine.store import pairs_file
 from fairness_engine.store.store import RunRecord, RunState, RunStore
@@ -105,7 +106,7 @@ def test_a_line_without_an_end_is_cut_off(store: RunStore, monkeypatch: pytest.M
 
 
 def test_silence_ends_a_run(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setitem(kinds.KINDS, "search", replace(kinds.SEARCH, silence_seconds=0.3))
     run = work(store, "silent")
     assert run.state is RunState.CRASHED
     assert "gave no answer for" in (run.message or "")
@@ -119,7 +120,7 @@ def test_a_model_that_does_not_open_in_time_ends_a_run(store: RunStore, monkeypa
 
 
 def test_a_reply_to_nothing_is_no_end(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.3)
+    monkeypatch.setitem(kinds.KINDS, "search", replace(kinds.SEARCH, silence_seconds=0.3))
     assert work(store, "wrong reply").state is RunState.CRASHED
 
 
@@ -190,10 +191,10 @@ def test_a_program_that_cannot_be_started_is_said(store: RunStore, monkeypatch: 
 def test_an_error_of_our_own_is_a_crash_with_its_traceback_in_the_log_alone(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Fold, line: str) -> None:
+    def broken(self: RunRecorder, line: str) -> None:
         raise ZeroDivisionError("a secret detail")
 
-    monkeypatch.setattr(Fold, "take", broken)
+    monkeypatch.setattr(RunRecorder, "take", broken)
     run = work(store, "failed")
     assert run.state is RunState.CRASHED
     assert run.message == "The run ended by an unexpected error (ZeroDivisionError)."

@@ -14,8 +14,7 @@ from pathlib import Path
 from fairness_engine.data.schema import Schema
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.runs import queue
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs import kinds, queue
 from fairness_engine.store.store import FileRole, RunState, RunStore
 from worker_cases import DATA, MODEL, SCHEMA, SCOPE, wait_for_end
 
@@ -39,7 +38,7 @@ def failures_of_a_round(store: RunStore, number: int) -> list[str]:
         data_id, model_id = add_both()
         budget = Budget(max_evaluations=2_000)
         run_id = store.create_run(
-            RunConfig(RunKind.SEARCH, data_id, model_id, schema, SCOPE, "random", {}, budget, seed=seed)
+            kinds.SEARCH.config(data_id, model_id, schema, SCOPE, technique="random", budget=budget, seed=seed)
         )
         run_ids.append(run_id)
         queue.launch(store, run_id)

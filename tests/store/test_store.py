@@ -16,9 +16,10 @@ from fairness_engine.errors import RunError, SettingError, StaleReviewError, Sto
 from fairness_engine.events import Progress
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
 from fairness_engine.store import tables
 from fairness_engine.store.records import ReviewTerms
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunState, RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ def store(tmp_path: Path) -> RunStore:
 def a_config(store: RunStore, **changes: object) -> RunConfig:
     data = store.add_file(b"age,sex\n20,1\n", "data.csv", FileRole.DATA)
     model = store.add_file(b"model", "model.onnx", FileRole.MODEL)
-    config = RunConfig(RunKind.SEARCH, data.id, model.id, SCHEMA, Scope(("sex",)), technique="random")
+    config = kinds.SEARCH.config(data.id, model.id, SCHEMA, Scope(("sex",)), technique="random")
     return replace(config, **changes)
 
 

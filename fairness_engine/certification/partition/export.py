@@ -17,7 +17,7 @@ from fairness_engine.certification.partition.refinement import Refinement
 MAX_CERTIFICATE_BYTES = 48_000_000
 
 
-def stored_tree(refinement: Refinement, rows: FloatArray, max_boxes: int = MAX_BOXES) -> tuple[PartitionTree, IntArray]:
+def export_tree(refinement: Refinement, rows: FloatArray, max_boxes: int = MAX_BOXES) -> tuple[PartitionTree, IntArray]:
     """The partition as it stands, and the box of the refinement that each of the tree's is ``(n,)``.
 
     Where there are more than ``max_boxes``, those are kept apart that hold most of everybody and most of the undecided;
@@ -74,7 +74,7 @@ def _expanded(child: IntArray, importance: FloatArray, max_boxes: int) -> BoolAr
     return is_expanded
 
 
-def stored_certificates(
+def export_certificates(
     refinement: Refinement,
     tree: PartitionTree,
     order: IntArray,

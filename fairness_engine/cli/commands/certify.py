@@ -13,8 +13,9 @@ from fairness_engine.cli.output import Outcome, end_status, progress_text, run_f
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import kinds
+from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.store.records import RunRecord
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 
 CERTIFY_KEYS = (
@@ -47,7 +48,7 @@ def certify(options: argparse.Namespace) -> Outcome:
     )
     assessed = assess(options)
     budget = Budget(None, options.max_seconds)
-    config = make_config(assessed, options, RunKind.CERTIFY, budget=budget, settings=settings.to_json())
+    config = make_config(assessed, options, kinds.CERTIFY, budget=budget, settings=settings.to_json())
     store = assessed.store
 
     def shown(run: RunRecord, *, has_bar: bool) -> str:
@@ -69,7 +70,7 @@ def certified_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     proved = results.get("proved") or {}
     certified, falsified = (float((whole or proved).get(name, 0.0)) for name in ("certified", "falsified"))
     undecided = float(whole.get("undecided", max(0.0, 1 - certified - falsified)))
-    tree = store.tree_file(run.id)
+    tree = stored_tree_file(store, run.id)
     return {
         "certified": certified,
         "falsified": falsified,

@@ -16,10 +16,11 @@ from fairness_engine.cli.commands.search import make_config, read_budget, run_on
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
 from fairness_engine.cli.request import Assessed, assess, read_scope
 from fairness_engine.errors import RunError, SettingError
+from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique
-from fairness_engine.store.run_config import RunConfig, RunKind, installed_versions
+from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
@@ -38,7 +39,7 @@ def compare(options: argparse.Namespace) -> Outcome:
         make_config(
             assessed,
             options,
-            RunKind.SEARCH,
+            kinds.SEARCH,
             technique=technique,
             settings=settings,
             seed=seed,
@@ -49,7 +50,7 @@ def compare(options: argparse.Namespace) -> Outcome:
         for technique, settings in techniques.items()
     ]
     if options.count:
-        wanted.insert(0, make_config(assessed, options, RunKind.COUNT, **same))
+        wanted.insert(0, make_config(assessed, options, kinds.COUNT, **same))
     runs = _run_all(assessed, options, wanted)
     compared = summarise(assessed.store, runs)
     return Outcome(_result(options, assessed.store, name, runs, compared), _text(compared), _status(runs))
@@ -83,13 +84,13 @@ def _run_all(assessed: Assessed, options: argparse.Namespace, wanted: Sequence[R
         try:
             run = run_one(assessed, config, options)
         except RunError as error:
-            say(f"{config.technique or config.kind.value}: {error}")
+            say(f"{config.technique or config.kind}: {error}")
             refused.add(config.technique)
             continue
         runs.append(run)
         if run.state is RunState.CANCELLED:
             break
-    if not any(run.config.kind is RunKind.SEARCH for run in runs):
+    if not any(kinds.SEARCH.has(run.config) for run in runs):
         raise RunError("None of the techniques could run on this data and this model.")
     return runs
 

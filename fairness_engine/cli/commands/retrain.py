@@ -23,11 +23,11 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.retraining.settings import BASELINES, RetrainSettings, Strategy, Surrogate
+from fairness_engine.runs import kinds
 from fairness_engine.runs.pair_fates import pair_fates
 from fairness_engine.runs.writers.models import SUFFIXES
 from fairness_engine.search.registry import technique_named
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore, StoredFile
 
 SIDE_KEYS = (
@@ -78,6 +78,7 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
     training = results.get("training") or {}
     measured = results.get("measured")
     is_of_texts = bool(run.config.text_column)
+    settings = kinds.RETRAIN.settings(run.config)
     return {
         **run_fields(run, store),
         "chance": told.get("chance") or None,
@@ -88,9 +89,9 @@ def retrain_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
         "raised": told.get("is_raised"),
         "verdict": verdict,
         "why": told.get("why"),
-        "strategy": str(run.config.settings["strategy"]),
-        "settings": dict(run.config.settings),
-        "tolerance": RetrainSettings.from_json(run.config.settings).tolerance,
+        "strategy": str(settings.strategy),
+        "settings": settings.to_json(),
+        "tolerance": settings.tolerance,
         "changes": results.get("changes"),
         "control": results.get("control"),
         "rounds": training.get("rounds", []),
@@ -344,7 +345,7 @@ def retrain(options: argparse.Namespace) -> Outcome:
     if options.text_column:
         schema, own["scope"] = text_scope(options, assessed.schema)
         assessed = replace(assessed, schema=schema)
-    config = make_config(assessed, options, RunKind.RETRAIN, **own)
+    config = make_config(assessed, options, kinds.RETRAIN, **own)
     store = assessed.store
     run = run_one(assessed, config, options, _shown)
     is_refused = bool((store.results(run.id).get("retrained") or {}).get("is_raised")) and not options.keep_anyway

@@ -22,8 +22,10 @@ from fairness_engine.groups.rule_sets.phrases import sentence, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
 from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, RuleSettings, Source
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import kinds
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 RULES_KEYS = (
@@ -62,7 +64,7 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
     """
     told = _asked_and_found(run, store.results(run.id))
     try:
-        result = store.rules(run.id)
+        result = stored_rules(store, run.id)
     except RunError:
         return {**_NOTHING, "rule_sets": [], "rows": None, "attributes": [], **told}
     scored = result.scored
@@ -85,13 +87,13 @@ def rules_fields(store: RunStore, run: RunRecord, top: int, *, with_folded: bool
 
 def _asked_and_found(run: RunRecord, found: Mapping[str, Any]) -> dict[str, Any]:
     """What decides, the settings, and results of the run beside its rule sets."""
-    settings = run.config.settings
+    settings = kinds.RULES.settings(run.config)
     summary = found.get("rules")
-    is_of_column = settings["source"] == Source.LABELS.value
+    is_of_column = settings.source is Source.LABELS
     return {
-        "source": settings["source"],
-        "column": (settings["predictions"] or run.config.schema.label) if is_of_column else None,
-        "settings": dict(settings),
+        "source": settings.source.value,
+        "column": (settings.predictions or run.config.schema.label) if is_of_column else None,
+        "settings": settings.to_json(),
         "themis": (summary or {}).get("themis"),
         "sentences": found.get("sentences"),
         "notes": found.get("notes", {}).get("notes", []),
@@ -244,7 +246,7 @@ def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
     """What a second look at a run's rule sets found."""
     n = len(check.rule_sets)
     n_samples = sum(each.n for each in check.rule_sets)
-    if run.config.settings["source"] == Source.LABELS.value:
+    if kinds.RULES.settings(run.config).source is Source.LABELS:
         text = (
             f"the {n:,} rule sets with the highest scores counted again in the rows: {check.n_contradictions:,} differ"
         )
@@ -321,7 +323,7 @@ def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSetti
         schema, scope = text_scope(options, schema)
     model_id = assessed.model.id if assessed.model is not None else ""
     own = {"budget": Budget(_UNLIMITED, options.max_seconds), "seed": options.seed, "settings": settings.to_json()}
-    return RunConfig(RunKind.RULES, assessed.data.id, model_id, schema, scope, **own)
+    return kinds.RULES.config(assessed.data.id, model_id, schema, scope, **own)
 
 
 def _without_effect(options: argparse.Namespace, settings: RuleSettings) -> list[str]:

@@ -24,8 +24,8 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.adoption import lineage
 from fairness_engine.runs.queue import mark_crashed, start_queued
-from fairness_engine.store.run_config import RunKind
-from fairness_engine.store.runs import RULES_FILE
+from fairness_engine.runs.writers.proofs import stored_tree_file
+from fairness_engine.runs.writers.rule_sets import RULES_FILE
 from fairness_engine.store.seal import seal_of
 from fairness_engine.store.store import RunRecord, RunStore
 
@@ -127,12 +127,11 @@ def _own_look(
         told["model"] = found.to_json()
         return not found.n_contradictions, _model_text(found, _OF_TEXTS if run.config.text_column else _FIGURES)
 
-    kind = run.config.kind
-    if kind is RunKind.CERTIFY and store.tree_file(run.id) is not None:
+    if stored_tree_file(store, run.id) is not None:
         return "certificates", proofs
-    if kind is RunKind.RULES and (store.run_folder(run.id) / RULES_FILE).is_file():
+    if (store.run_folder(run.id) / RULES_FILE).is_file():
         return "rule sets", rules
-    if kind is RunKind.RETRAIN and store.version(run.id) is not None and "after" in store.results(run.id):
+    if store.version(run.id) is not None and "after" in store.results(run.id):
         return "retrained model", model
     return None
 
@@ -250,7 +249,7 @@ def find_run(store: RunStore, text: str) -> RunRecord:
 
 def run_line(store: RunStore, run: RunRecord) -> dict[str, Any]:
     return run_fields(run, store) | {
-        "kind": run.config.kind.value,
+        "kind": run.config.kind,
         "technique": run.config.technique,
         "scope": run.config.scope.to_json(),
         "created": run.created.isoformat(timespec="seconds"),

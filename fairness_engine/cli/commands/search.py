@@ -22,11 +22,13 @@ from fairness_engine.errors import DataError, ModelError, RunError, SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
+from fairness_engine.runs import kinds
+from fairness_engine.runs.kinds import RunKind
 from fairness_engine.runs.queue import run_in_foreground
 from fairness_engine.search.registry import technique_named
 from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def search(options: argparse.Namespace) -> Outcome:
     config = make_config(
         assessed,
         options,
-        RunKind.SEARCH,
+        kinds.SEARCH,
         technique=kind.name,
         settings=settings,
         budget=budget,
@@ -146,7 +148,12 @@ def estimate(options: argparse.Namespace) -> Outcome:
     assessed = assess(options)
     budget = Budget(max_seconds=options.max_seconds) if options.max_seconds else Budget()
     config = make_config(
-        assessed, options, RunKind.ESTIMATE, budget=budget, n_samples=options.samples, distribution=options.distribution
+        assessed,
+        options,
+        kinds.ESTIMATE,
+        budget=budget,
+        n_samples=options.samples,
+        distribution=options.distribution,
     )
     run = run_one(assessed, config, options)
     found = assessed.store.results(run.id)
@@ -171,7 +178,7 @@ def count(options: argparse.Namespace) -> Outcome:
     """Count all discriminatory individuals of a space that is small enough."""
     assessed = assess(options)
     budget = Budget(None, options.max_seconds) if options.max_seconds else Budget()
-    run = run_one(assessed, make_config(assessed, options, RunKind.COUNT, budget=budget), options)
+    run = run_one(assessed, make_config(assessed, options, kinds.COUNT, budget=budget), options)
     found = assessed.store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
     text = f"The count was ended after {run.n_tried:,} individuals, which gives no share; {_why(run)}. Run {run.id}."
     if found["share"] is not None:
@@ -184,7 +191,7 @@ def count(options: argparse.Namespace) -> Outcome:
 
 
 def _why(run: RunRecord) -> str:
-    if run.config.kind is RunKind.ESTIMATE and run.stop_reason is StopReason.EXHAUSTED:
+    if kinds.ESTIMATE.has(run.config) and run.stop_reason is StopReason.EXHAUSTED:
         return "all drawn"
     return run.stop_reason.value if run.stop_reason else run.state.value
 
@@ -219,7 +226,7 @@ def _whole_data(assessed: Assessed, options: argparse.Namespace) -> Budget:
     return scan_budget(assessed.table.n_rows, Domain(assessed.schema, read_scope(options, assessed.schema)))
 
 
-def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, **own: Any) -> RunConfig:
+def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind[Any], **own: Any) -> RunConfig:
     """A run of what the options assess; ``own`` are further fields of it, the scope among them where it was read
     already.
 
@@ -231,7 +238,7 @@ def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind, 
     if "scope" not in own:
         own["scope"] = read_scope(options, assessed.schema, assessed.table)
     own = {"seed": options.seed, **own}
-    return RunConfig(kind, assessed.data.id, assessed.model.id, assessed.schema, **own)
+    return kind.config(assessed.data.id, assessed.model.id, assessed.schema, **own)
 
 
 def run_one(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fairness_engine.errors import ProcessError, SettingError
+from fairness_engine.errors import SettingError, breach
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings, Source
 
 FOUR_FIFTHS = 0.8
@@ -262,7 +262,7 @@ def report_from_json(content: Any, settings: FigureSettings) -> GroupReport:
         if n_incomplete > n_rows or any(not n_rows - n_incomplete <= n <= n_rows for n in grouped):
             raise ValueError("rows")
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ProcessError("The model's process broke its protocol: it sent no group figures.") from None
+        raise breach("it sent no group figures") from None
     return report
 
 

@@ -8,17 +8,13 @@ by swapping terms gets a place like those of the data.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.models.model import Model
-from fairness_engine.models.open_text import fitted_text_model, open_text_model
 from fairness_engine.models.text_model import TextModel
-from fairness_engine.retraining.trainers.trainer import Binding
 
 
 class TextBook:
@@ -69,30 +65,3 @@ def on_rows(model: TextModel, book: TextBook) -> Model:
 def on_texts(model: Model) -> TextModel:
     """The same model, taking strings again."""
     return TextModel(model.predictor, model.threshold, model.classes, model.favourable, model.format, model.notes)
-
-
-@dataclass(frozen=True)
-class TextBinding(Binding):
-    """How a model of texts belongs to the data.
-
-    Args:
-        book: of its texts.
-    """
-
-    book: TextBook
-
-    def open(self, path: Path) -> Model:
-        """See ``Binding``."""
-        opened = open_text_model(
-            path, self.schema, classes=self.classes, favourable=self.favourable, threshold=self.threshold
-        )
-        return on_rows(opened, self.book)
-
-    def of_fitted(self, estimator: Any) -> Model:
-        """See ``Binding``."""
-        fitted = fitted_text_model(estimator, self.schema, self.classes, self.favourable, self.threshold)
-        return on_rows(fitted, self.book)
-
-    def rows(self, n: int) -> FloatArray:
-        """The first texts of the book."""
-        return np.arange(min(n, len(self.book)), dtype=np.float64)[:, None]

@@ -4,7 +4,7 @@ people.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
+from fairness_engine.retraining.evaluation.changes import GroupChange
 from fairness_engine.retraining.evaluation.measure import Meter
 from fairness_engine.retraining.texts.subject import TextData
 
@@ -126,3 +127,36 @@ def decide(model: Model, rows: FloatArray, is_cancelled: Callable[[], bool]) -> 
             raise SearchStopped(StopReason.CANCELLED)
         found.append(model.decide(model.scores(rows[start : start + _AT_ONCE])))
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+_TEXTS_OF_DATA = 0
+"""The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""
+
+
+def text_meter(
+    data: TextData, positions: IntArray, n_draws: int, rng: np.random.Generator, is_over: Callable[[], bool]
+) -> TextMeter:
+    """What measures models on some texts.
+
+    Args:
+        n_draws: random swaps.
+        rng: draws them.
+    """
+    assert data.dataset.labels is not None, "checked when the rows were split"
+    twins = every_term(data, positions, np.random.default_rng(_TEXTS_OF_DATA))
+    swaps = random_swaps(data, positions, n_draws, rng)
+    return TextMeter(swaps, twins, data.dataset.rows[positions], data.dataset.labels[positions], is_over)
+
+
+def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:
+    """The test texts that hold each term, of those that any holds."""
+    held: dict[tuple[int, int], list[int]] = {}
+    for line, text in enumerate(positions.tolist()):
+        for category, term in sorted({(place[2], place[3]) for place in data.space.places[text]}):
+            held.setdefault((category, term), []).append(line)
+    for (category, term), lines in sorted(held.items()):
+        attribute = data.space.attributes[category]
+        before = was[lines]
+        after = now[lines]
+        counts = (len(lines), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
+        yield GroupChange((attribute.name,), (attribute.labels[term],), *map(int, counts))

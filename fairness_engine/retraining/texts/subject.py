@@ -16,6 +16,8 @@ from fairness_engine.groups.identity_terms.templates import TextSpace
 from fairness_engine.groups.identity_terms.terms import Terms
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+from fairness_engine.retraining.evaluation.split import Parts, split_rows
+from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.subject import Source
 from fairness_engine.retraining.texts.book import TextBook
 
@@ -129,3 +131,12 @@ class TextSubject:
     def is_picked(self) -> bool:
         """No cases are picked for texts."""
         return False
+
+
+def text_parts(data: TextData, settings: RetrainSettings) -> Parts:
+    """Which texts are trained on, choose and test: those that differ in terms alone stay together.
+
+    Raises:
+        DataError: the texts cannot be split.
+    """
+    return split_rows(data.dataset, settings.test_share, settings.validation_share, data.together)

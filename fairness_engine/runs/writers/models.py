@@ -4,35 +4,45 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from fairness_engine.errors import ProcessError, RunError
-from fairness_engine.events import ModelPart
+from fairness_engine.errors import RunError, breach
+from fairness_engine.events import Event, ModelPart
 from fairness_engine.models.formats import MAX_MODEL_BYTES, PART_BYTES
+from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 SUFFIXES = (".keras", ".skops")
 """Of files that leave a retraining: neither runs code when it is opened."""
-_PROTOCOL = "The model's process broke its protocol: "
 _INCOMING = "model.part"
 _MAX_PARTS = -(-MAX_MODEL_BYTES // PART_BYTES)
 
 
-class ModelWriter:
+class ModelWriter(Writer):
     """Keeps the models of one retraining: each that is whole becomes the run's version. One writer a run.
 
     Parts wait on disk, so that a large model takes no memory here. A model that never became whole leaves nothing, and
     the one before stays the run's version.
     """
 
+    takes = (ModelPart,)
+
     def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
         self._store = store
         self._run_id = run_id
         self._config = config
+        self._settings = RetrainSettings.from_json(config.settings)
         self._incoming = store.run_folder(run_id) / _INCOMING
         self._first: ModelPart | None = None
         self._n_parts = self._n_bytes = self._version = 0
-        self._most_versions = int(config.settings["max_rounds"]) + 1  # the control is a round too
+        self._most_versions = self._settings.max_rounds + 1  # the control is a round too
+
+    def take(self, event: Event) -> bool:
+        """See ``Writer``."""
+        if isinstance(event, ModelPart):
+            self.add(event)
+        return False
 
     def add(self, part: ModelPart) -> None:
         """Take the next part; the last one stores the file.
@@ -42,7 +52,7 @@ class ModelWriter:
             RunError: the workspace cannot be written.
         """
         if not self._is_part(part) or not self._can_follow(part):
-            raise ProcessError(_PROTOCOL + "it sent a part of a model that cannot be.")
+            raise breach("it sent a part of a model that cannot be")
         if part.index == 0:
             self._first = part
             self._version = part.version
@@ -80,7 +90,7 @@ class ModelWriter:
 
     def _keep(self, part: ModelPart) -> None:
         original = self._store.file(self._config.model_id)
-        name = f"{PurePath(original.name).stem}-{self._config.settings['strategy']}{part.suffix}"
+        name = f"{PurePath(original.name).stem}-{self._settings.strategy}{part.suffix}"
         kept = self._store.add_file(self._incoming, name, FileRole.MODEL)
         self.close()
         self._store.set_version(self._run_id, kept.id, original.id)

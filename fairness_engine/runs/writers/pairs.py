@@ -15,8 +15,11 @@ import numpy as np
 from sqlalchemy import delete, insert
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.errors import RunError, breach
+from fairness_engine.events import Event, PairsFound, PairsMeasured
+from fairness_engine.model_process.protocol import check_pairs, is_measured_or_not
 from fairness_engine.pairs import Pairs
+from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store import tables
 from fairness_engine.store.pairs_file import read_pairs, write_pairs
 from fairness_engine.store.run_config import RunConfig
@@ -30,8 +33,10 @@ _MERGED_PAIRS = 200_000
 _MERGE_FILES = 16
 
 
-class PairsWriter:
-    """Appends a run's pairs. One writer a run."""
+class PairsWriter(Writer):
+    """Appends a run's pairs, and what is measured of them. One writer a run."""
+
+    takes = (PairsFound, PairsMeasured)
 
     def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
         self._store = store
@@ -46,14 +51,32 @@ class PairsWriter:
         self.n_pairs = 0
         self._folder = store.run_folder(run_id)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        schema = config.schema
+        # a text may be what is protected, which is no input; runs on texts have no pairs
+        protected = [schema.index(name) for name in config.scope.protected if name in schema.names]
+        self._shared = np.setdiff1d(np.arange(len(schema.inputs)), protected)
+
+    def take(self, event: Event) -> bool:
+        """See ``Writer``: the two people of a pair may differ in protected columns only."""
+        match event:
+            case PairsFound():
+                check_pairs(event.pairs, len(self._config.schema.inputs))
+                if not np.array_equal(event.pairs.first[:, self._shared], event.pairs.second[:, self._shared]):
+                    raise breach("it sent a pair that differs in a column that is not protected")
+                self.add(event.pairs)
+            case PairsMeasured():
+                if not is_measured_or_not(event.distance, event.n_unseen):
+                    raise breach("it sent a plausibility that cannot be")
+                self.measured(event.distance, event.n_unseen)
+        return False
 
     def add(self, pairs: Pairs) -> None:
-        """Take pairs; they are on disk after the next ``flush``."""
+        """Take pairs; they are on disk after the next ``write``."""
         if len(pairs):
             self._waiting.append(pairs)
             self._n_waiting += len(pairs)
             if self._n_waiting >= _FLUSH_PAIRS:
-                self.flush()
+                self.write()
 
     def measured(self, distance: FloatArray, n_unseen: IntArray) -> None:
         """Take the plausibility of the next pairs, in the order they were added.
@@ -63,14 +86,14 @@ class PairsWriter:
         """
         self._measures.add(distance, n_unseen)
         if self._measures.n > self.n_pairs + self._n_waiting:
-            raise ProcessError("The model's process broke its protocol: it measured pairs that it never sent.")
+            raise breach("it measured pairs that it never sent")
 
-    def flush_when_due(self) -> None:
+    def write_when_due(self) -> None:
         """Write what waits when the last write is some time ago."""
         if self._waiting and time.monotonic() - self._flushed >= FLUSH_SECONDS:
-            self.flush()
+            self.write()
 
-    def flush(self) -> None:
+    def write(self) -> None:
         """Write what waits as one file.
 
         Raises:
@@ -90,7 +113,7 @@ class PairsWriter:
 
     def close(self) -> None:
         """Write what waits and leave few, large files with everything that was measured."""
-        self.flush()
+        self.write()
         waiting = [part for part in self._parts if part.n_pairs < _MERGED_PAIRS or self._lacks_measures(part)]
         batch: list[_Part] = []
         for part in waiting:

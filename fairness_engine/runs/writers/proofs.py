@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
-from fairness_engine.certification.partition.partition_tree import write_tree
+from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.validation import check_space, read_certificates, read_tree_arrays
-from fairness_engine.errors import ProcessError, RunError
-from fairness_engine.events import SharesProved, TreeReady
+from fairness_engine.errors import RunError, breach
+from fairness_engine.events import Event, SharesProved, TreeReady
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.result_checks import is_count, is_number
+from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.runs import TREE_FILE
 from fairness_engine.store.store import RunStore
 
+TREE_FILE = "tree.npz"
 MAX_TRACE_POINTS = 1_000
 _TRACE_SECONDS = 1.0
 """The trace is stored this often: it is longer than the latest shares."""
 _SUM_TOLERANCE = 1e-9
-_PROTOCOL = "The model's process broke its protocol: "
 
 
 class Trace:
@@ -53,8 +55,10 @@ class Trace:
         return self._points if is_last_kept else [*self._points, self._last]
 
 
-class ProofsWriter:
+class ProofsWriter(Writer):
     """Keeps what one run proves. One writer a run."""
+
+    takes = (SharesProved, TreeReady)
 
     def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
         self._store = store
@@ -64,6 +68,16 @@ class ProofsWriter:
         self._trace = Trace()
         self._trace_written = 0.0
         self._has_tree = False
+
+    def take(self, event: Event) -> bool:
+        """See ``Writer``."""
+        match event:
+            case SharesProved():
+                self.add(event)
+                return True
+            case TreeReady():
+                self.keep_tree(event)
+        return False
 
     def add(self, event: SharesProved) -> None:
         """Take what is proved so far.
@@ -81,20 +95,26 @@ class ProofsWriter:
             and (before is None or (event.seconds >= before.seconds and event.n_boxes >= before.n_boxes))
         )
         if not is_possible:
-            raise ProcessError(_PROTOCOL + "it sent proved shares that cannot be.")
+            raise breach("it sent proved shares that cannot be")
         self._latest = event
         undecided = max(0.0, 1 - event.certified - event.falsified)
         self._trace.add([event.seconds, event.certified, event.falsified, undecided, event.n_boxes])
 
-    def write(self, *, is_last: bool = False) -> None:
+    def write(self) -> None:
         """Store the latest shares, and the trace now and then."""
+        self._write(time.monotonic() - self._trace_written >= _TRACE_SECONDS)
+
+    def close(self) -> None:
+        """Store the latest shares, and the whole trace."""
+        self._write(is_with_trace=True)
+
+    def _write(self, is_with_trace: bool) -> None:
         if self._latest is None:
             return
         self._store.set_result(self._run_id, "proved", asdict(self._latest))
-        now = time.monotonic()
-        if is_last or now - self._trace_written >= _TRACE_SECONDS:
+        if is_with_trace:
             self._store.set_result(self._run_id, "trace", self._trace.to_json())
-            self._trace_written = now
+            self._trace_written = time.monotonic()
 
     def keep_tree(self, event: TreeReady) -> None:
         """Check a tree and write its file.
@@ -104,14 +124,14 @@ class ProofsWriter:
             RunError: the workspace cannot be written.
         """
         if self._has_tree:
-            raise ProcessError(_PROTOCOL + "it sent a second partition tree.")
+            raise breach("it sent a second partition tree")
         try:
             tree = read_tree_arrays(event.arrays)
             certificates = read_certificates(event.certificates, tree)
             space = check_space(event.space, tree.n_digits.tolist(), Domain(self._config.schema, self._config.scope))
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
             reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
-            raise ProcessError(_PROTOCOL + f"it sent a partition tree that cannot be{reason}.") from None
+            raise breach(f"it sent a partition tree that cannot be{reason}") from None
         path = self._store.run_folder(self._run_id) / TREE_FILE
         try:
             write_tree(path, tree, certificates, space)
@@ -120,3 +140,21 @@ class ProofsWriter:
                 f"The partition tree cannot be written to the workspace: {error.strerror or error}."
             ) from None
         self._has_tree = True
+
+
+def stored_tree_file(store: RunStore, run_id: str) -> Path | None:
+    """Where the partition tree of a certification lies; ``None`` where none was stored (yet)."""
+    path = store.run_folder(run_id) / TREE_FILE
+    return path if path.is_file() else None
+
+
+def stored_tree(store: RunStore, run_id: str) -> tuple[PartitionTree, dict[str, Any]]:
+    """The partition tree of a certification, and what its digits stand for (``validation.space_to_json``).
+
+    Raises:
+        RunError: it has none, or it is damaged.
+    """
+    path = stored_tree_file(store, run_id)
+    if path is None:
+        raise RunError("This run has no partition tree: it is at work, or ended before it had one. Certify again.")
+    return read_tree(path)

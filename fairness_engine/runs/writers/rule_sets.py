@@ -5,27 +5,35 @@ agree with themselves.
 from __future__ import annotations
 
 from fairness_engine.data.schema import Kind
-from fairness_engine.errors import ProcessError, RunError
-from fairness_engine.events import RulesScored
+from fairness_engine.errors import RunError, breach
+from fairness_engine.events import Event, RulesScored
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute, make_attribute
-from fairness_engine.groups.rule_sets.result import read_checked, write_rules
+from fairness_engine.groups.rule_sets.result import RuleResult, read_checked, read_rules, write_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.runs import RULES_FILE
 from fairness_engine.store.store import RunStore
 
-_PROTOCOL = "The model's process broke its protocol: "
+RULES_FILE = "rules.npz"
 
 
-class RulesWriter:
+class RulesWriter(Writer):
     """Keeps the rule sets of one run. One writer a run."""
+
+    takes = (RulesScored,)
 
     def __init__(self, store: RunStore, run_id: str, config: RunConfig) -> None:
         self._store = store
         self._run_id = run_id
         self._config = config
         self._has_rules = False
+
+    def take(self, event: Event) -> bool:
+        """See ``Writer``."""
+        if isinstance(event, RulesScored):
+            self.keep(event)
+        return False
 
     def keep(self, event: RulesScored) -> None:
         """Check scored rule sets and write their file.
@@ -35,13 +43,13 @@ class RulesWriter:
             RunError: the workspace cannot be written.
         """
         if self._has_rules:
-            raise ProcessError(_PROTOCOL + "it sent rule sets a second time.")
+            raise breach("it sent rule sets a second time")
         settings = RuleSettings.from_json(self._config.settings)
         try:
             result = read_checked(event.arrays, event.space, settings, self._asked(settings))
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
             reason = f" ({str(error)[:60]})" if isinstance(error, ValueError) else ""
-            raise ProcessError(_PROTOCOL + f"it sent rule sets that cannot be{reason}.") from None
+            raise breach(f"it sent rule sets that cannot be{reason}") from None
         try:
             write_rules(self._store.run_folder(self._run_id) / RULES_FILE, result)
         except OSError as error:
@@ -55,3 +63,15 @@ class RulesWriter:
         if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
             return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
         return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)
+
+
+def stored_rules(store: RunStore, run_id: str) -> RuleResult:
+    """The scored rule sets of a run.
+
+    Raises:
+        RunError: it has none, or they are damaged.
+    """
+    path = store.run_folder(run_id) / RULES_FILE
+    if not path.is_file():
+        raise RunError("This run has no rule sets: it is at work, or ended before it had scored any. Run it again.")
+    return read_rules(path)

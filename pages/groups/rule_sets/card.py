@@ -12,7 +12,9 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import Stage
+from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.intervals import share_interval
+from fairness_engine.runs.kinds import RULES
 from pages.groups.rule_sets import cards, people, phrases
 from pages.groups.texts import sentence_pairs
 from pages.shared.app import session, wording
@@ -169,7 +171,7 @@ def labels_text(review: Review, run: RunRecord, result: RuleResult, position: in
     """What the data's labels say of the same people; empty without a label, or where the labels are what was
     compared.
     """
-    if run.config.settings.get("source") == "labels" or phrases.is_of_texts(result):
+    if RULES.settings(run.config).source is Source.LABELS or phrases.is_of_texts(result):
         return ""
     if (review.data_id, review.schema) != (run.config.data_id, run.config.schema) or not run.config.schema.label:
         return ""

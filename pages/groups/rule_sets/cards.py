@@ -13,6 +13,7 @@ from fairness_engine.arrays import BoolArray, IntArray
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.runs.kinds import RULES
 from pages.groups.rule_sets import phrases
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.kept import kept
@@ -100,7 +101,7 @@ def form(run: RunRecord, result: RuleResult) -> RuleFilter:
 
 def _support_field(run: RunRecord, result: RuleResult, key: str) -> float:
     """The slider: from the run's own support up to the largest group that is not nearly everybody."""
-    least = 100 * float(run.config.settings["support"])
+    least = 100 * RULES.settings(run.config).support
     largest = 100 * float(np.where(is_rest(result), 0, result.scored.n_rows).max()) / result.n_rows
     if largest - least < 0.5:
         return 0.0

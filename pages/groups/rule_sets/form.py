@@ -90,13 +90,12 @@ def make_config(review: Review, wanted: Wanted) -> RunConfig:
     Raises:
         SettingError: the review has no scope yet, or a value is out of its range.
     """
-    from fairness_engine.store.run_config import RunConfig, RunKind
+    from fairness_engine.runs import kinds
 
     is_ready = review.model_id is not None or kind.is_without_model(review)
     if review.schema is None or review.data_id is None or not is_ready:
         raise SettingError("Groups need data, a model or a column of outcomes, and a scope. Complete the review first.")
-    return RunConfig(
-        RunKind.RULES,
+    return kinds.RULES.config(
         review.data_id,
         review.model_id or "",
         review.schema,

@@ -10,6 +10,8 @@ import numpy as np
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
+from fairness_engine.groups.rule_sets.settings import RuleSettings
+from fairness_engine.runs.kinds import RULES
 from pages.shared.app import theme, wording
 
 if TYPE_CHECKING:
@@ -141,10 +143,10 @@ def rows_text(result: RuleResult, position: int) -> str:
 
 def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
     """How many rule sets there are, how many are shown, what their shares are of, and how far the intervals hold."""
-    settings = run.config.settings
+    settings = RULES.settings(run.config)
     scored = result.scored
     n_shown = int(counts.get("n_shown", 0))
-    of_all = f"{_whole(settings['support'])} of the {wording.counted(result.n_rows, noun_of(result))}"
+    of_all = f"{_whole(settings.support)} of the {wording.counted(result.n_rows, noun_of(result))}"
     text = f"{wording.counted(len(scored), 'rule set')} of at least {of_all}"
     n_looked_at = int((scored.head >= 0).sum())
     if 0 < n_shown < n_looked_at:
@@ -155,11 +157,11 @@ def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str
 
 def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
     """What the shares are shares of, and what holds together."""
-    settings = run.config.settings
+    settings = RULES.settings(run.config)
     stage = result.scored.stage
-    joint = f"intervals hold for all of them together with {_whole(settings['confidence'])} confidence"
+    joint = f"intervals hold for all of them together with {_whole(settings.confidence)} confidence"
     if (stage == Stage.ROWS).all():
-        name = settings.get("predictions") or run.config.schema.label or "the label"
+        name = settings.predictions or run.config.schema.label or "the label"
         return f"Shares are of the rows themselves, as “{name}” has them; no model was asked. The {joint}."
     evaluated = f"{wording.counted(run.evaluations, noun_of(result))} evaluated in {wording.duration(run.seconds)}"
     if is_exact(result):
@@ -171,13 +173,13 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     return f"{_NEIGHBOURS} {_error_text(settings, result)}; {joint}. Sampled: {evaluated}."
 
 
-def _error_text(settings: Mapping[str, Any], result: RuleResult) -> str:
+def _error_text(settings: RuleSettings, result: RuleResult) -> str:
     """By how much a score may be off, and whether that is what was asked for."""
     error = float(np.max(result.scored.error))
-    asked = float(settings["error"])
+    asked = settings.error
     if error <= asked:
         return (
-            f"Each score is off by at most {100 * asked:g} points at {_whole(settings['confidence'])} confidence for "
+            f"Each score is off by at most {100 * asked:g} points at {_whole(settings.confidence)} confidence for "
             "itself"
         )
     return (

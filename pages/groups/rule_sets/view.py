@@ -13,6 +13,7 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray
 from fairness_engine.groups.rule_sets.phrases import group_text, group_words_of_json
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.runs.kinds import RULES
 from pages.groups.figures import view as group_figures_view
 from pages.groups.rule_sets import card, charts
 from pages.groups.rule_sets import cards as rules_cards
@@ -52,7 +53,7 @@ _LEAST_SPAN = 0.005
 
 def draw_support(run: RunRecord, result: RuleResult) -> None:
     """The curve and its table; nothing where all groups are of one size."""
-    support = float(run.config.settings["support"])
+    support = RULES.settings(run.config).support
     if float(_shares(result).max()) - support < _LEAST_SPAN:
         return
     figure = kept("rules_support", (run.id, theme.is_dark()), lambda: support_chart(result, support))
@@ -322,7 +323,7 @@ def sections(review: Review, run: RunRecord | None, result: RuleResult | None) -
     found: dict[str, Callable[[], None]] = {rules_choice.RULE_SETS: lambda: draw(of_run, run, result)}
     if run is not None and result is not None and group_matrix.has_cells(result):
         found[rules_choice.TWO] = lambda: group_matrix.draw(of_run, run, result)
-    if run is not None and run.config.settings.get("text_column"):
+    if run is not None and RULES.settings(run.config).text_column:
         found[sentences.SECTION] = lambda: sentences.draw(of_run, run, result)
     if not kind.is_text(review):
         found[rules_choice.FIGURES] = lambda: _figures(review)

@@ -183,15 +183,14 @@ def make_config(review: Review, settings: dict[str, Any], max_seconds: float, se
     Raises:
         SettingError: the review is not complete, or a value is out of its range.
     """
-    from fairness_engine.store.run_config import RunConfig, RunKind
+    from fairness_engine.runs import kinds
 
     column = kind.column_of(review)
     if not (review.data_id and review.model_id and review.schema and review.scope and column):
         raise SettingError(
             "Comparing terms needs texts, a model that takes them and a scope. Complete the review first."
         )
-    return RunConfig(
-        RunKind.RULES,
+    return kinds.RULES.config(
         review.data_id,
         review.model_id,
         review.schema,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.runs.kinds import RULES
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.people import decisions
@@ -99,9 +100,8 @@ def terms_of(run: RunRecord) -> Terms:
         SettingError: its settings cannot be read.
     """
     from fairness_engine.groups.identity_terms.terms import default_terms
-    from fairness_engine.groups.rule_sets.settings import RuleSettings
 
-    return RuleSettings.from_json(run.config.settings).terms or default_terms()
+    return RULES.settings(run.config).terms or default_terms()
 
 
 def categories_in(text: str, terms: Terms) -> list[str]:

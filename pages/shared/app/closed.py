@@ -12,6 +12,7 @@ from pages.shared.app import navigation, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import kind
 from pages.shared.review.kind import is_without_model
+from pages.shared.runs.kinds import VIEWS
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 _ASK_A_MODEL = (navigation.PLAN, navigation.WHERE, navigation.GRADIENTS)
 _SHOW_RUNS = (navigation.RUN, navigation.COMPARE, navigation.PAIRS, navigation.CERTIFY, navigation.RETRAIN)
 """These stay open for runs from before, of a model that was taken away or of another scope."""
-RULES = "rules"
-CERTIFY = "certify"
-RETRAIN = "retrain"
-"""Kinds of runs."""
 _WORK = {navigation.RETRAIN: "Retraining"}
 """What a page does to a model, in words, where it is neither a search nor a proof."""
 Kinds = Callable[[], Collection[str]]
@@ -68,8 +65,9 @@ def has_results(place: navigation.Place, kinds: Collection[str]) -> bool:
     Args:
         kinds: of the review's runs.
     """
-    own = {navigation.CERTIFY: CERTIFY, navigation.RETRAIN: RETRAIN, navigation.GROUPS: RULES}
-    return own[place] in kinds if place in own else place in _SHOW_RUNS and bool(set(kinds) - {RULES, RETRAIN})
+    own = {view.kind.name for view in VIEWS.values() if view.place is place}
+    here = {view.kind.name for view in VIEWS.values() if view.place is None or view.kind.has_pairs}
+    return not (own or here if place in _SHOW_RUNS else own).isdisjoint(kinds)
 
 
 def next_place(review: Review | None, kinds: Kinds, *, has_runs: bool) -> navigation.Place:

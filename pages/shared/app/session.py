@@ -230,7 +230,7 @@ def has_runs(review: Review) -> bool:
 
 def kinds_of_runs(review: Review | None) -> frozenset[str]:
     """Which kinds of runs a review has."""
-    return frozenset() if review is None else frozenset(run.config.kind.value for run in store().runs(review.id))
+    return frozenset() if review is None else frozenset(run.config.kind for run in store().runs(review.id))
 
 
 def _open(name: str) -> str | None:

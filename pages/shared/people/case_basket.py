@@ -13,8 +13,10 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import CasesOfRun, Strategy
+from fairness_engine.runs.kinds import RULES
 from fairness_engine.search.registry import TECHNIQUES
 from pages.shared.app import closed, navigation, session, wording
 from pages.shared.review import planning
@@ -119,7 +121,7 @@ def offer_group(run: RunRecord, position: int, text: str) -> None:
         text: the group in words.
     """
     held = session.current_review()  # the card is drawn of the review as the run was made of it
-    is_of_model = run.config.settings.get("source", "model") == "model"
+    is_of_model = RULES.settings(run.config).source is Source.MODEL
     if held is None or not is_of_model or run.config.model_id != held.model_id or not _is_open(held):
         return
     note = (
@@ -127,7 +129,7 @@ def offer_group(run: RunRecord, position: int, text: str) -> None:
         "are added until its score is low. Nothing starts yet."
     )
     if st.button("Retrain", key="retrain_for_group", icon=":material/model_training:", help=note):
-        st.session_state["retrain_support"] = 100 * float(run.config.settings.get("support", 0.05))
+        st.session_state["retrain_support"] = 100 * RULES.settings(run.config).support
         st.session_state[_RULE_SET] = (run.id, position, text)
         st.session_state[GROUP] = PICKED
         _go(SEARCH, [Strategy.RULES])

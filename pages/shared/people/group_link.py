@@ -13,6 +13,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.groups.rule_sets import membership
 from fairness_engine.groups.rule_sets.attributes import TERM
 from fairness_engine.groups.rule_sets.phrases import group_text
+from fairness_engine.runs.kinds import RULES
 from pages.shared.app import navigation, session, wording
 from pages.shared.runs import rule_runs
 
@@ -82,7 +83,7 @@ def named(review: Review) -> Group | None:
         run = session.store().run(run_id)
     except RunError:
         return None
-    result = rule_runs.result_of(run) if run.review_id == review.id and run.config.kind == rule_runs.KIND else None
+    result = rule_runs.result_of(run) if run.review_id == review.id and RULES.has(run.config) else None
     position = int(rank) - 1
     if result is None or not 0 <= position < len(result.scored):
         return None

@@ -17,6 +17,7 @@ from fairness_engine.data.dataset import export_text
 from fairness_engine.data.schema import Column, Kind
 from fairness_engine.groups.rule_sets import membership
 from fairness_engine.oracle.domain import Ranges
+from fairness_engine.runs.kinds import RULES
 from pages.shared import exports
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
@@ -79,10 +80,10 @@ def _is_known(review: Review, group: Group) -> BoolArray:
     config = group.run.config
     of_run = replace(review, data_id=config.data_id, schema=config.schema)
     dataset = data_files.dataset_of(of_run)
-    name = config.settings.get("predictions")
+    name = RULES.settings(config).predictions
     if not name:
         return np.ones(len(dataset.rows), dtype=bool)
-    return recorded_predictions(data_files.table_of(of_run), dataset, str(name)).is_known
+    return recorded_predictions(data_files.table_of(of_run), dataset, name).is_known
 
 
 # --- the table ----------------------------------------------------------------------------------

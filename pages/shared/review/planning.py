@@ -9,15 +9,15 @@ from typing import Any
 
 from fairness_engine.errors import InputError, SettingError
 from fairness_engine.measures.exact_count import can_count, n_rows_to_count
-from fairness_engine.measures.share import Distribution
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Domain
+from fairness_engine.oracle.domain import Distribution, Domain
+from fairness_engine.runs import kinds
 from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget
 from fairness_engine.store.records import Review
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import wording
 from pages.shared.review import dataset
 
@@ -249,14 +249,13 @@ def _count(plan: Plan, same: Mapping[str, Any], domain: Domain) -> list[RunConfi
     if not plan.is_counted:
         return []
     whole = Budget(int(n_rows_to_count(domain)))
-    return [RunConfig(RunKind.COUNT, budget=whole, seed=plan.seed, **same)]
+    return [kinds.COUNT.config(budget=whole, seed=plan.seed, **same)]
 
 
 def _searches(plan: Plan, same: Mapping[str, Any]) -> list[RunConfig]:
     """Seed by seed, so that every technique has something to show before the last run has ended."""
     return [
-        RunConfig(
-            RunKind.SEARCH,
+        kinds.SEARCH.config(
             technique=search.technique,
             settings=dict(search.settings),
             budget=plan.budget,
@@ -272,4 +271,4 @@ def _searches(plan: Plan, same: Mapping[str, Any]) -> list[RunConfig]:
 
 def _estimates(plan: Plan, same: Mapping[str, Any], domain: Domain) -> list[RunConfig]:
     draws = {"budget": Budget(plan.n_samples * domain.n_variants), "n_samples": plan.n_samples, "seed": plan.seed}
-    return [RunConfig(RunKind.ESTIMATE, distribution=name, **draws, **same) for name in plan.distributions]
+    return [kinds.ESTIMATE.config(distribution=name, **draws, **same) for name in plan.distributions]

@@ -12,6 +12,7 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import RunError
 from fairness_engine.pairs import Pairs
+from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import session
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.where import Where
     from fairness_engine.groups.figures.report import FigureSettings, GroupReport
     from fairness_engine.measures.plausibility.plausibility import Assessed
-    from fairness_engine.measures.share import Distribution
+    from fairness_engine.oracle.domain import Distribution
     from fairness_engine.retraining.trainable import Trainable
     from fairness_engine.store.records import Review, RunRecord
 
@@ -148,13 +149,12 @@ def box(run: RunRecord, low: IntArray, high: IntArray) -> BoxDetails:
     Raises:
         EvenhandError: the model's process cannot answer.
     """
-    from fairness_engine.certification.settings import CertifySettings
 
     key = (run.id, low.tobytes(), high.tobytes())
     known: BoxDetails | None = _kept("boxes").get(key)
     if known is None:
         config = run.config
-        settings = CertifySettings.from_json(config.settings)
+        settings = CERTIFY.settings(config)
         asked = (config.data_id, config.model_id, config.schema, config.scope)
         known = session.evaluator().box(*asked, settings, low, high)
         _keep("boxes", key, known)

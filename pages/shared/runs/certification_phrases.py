@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairness_engine.certification.settings import Mode
+from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import theme, wording
 
 if TYPE_CHECKING:
@@ -190,29 +192,29 @@ def _capital(text: str) -> str:
 
 def run_title(config: RunConfig) -> str:
     """What a certification is called: ``Counting, all individuals``, and the limits of its scope."""
-    mode = MODES.get(str(config.settings.get("mode", "counting")), "Counting")
-    weights = WEIGHTS.get(str(config.settings.get("weights", "uniform")), "All individuals")
-    title = f"{mode}, {weights[:1].lower()}{weights[1:]}"
+    settings = CERTIFY.settings(config)
+    weights = WEIGHTS[settings.weights]
+    title = f"{MODES[settings.mode]}, {weights[:1].lower()}{weights[1:]}"
     return f"{title}; {limits_text(config)}" if config.scope.limits else title
 
 
 def settings_lines(config: RunConfig) -> dict[str, str]:
     """The settings of a certification by name, as a reader compares them."""
-    settings = config.settings
+    settings = CERTIFY.settings(config)
     limits = config.scope.limits
     lines = {
-        "Mode": MODES[str(settings.get("mode", "counting"))],
-        "Weights": WEIGHTS[str(settings.get("weights", "uniform"))],
+        "Mode": MODES[settings.mode],
+        "Weights": WEIGHTS[settings.weights],
         "Protected": wording.listed(list(config.scope.protected)),
         "Limits": limits_text(config) if limits else "whole domain",
         "Decision threshold": "the model's own" if config.scope.threshold is None else f"{config.scope.threshold:g}",
         "Seconds": "no limit" if not config.budget.max_seconds else wording.number(config.budget.max_seconds),
-        "Boxes at most": wording.count(settings["max_boxes"]) if settings.get("max_boxes") else "no limit",
+        "Boxes at most": wording.count(settings.max_boxes) if settings.max_boxes else "no limit",
     }
-    if settings.get("target"):
-        lines["Ends when undecided is at most"] = wording.share(float(settings["target"]))
-    if settings.get("mode") == "classic":
-        lines["Depth limits"] = f"sampled from {settings.get('check_depth')}, at most {settings.get('max_depth')}"
+    if settings.target:
+        lines["Ends when undecided is at most"] = wording.share(settings.target)
+    if settings.mode is Mode.CLASSIC:
+        lines["Depth limits"] = f"sampled from {settings.check_depth}, at most {settings.max_depth}"
     return lines
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import certification_phrases, models, of_kind, phrases
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
 
-KIND = "certify"
-
 
 def certifications(review: Review) -> list[RunRecord]:
     """The certifications of a review, the newest first."""
-    return of_kind.runs_of(review, KIND)
+    return of_kind.runs_of(review, CERTIFY)
 
 
 def asks_the_same(run: RunConfig, other: RunConfig) -> bool:
@@ -33,7 +32,7 @@ def asks_the_same(run: RunConfig, other: RunConfig) -> bool:
     return (
         (run.data_id, run.model_id, run.schema) == (other.data_id, other.model_id, other.schema)
         and replace(run.scope, limits={}) == replace(other.scope, limits={})
-        and run.settings.get("weights") == other.settings.get("weights")
+        and CERTIFY.settings(run).weights is CERTIFY.settings(other).weights
     )
 
 

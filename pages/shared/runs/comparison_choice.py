@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import streamlit as st
 
+from fairness_engine.runs.kinds import RETRAIN, SEARCH
 from pages.shared.app import navigation, session, wording
 from pages.shared.review import planning
 from pages.shared.runs import models
@@ -30,7 +31,7 @@ class Group:
     @property
     def searches(self) -> list[RunRecord]:
         """Those that search."""
-        return [run for run in self.runs if run.config.kind == "search"]
+        return [run for run in self.runs if SEARCH.has(run.config)]
 
     @property
     def active(self) -> list[RunRecord]:
@@ -43,7 +44,7 @@ def groups_of(runs: Sequence[RunRecord]) -> list[Group]:
 
     Runs that measure a retraining bear its id together: they are of two models, and compare no techniques.
     """
-    retrainings = {run.id for run in runs if run.config.kind == "retrain"}
+    retrainings = {run.id for run in runs if RETRAIN.has(run.config)}
     members: dict[str, list[RunRecord]] = {}
     for run in runs:
         if run.config.comparison is not None and run.config.comparison not in retrainings:

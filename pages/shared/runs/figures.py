@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fairness_engine.intervals import share_interval
+from fairness_engine.runs.kinds import kind_of
 from pages.shared.app import wording
 from pages.shared.runs import phrases
 
@@ -42,34 +43,22 @@ def elapsed(record: RunRecord) -> float:
 
 
 def what_is_left(record: RunRecord) -> Left:
-    """How much of the budget is spent, by the limit that will end the run first."""
-    config = record.config
-    shares = [0.0]
-    texts = []
-    if config.kind == "estimate":
-        left = max(0, config.n_samples - record.n_tried)
-        return Left(min(1.0, record.n_tried / config.n_samples), f"{wording.counted(left, 'draw')} left")
-    if config.kind in ("rules", "retrain"):
-        limit = config.budget.max_seconds
-        done = min(1.0, record.seconds / limit) if limit else 0.0
-        return Left(done, f"at most {wording.duration(max(0.0, limit - record.seconds))}" if limit else "")
-    max_rows = None if config.kind == "certify" else config.budget.max_evaluations  # it counts boxes, not rows
-    for limit, spent, noun in (
-        (max_rows, record.evaluations, "row"),
-        (config.budget.max_found, record.n_found, "find"),
-    ):
-        if limit:
-            shares.append(spent / limit)
-            texts.append(wording.counted(max(0, limit - spent), noun) + " left")
-    if config.budget.max_seconds:
-        shares.append(record.seconds / config.budget.max_seconds)
-        texts.append(f"at most {wording.duration(max(0.0, config.budget.max_seconds - record.seconds))}")
+    """How much of the budget is spent, by the limit that will end the run first.
+
+    When it will end by its pace is said where what counts is rows, draws or individuals: those take their time alike.
+    """
+    kind = kind_of(record.config)
+    limits = kind.spent(record, kind.settings(record.config))
+    shares = [0.0, *(spent.n / spent.limit for spent in limits)]
+    texts = [f"{wording.counted(max(0, round(spent.limit) - spent.n), *spent.noun)} left" for spent in limits]
+    max_seconds = record.config.budget.max_seconds
+    if max_seconds:
+        shares.append(record.seconds / max_seconds)
+        texts.append(f"at most {wording.duration(max(0.0, max_seconds - record.seconds))}")
     done = min(1.0, max(shares))
-    if config.kind == "certify":
-        return Left(done, f"{texts[0]} to go" if texts else "no limit of time")
-    if done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE):
+    if limits and (done > 0.02 or (done > 0 and record.seconds > _SECONDS_TO_JUDGE)):
         texts.append(f"about {wording.duration(record.seconds * (1 - done) / done)} to go")
-    return Left(done, ", ".join(texts))
+    return Left(done, ", ".join(texts) or "no limit of time")
 
 
 def success_rate(record: RunRecord) -> str:

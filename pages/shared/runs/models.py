@@ -16,6 +16,7 @@ from pages.shared.app import session, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import dataset
 from pages.shared.runs import phrases
+from pages.shared.runs.kinds import view_of
 
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
@@ -29,10 +30,6 @@ OTHER_DATA = "of other data"
 OTHER_COLUMNS = "of other columns"
 OTHER_SCOPE = "of another scope"
 _MOST_VALUES = 4
-_OWN_ATTRIBUTES = "rules"
-"""Kind of runs whose protected attributes are chosen for each."""
-_NARROWED = "certify"
-"""Kind of runs that may look at a part of the scope."""
 
 
 # --- what a run is of ---------------------------------------------------------------------------
@@ -42,7 +39,7 @@ def scope_text(config: RunConfig) -> str:
     """A run's scope in a few words, not escaped: ``sex, age (5 values); threshold 0.4; fixed: job``."""
     schema = config.schema
     scope = config.scope
-    is_of_values = config.kind != _OWN_ATTRIBUTES
+    is_of_values = not view_of(config).has_own_attributes
     parts = [", ".join(_compared(schema, name, scope.bins.get(name), is_of_values) for name in scope.protected)]
     if scope.excluded:
         parts.append(f"without {wording.counted(len(scope.excluded), 'combination')}")
@@ -125,7 +122,7 @@ def _notes(review: Review, run: RunRecord) -> list[str]:
         found.append(OTHER_DATA)
     elif review.schema is not None and dataset.as_model_sees(config.schema) != dataset.as_model_sees(review.schema):
         found.append(OTHER_COLUMNS)
-    if config.kind != _OWN_ATTRIBUTES and not _is_of_scope(review, config):
+    if not view_of(config).has_own_attributes and not _is_of_scope(review, config):
         found.append(OTHER_SCOPE)
     return [note for note in found if note]
 
@@ -133,7 +130,7 @@ def _notes(review: Review, run: RunRecord) -> list[str]:
 def _is_of_scope(review: Review, config: RunConfig) -> bool:
     if review.scope is None:
         return False
-    if config.kind == _NARROWED:
+    if view_of(config).may_be_narrowed:
         return replace(config.scope, limits={}) == replace(review.scope, limits={})
     return config.scope == review.scope
 

@@ -11,12 +11,15 @@ from pages.shared.app import navigation, session, wording
 from pages.shared.runs import models, phrases
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from fairness_engine.runs.kinds import RunKind
     from fairness_engine.store.records import Review, RunRecord
 
 
-def runs_of(review: Review, kind: str) -> list[RunRecord]:
+def runs_of(review: Review, kind: RunKind[Any]) -> list[RunRecord]:
     """The runs of a review of one kind, the newest first."""
-    return [run for run in session.store().runs(review.id) if run.config.kind == kind]
+    return [run for run in session.store().runs(review.id) if kind.has(run.config)]
 
 
 def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:

@@ -5,21 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairness_engine.errors import StopReason
-from fairness_engine.retraining.registry import STRATEGIES
-from fairness_engine.retraining.settings import Strategy
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
 from pages.shared.app import wording
+from pages.shared.runs.kinds import CERTIFY, ENDS, SEARCH, view_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
 
-DISTRIBUTIONS = {
-    "uniform": "uniform over the domain",
-    "data": "the data's rows",
-    "perturbed": "the data's rows, one value moved",
-}
 _STATES = {
     "queued": "◌ Waiting",
     "running": "▶ Running",
@@ -28,53 +22,12 @@ _STATES = {
     "crashed": "✕ Crashed",
     "failed": "✕ Failed",
 }
-_ENDS = {
-    StopReason.EVALUATIONS: "The budget of rows is spent.",
-    StopReason.SECONDS: "The time is up.",
-    StopReason.FOUND: "As many as you wanted were found.",
-    StopReason.EXHAUSTED: "The technique has tried all it could.",
-    StopReason.CANCELLED: "You stopped it.",
-    StopReason.MEMORY: "The memory that boxes may take is spent.",
-}
-
-
-_RULES_ENDS = {
-    StopReason.EXHAUSTED: "",
-    StopReason.SECONDS: "The time is up: the scores are of the samples that there was time for.",
-}
-_CERTIFY_ENDS = {
-    StopReason.EVALUATIONS: "The limit of boxes is reached.",
-    StopReason.EXHAUSTED: "There was nothing left to split, or enough is decided.",
-}
-_RETRAIN_ENDS = {
-    StopReason.EXHAUSTED: "The strategy has nothing more to try.",
-    StopReason.SECONDS: "The time is up: what was best by then is the result.",
-}
-
-_RETRAIN_KEPT = (
-    "The best model within the tolerance up to then is kept. The original is as it was.",
-    "No model was within the tolerance by then. The original is as it was.",
-    "No model was trained by then. The original is as it was.",
-)
 
 
 def run_title(config: RunConfig) -> str:
     """A run's name: ``AEQUITAS, fully-directed``, ``Random``, ``Estimate, the data's rows``, ``Exact count``,
     ``Certification, counting``, ``Rule sets, groups of 5 % or more``, ``Retraining: All variants``."""
-    if config.kind == "estimate":
-        return f"Estimate, {DISTRIBUTIONS[config.distribution.value]}"
-    if config.kind == "count":
-        return "Exact count"
-    if config.kind == "certify":
-        return f"Certification, {config.settings.get('mode', 'counting')}"
-    if config.kind == "rules":
-        return f"Rule sets, groups of {100 * config.settings.get('support', 0.05):g} % or more"
-    if config.kind == "retrain":
-        return f"Retraining: {STRATEGIES[Strategy(config.settings['strategy'])].title}"
-    technique = TECHNIQUES.get(config.technique)
-    title = technique.title if technique else config.technique
-    strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
-    return f"{title}, {strategy}" if strategy else title
+    return view_of(config).title(config)
 
 
 def settings_text(config: RunConfig) -> str:
@@ -83,7 +36,7 @@ def settings_text(config: RunConfig) -> str:
     """
     from fairness_engine.search.technique import settings_of
 
-    technique = TECHNIQUES.get(config.technique) if config.kind == "search" else None
+    technique = TECHNIQUES.get(config.technique) if SEARCH.kind.has(config) else None
     if technique is None:
         return ""
     changed = [(info, config.settings.get(info.name, info.default)) for info in settings_of(technique)]
@@ -121,9 +74,8 @@ def state_text(record: RunRecord) -> str:
 
 def effort(record: RunRecord) -> str:
     """What a run spent, in rows evaluated; a certification looks at boxes instead."""
-    if record.config.kind == "certify":
-        return wording.counted(record.evaluations, "box", "boxes")
-    return wording.count(record.evaluations)
+    other = view_of(record.config).effort
+    return wording.count(record.evaluations) if other is None else wording.counted(record.evaluations, *other)
 
 
 def is_starting(record: RunRecord) -> bool:
@@ -144,30 +96,15 @@ def activity(record: RunRecord) -> str:
 
 def ending(record: RunRecord) -> str:
     """How a run ended and what to do about it: one or two sentences, not escaped."""
-    kept = _kept(record)
+    view = view_of(record.config)
+    kept = view.kept(record)
     if record.state.value == "crashed":
         return f"{_crash(record)} {kept} Run it again.".replace("  ", " ")
     if record.state.value == "failed":
         return f"{record.message or 'The run could not go on.'} {kept}".strip()
-    ends = _ENDS | {"certify": _CERTIFY_ENDS, "rules": _RULES_ENDS, "retrain": _RETRAIN_ENDS}.get(
-        record.config.kind.value, {}
-    )
-    end = ends.get(record.stop_reason, "") if record.stop_reason else ""
-    if record.config.technique == DATA_SCAN and record.stop_reason is StopReason.EXHAUSTED:
-        end = "It has gone through the data."
-    if record.config.kind == "estimate" and record.state.value == "finished":
-        end = f"All {wording.counted(record.n_tried, 'draw')} are made."
-        is_all = record.config.distribution == "data" and record.stop_reason is StopReason.EXHAUSTED
-        if is_all and record.n_tried < record.config.n_samples:
-            end = (
-                f"All {wording.counted(record.n_tried, 'row')} of the data in the scope were asked, each once: there "
-                "are no more to draw."
-            )
-    if record.config.kind == "count" and record.state.value == "finished":
-        end = f"All {wording.counted(record.n_tried, 'individual')} of the domain were gone through."
-    if record.config.kind == "rules" and record.state.value == "finished" and not record.n_found:
-        end = "The time was up before any group was scored. Look again with more seconds."
-    return f"{end} {kept if record.state.value == 'cancelled' else ''}".strip()
+    if record.state.value == "cancelled":
+        return f"{ENDS[StopReason.CANCELLED]} {kept}".strip()
+    return view.finished(record) or (ENDS | dict(view.ends)).get(record.stop_reason, "")
 
 
 def _crash(record: RunRecord) -> str:
@@ -179,25 +116,6 @@ def _crash(record: RunRecord) -> str:
     return "The process that worked on this run ended before the run did."
 
 
-def _kept(record: RunRecord) -> str:
-    """What a run that broke off leaves."""
-    left = {
-        "certify": (record.evaluations, "What was proved up to then is kept.", "Nothing was proved up to then."),
-        "rules": (record.n_found, "What was scored up to then is kept.", "Nothing was scored up to then."),
-        "retrain": (record.n_found, _RETRAIN_KEPT[0], _RETRAIN_KEPT[1 if record.n_tried else 2]),
-    }.get(record.config.kind.value)
-    if left is not None:
-        n, some, nothing = left
-        return some if n else nothing
-    if record.config.kind != "search":
-        return ""
-    if record.n_found == 0:
-        return "Nothing was found up to then."
-    if record.n_found == 1:
-        return "The pair found up to then is kept."
-    return f"The {wording.count(record.n_found)} pairs found up to then are kept."
-
-
 def none_found(record: RunRecord, high: float) -> str:
     """What a search without a single pair says: how many individuals, and the most that may have been missed.
 
@@ -205,7 +123,7 @@ def none_found(record: RunRecord, high: float) -> str:
         record: a search that ended.
         high: upper 95 % bound of the share among individuals like those tried.
     """
-    if record.config.kind == "certify":
+    if CERTIFY.kind.has(record.config):
         return "This certification has no counterexample within its budget. This does not show that there are none."
     tried = wording.counted(record.n_tried, "individual")
     text = f"None found within the budget: {tried} tried, {wording.count(record.evaluations)} rows evaluated."

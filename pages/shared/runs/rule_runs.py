@@ -9,6 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
+from fairness_engine.runs.kinds import RULES
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.runs import models, of_kind, phrases
@@ -46,12 +48,9 @@ def open_in_rule_sets(position: int) -> None:
     st.session_state[VIEW] = RULE_SETS
 
 
-KIND = "rules"
-
-
 def rule_runs(review: Review) -> list[RunRecord]:
     """The runs of rule sets of a review, the newest first."""
-    return of_kind.runs_of(review, KIND)
+    return of_kind.runs_of(review, RULES)
 
 
 def result_of(run: RunRecord | None) -> RuleResult | None:
@@ -63,7 +62,7 @@ def result_of(run: RunRecord | None) -> RuleResult | None:
 
     def read() -> RuleResult | None:
         try:
-            return session.store().rules(run.id)
+            return stored_rules(session.store(), run.id)
         except RunError:
             return None
 

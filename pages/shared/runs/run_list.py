@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
+from fairness_engine.runs.kinds import SEARCH, kind_of
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.runs import comparison_choice, models, phrases
 
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 
 
 _CHOSEN = "pairs_run_chosen"
-WITH_PAIRS = ("search", "certify")
-"""Kinds of runs that may store pairs."""
 
 
 def has_pairs(run: RunRecord) -> bool:
     """Whether the Pairs page lists a run: a search, or a certification with counterexamples."""
-    return run.config.kind == "search" or (run.config.kind in WITH_PAIRS and run.n_found > 0)
+    return SEARCH.has(run.config) or (kind_of(run.config).has_pairs and run.n_found > 0)
 
 
 def adopt_review() -> None:
@@ -98,7 +97,7 @@ def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
             "Run": [models.title_of(review, run) for run in runs],
             "Scope": [models.scope_text(run.config) for run in runs],
             "State": [phrases.state_text(run) for run in runs],
-            "Pairs found": [wording.count(run.n_found) if run.config.kind in WITH_PAIRS else "" for run in runs],
+            "Pairs found": [wording.count(run.n_found) if kind_of(run.config).has_pairs else "" for run in runs],
             "Rows evaluated": [phrases.effort(run) for run in runs],
             "Took": [wording.duration(run.seconds) for run in runs],
             "Started": [wording.when(run.created) for run in runs],
@@ -138,12 +137,12 @@ def _is_meant(run: RunRecord) -> bool:
     page.
     """
     is_named = not {"pair", "group"}.isdisjoint(st.query_params)
-    return run.config.kind == "search" or is_named or st.session_state.get(_CHOSEN) == run.id
+    return SEARCH.has(run.config) or is_named or st.session_state.get(_CHOSEN) == run.id
 
 
 def _newest_with_pairs(runs: list[RunRecord]) -> int:
     """Position of the newest search that found pairs; of the newest run without one."""
-    return next((i for i, run in enumerate(runs) if run.config.kind == "search" and run.n_found), 0)
+    return next((i for i, run in enumerate(runs) if SEARCH.has(run.config) and run.n_found), 0)
 
 
 def _search_label(run: RunRecord) -> str:

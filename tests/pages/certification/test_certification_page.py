@@ -22,6 +22,7 @@ import run_cases
 from certify_cases import Certified
 from fairness_engine.certification.partition.phrases import box_limits, box_sentence
 from fairness_engine.runs import queue
+from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
@@ -56,7 +57,7 @@ def read_of(certified: Certified, workspace: Path) -> certify_tree.ReadTree:
     from fairness_engine.certification.partition.phrases import box_columns
 
     run = certified.counting
-    tree, more = RunStore(workspace).tree(run.id)
+    tree, more = stored_tree(RunStore(workspace), run.id)
     return certify_tree.ReadTree(run.id, tree, box_columns(run.config.schema, more, tree.n_digits))
 
 

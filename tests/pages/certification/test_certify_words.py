@@ -17,8 +17,9 @@ import run_cases
 from fairness_engine.certification.partition.phrases import box_limits
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
 from fairness_engine.store.records import RunRecord
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from pages.certification import box_card, boxes, comparison, single_box
 from pages.certification import result as certify_view
@@ -272,7 +273,7 @@ def test_symbols_name_what_a_box_holds_the_largest_part_first(read: ReadTree) ->
 @pytest.fixture
 def run(store: RunStore) -> RunRecord:
     review = run_cases.review_of(store)
-    config = run_cases.config_of(review, "", kind=RunKind.CERTIFY, budget=Budget(None, 10.0))
+    config = run_cases.config_of(review, "", kind=kinds.CERTIFY.name, budget=Budget(None, 10.0))
     return store.run(store.create_run(config, review.id))
 
 

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 import run_cases
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
 from fairness_engine.store.records import FileRole, Review, RunState
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
@@ -41,7 +41,7 @@ def _make_compared(store: RunStore) -> Review:
     """Three techniques, two seeds each, and a count."""
     review = small_review(store)
     same = {"comparison": "two-seeds", "budget": Budget(8_000)}
-    run_cases.run_of(store, review, "", kind=RunKind.COUNT, **same)
+    run_cases.run_of(store, review, "", kind=kinds.COUNT.name, **same)
     for seed in (0, 1):
         for name in _TECHNIQUES:
             run_cases.run_of(store, review, name, seed=seed, **same)
@@ -196,7 +196,7 @@ def test_the_run_page_shows_one_of_many_runs_and_links_to_the_comparison(open_ap
 def test_the_run_page_shows_an_exact_count(open_app: OpenApp, workspace: Path) -> None:
     review = compared(workspace)
     store = RunStore(workspace)
-    count = next(run for run in store.runs(review.id) if run.config.kind is RunKind.COUNT)
+    count = next(run for run in store.runs(review.id) if kinds.COUNT.has(run.config))
     counted = store.results(count.id)["count"]
     app = open_app(RUN, review=review.id, run=count.id)
     assert said.errors_of(app) == []

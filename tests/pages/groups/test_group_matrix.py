@@ -19,6 +19,7 @@ from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, ScoredRuleSets, Stage
 from fairness_engine.intervals import share_interval
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
 from group_cases import Grouped
 from pages.groups.two_attributes import cells as group_cells
@@ -320,7 +321,7 @@ def test_the_section_shows_the_pair_of_the_planted_group(open_app: OpenApp, grou
 
 
 def test_a_chosen_cell_opens_its_rule_set(open_app: OpenApp, grouped: Grouped, workspace: Path) -> None:
-    result = RunStore(workspace).rules(grouped.exact.id)
+    result = stored_rules(RunStore(workspace), grouped.exact.id)
     app = open_app(GROUPS, review=grouped.review.id, run=grouped.exact.id, view="Two attributes")
     app.selectbox(key=f"matrix_pair_{grouped.exact.id}").set_value("sex and born in").run()
     names = [attribute.name for attribute in result.attributes]

@@ -25,8 +25,9 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.runs import kinds
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import Review, RunRecord
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 from pages.pairs import group_pairs
@@ -83,8 +84,8 @@ def _make_case(store: RunStore) -> tuple[Review, RunRecord, RunRecord, RuleResul
     review = run_cases.review_of(store)
     search = run_cases.run_of(store, review, "data-scan", budget=Budget(20_000))
     scope = Scope(("sex", "race", "age"))
-    run = run_cases.run_of(store, review, "", kind=RunKind.RULES, settings={"error": 0.1}, scope=scope)
-    result = store.rules(run.id)
+    run = run_cases.run_of(store, review, "", kind=kinds.RULES.name, settings={"error": 0.1}, scope=scope)
+    result = stored_rules(store, run.id)
     return review, search, run, result, group_of(Case(store, review, search, run, result, 0), "sex", "age")
 
 

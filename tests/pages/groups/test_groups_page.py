@@ -21,6 +21,7 @@ from streamlit.testing.v1 import AppTest
 import group_cases
 from fairness_engine.events import Progress
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
@@ -55,7 +56,7 @@ def cards_of(app: AppTest) -> list[str]:
 
 def result_of(workspace: Path, run: RunRecord) -> RuleResult:
     """What a run left, read without the page."""
-    return RunStore(workspace).rules(run.id)
+    return stored_rules(RunStore(workspace), run.id)
 
 
 # --- before a run -------------------------------------------------------------------------------

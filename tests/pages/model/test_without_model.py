@@ -16,8 +16,8 @@ from fairness_engine.data.schema import Column, Kind
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
-from fairness_engine.runs import queue
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.runs import kinds, queue
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import FileRole, Review, RunStore
 from pages.shared.app import closed, navigation, wording
 from pages.shared.people import group_link
@@ -129,9 +129,9 @@ def test_a_run_over_predictions_counts_the_rows_of_the_table(store: RunStore) ->
     review = review_of(store, frame)
     assert review.schema is not None
     settings = {"source": "labels", "predictions": "predicted", "max_attributes": 1}
-    config = RunConfig(RunKind.RULES, review.data_id or "", "", review.schema, Scope(("sex",)), settings=settings)
+    config = kinds.RULES.config(review.data_id or "", "", review.schema, Scope(("sex",)), settings=settings)
     run = queue.run_in_foreground(store, store.create_run(config, review.id), lambda _: None)
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     for position in range(len(result.scored)):
         (rule,) = result.rule_set_json(position)["rules"]
         inside = frame["sex"].isin(rule["values"])
@@ -151,9 +151,9 @@ def test_rows_without_a_prediction_are_in_no_group(open_app: OpenApp, store: Run
         )
     )
     settings = {"source": "labels", "predictions": "predicted", "max_attributes": 1}
-    config = RunConfig(RunKind.RULES, review.data_id or "", "", review.schema, Scope(("job",)), settings=settings)
+    config = kinds.RULES.config(review.data_id or "", "", review.schema, Scope(("job",)), settings=settings)
     run = queue.run_in_foreground(store, store.create_run(config, review.id), lambda _: None)
-    result = store.rules(run.id)
+    result = stored_rules(store, run.id)
     cooks = next(
         i for i in range(len(result.scored)) if result.rule_set_json(i)["rules"][0]["values"] == ["<b>**cook**</b>"]
     )
@@ -297,8 +297,8 @@ def test_runs_from_before_can_be_looked_at(open_app: OpenApp, store: RunStore) -
     """The model was taken away, or the scope lost its values: what was found before stays readable."""
     review = review_of(store, people(), has_model=True)
     assert review.schema is not None
-    config = RunConfig(
-        RunKind.SEARCH, review.data_id or "", review.model_id or "", review.schema, Scope(("sex",)), technique="random"
+    config = kinds.SEARCH.config(
+        review.data_id or "", review.model_id or "", review.schema, Scope(("sex",)), technique="random"
     )
     store.create_run(config, review.id)
     store.save_review(replace(review, scope=Scope(("sex", "wealth"))))

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 import run_cases
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.runs import kinds
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.store.run_config import RunKind
 from fairness_engine.store.store import RunStore
 from pages.shared.runs.technique_families import BASELINES, known_families
 
@@ -116,10 +116,10 @@ def test_strategies_and_estimates_run_side_by_side(open_app: OpenApp, store: Run
     runs = store.runs(review.id)
     assert len(runs) == 4
     assert len({run.config.comparison for run in runs} - {None}) == 1
-    assert {run.config.budget for run in runs if run.config.kind is RunKind.SEARCH} == {Budget(50_000, 60.0)}
+    assert {run.config.budget for run in runs if kinds.SEARCH.has(run.config)} == {Budget(50_000, 60.0)}
     strategies = {run.config.settings.get("strategy") for run in runs if run.config.technique == "aequitas"}
     assert strategies == {"random", "semi-directed", "fully-directed"}
-    (estimate,) = [run for run in runs if run.config.kind is RunKind.ESTIMATE]
+    (estimate,) = [run for run in runs if kinds.ESTIMATE.has(run.config)]
     assert estimate.config.distribution.value == "data"
     assert estimate.config.budget.max_evaluations == 20_000 * 8, "all 8 combinations of every draw are paid"
 
@@ -252,7 +252,7 @@ def test_a_small_space_is_counted_too(open_app: OpenApp, store: RunStore) -> Non
     assert said.errors_of(app) == []
     assert app.checkbox(key="is_counted").value is True
     app.button(key="start").click().run()
-    (count,) = [run for run in store.runs(review.id) if run.config.kind is RunKind.COUNT]
+    (count,) = [run for run in store.runs(review.id) if kinds.COUNT.has(run.config)]
     assert count.config.technique == ""
     assert count.config.comparison is not None
     assert store.runs(review.id)[0].id == count.id, "counted last: what is found is looked at first"
@@ -281,7 +281,7 @@ def test_a_proof_starts_one_certification_and_opens_it(open_app: OpenApp, store:
     assert said.errors_of(app) == []
     (run,) = store.runs(review.id)
     assert started
-    assert run.config.kind is RunKind.CERTIFY
+    assert kinds.CERTIFY.has(run.config)
     assert (run.config.seed, run.config.budget.max_seconds) == (5, 10.0)
     assert (run.config.settings["mode"], run.config.settings["weights"]) == ("counting", "data")
     assert app.title[0].value == "Certification"

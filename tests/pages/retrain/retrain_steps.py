@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from fairness_engine.events import Progress
+from fairness_engine.runs import kinds
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import Review
-from fairness_engine.store.run_config import RunConfig, RunKind
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 REFERENCE = {"accuracy": 0.94, "uniform": 0.3, "data": 0.25, "tolerance": 0.02}
@@ -48,7 +49,7 @@ def retrain_config(review: Review, **changes: Any) -> RunConfig:
     assert review.scope is not None
     settings = {"tolerance": 0.02, **changes.pop("settings", {})}
     same = (review.data_id, review.model_id, review.schema, review.scope)
-    return RunConfig(RunKind.RETRAIN, *same, settings=settings, **changes)
+    return kinds.RETRAIN.config(*same, settings=settings, **changes)
 
 
 def run_at_work(store: RunStore, review: Review, training: dict[str, Any] | None = None, **changes: Any) -> str:

@@ -11,9 +11,10 @@ import pytest
 import run_cases
 from fairness_engine.errors import StopReason
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.runs import kinds
 from fairness_engine.runs.queue import CRASH_MESSAGE
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import Distribution, RunConfig, RunKind
+from fairness_engine.store.run_config import Distribution, RunConfig
 from fairness_engine.store.store import RunStore
 from pages.shared.runs import figures, phrases
 
@@ -34,7 +35,7 @@ def test_titles_name_technique_and_strategy(config: RunConfig) -> None:
     assert phrases.run_title(replace(config, settings={"strategy": "random"})) == "AEQUITAS, random"
     assert phrases.run_title(replace(config, technique="random")) == "Random"
     assert phrases.run_title(replace(config, technique="gone")) == "gone"
-    estimate = replace(config, kind=RunKind.ESTIMATE, distribution=Distribution.DATA)
+    estimate = replace(config, kind=kinds.ESTIMATE.name, distribution=Distribution.DATA)
     assert phrases.run_title(estimate) == "Estimate, the data's rows"
 
 
@@ -90,12 +91,12 @@ def test_settings_that_are_not_the_techniques_own_are_told(config: RunConfig) ->
     )
     said = phrases.settings_text(alone)
     assert said == "LIME samples: 100 rows; Start rows: uniform; Directed search: off"
-    assert phrases.settings_text(replace(alone, kind=RunKind.ESTIMATE)) == ""
+    assert phrases.settings_text(replace(alone, kind=kinds.ESTIMATE.name)) == ""
     assert phrases.settings_text(replace(alone, technique="gone")) == ""
 
 
 def test_an_estimate_that_asked_everybody_says_so(record: RunRecord, config: RunConfig) -> None:
-    drawn = replace(config, kind=RunKind.ESTIMATE, distribution=Distribution.DATA, n_samples=20_000)
+    drawn = replace(config, kind=kinds.ESTIMATE.name, distribution=Distribution.DATA, n_samples=20_000)
     ended = replace(record, config=drawn, state=RunState.FINISHED, stop_reason=StopReason.EXHAUSTED, n_tried=5_000)
     assert phrases.ending(ended).endswith(
         "rows of the data in the scope were asked, each once: there are no more to draw."
@@ -104,7 +105,7 @@ def test_an_estimate_that_asked_everybody_says_so(record: RunRecord, config: Run
 
 
 def test_a_retraining_that_failed_before_a_model_was_trained_says_so(record: RunRecord, config: RunConfig) -> None:
-    failed = replace(record, config=replace(config, kind=RunKind.RETRAIN), state=RunState.FAILED, message="No term.")
+    failed = replace(record, config=replace(config, kind=kinds.RETRAIN.name), state=RunState.FAILED, message="No term.")
     assert phrases.ending(failed) == "No term. No model was trained by then. The original is as it was."
     assert "within the tolerance" in phrases.ending(replace(failed, n_tried=2))
 
@@ -183,12 +184,12 @@ def test_a_search_that_chooses_whom_to_try_gets_no_interval(record: RunRecord) -
 def test_rule_sets_end_in_their_own_words(
     config: RunConfig, record: RunRecord, changes: dict[str, Any], expected: str
 ) -> None:
-    rules = replace(config, kind=RunKind.RULES, technique="", settings={"support": 0.025})
+    rules = replace(config, kind=kinds.RULES.name, technique="", settings={"support": 0.025})
     assert phrases.run_title(rules) == "Rule sets, groups of 2.5 % or more"
     assert phrases.ending(replace(record, config=rules, **changes)) == expected
 
 
 def test_rule_sets_are_left_by_their_seconds(config: RunConfig, record: RunRecord) -> None:
-    rules = replace(config, kind=RunKind.RULES, technique="", settings={}, budget=Budget(None, 40.0))
+    rules = replace(config, kind=kinds.RULES.name, technique="", settings={}, budget=Budget(None, 40.0))
     left = figures.what_is_left(replace(record, config=rules, seconds=10.0))
     assert (left.done, left.text) == (0.25, "at most 30 s")

@@ -23,6 +23,7 @@ from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, ScoredRuleSets
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import ReviewTerms
 from fairness_engine.store.store import FileRole, Review, RunRecord, RunState, RunStore
 from pages.groups.rule_sets import phrases
@@ -528,7 +529,7 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     assert ended.state is RunState.FINISHED, ended.message
     app = open_app(GROUPS, review=str(ended.review_id), run=ended.id, view=sentences.SECTION)
     assert said.errors_of(app) == []
-    result = store.rules(ended.id)
+    result = stored_rules(store, ended.id)
     first, second = sentences.ranked(result, "kept")[:2]
     assert {first.split(":")[0], second.split(":")[0]} == {"▼ “gay”", "▼ “muslim”"}
     found = sentence_pairs.Sentences.of_results(store.results(ended.id))

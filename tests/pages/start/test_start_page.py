@@ -12,6 +12,7 @@ from said import OpenApp
 
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.runs import queue
+from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.store import RunStore
 from pages.shared.app import session
 
@@ -138,7 +139,7 @@ def test_a_demo_shows_the_planted_group_in_one_click(open_app: OpenApp, store: R
     while (run := queue.refresh(store, run.id)).is_active:
         time.sleep(0.1)
     assert run.state == "finished", run.message
-    assert group_text(store.rules(run.id), 0) == "men aged 40 to 59 born in Africa or Asia"
+    assert group_text(stored_rules(store, run.id), 0) == "men aged 40 to 59 born in Africa or Asia"
 
 
 def test_offline_a_real_data_set_is_refused_in_a_sentence(

@@ -18,8 +18,7 @@ import run_cases
 from fairness_engine.errors import FitError
 from fairness_engine.explanation.where import Node, Where, leaf_of
 from fairness_engine.explanation.where_tree import Condition
-from fairness_engine.measures.share import Distribution
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.store import RunStore
 from pages.shared.app import session

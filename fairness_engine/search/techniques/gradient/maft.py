@@ -101,7 +101,7 @@ class MaftPlus(Maft):
 
     def chains(self, oracle: Oracle, terrain: Terrain, slopes: Slopes, origins: People) -> Chains:
         """Walks that keep their pair and their place."""
-        return KeepingChains(oracle, terrain, cast(TellingSlopes, slopes), origins, self.interval, self.local_step)
+        return KeepingChains(oracle, terrain, cast("TellingSlopes", slopes), origins, self.interval, self.local_step)
 
 
 class TellingSlopes(EstimatedSlopes):
@@ -166,7 +166,7 @@ class KeepingChains(Chains):
         """Whether each moved row is discriminatory, by the chain's own pair ``(n_chains,)``."""
         moved = self._rows.copy()
         moved[np.arange(len(moved)), columns] = values
-        return self._oracle.probe_pairs(moved, self._own, cast(IntArray, self._other)).is_discriminatory
+        return self._oracle.probe_pairs(moved, self._own, cast("IntArray", self._other)).is_discriminatory
 
     def _settle(self, is_found: BoolArray, columns: IntArray, values: FloatArray) -> None:
         """A find is where the chain goes on; a miss changes nothing."""

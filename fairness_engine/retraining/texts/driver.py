@@ -4,36 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fairness_engine.arrays import IntArray
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.model import Model
+from fairness_engine.models.open_text import fitted_text_model, open_text_model
 from fairness_engine.retraining.cases import NoCases
-from fairness_engine.retraining.driver import (
-    MEASURE_STREAM,
-    RULES_STREAM,
-    SELECT_STREAM,
-    TRAIN_STREAM,
-    Workshop,
-    retraining_events,
-)
-from fairness_engine.retraining.evaluation.changes import Changes, GroupChange, paired_change
+from fairness_engine.retraining.driver import Workshop, retraining_events
+from fairness_engine.retraining.evaluation.changes import Changes, paired_change
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
 from fairness_engine.retraining.evaluation.selection import Judge
-from fairness_engine.retraining.evaluation.split import Parts, checked_labels, split_rows
+from fairness_engine.retraining.evaluation.split import checked_labels
 from fairness_engine.retraining.evaluation.verdict import Words
 from fairness_engine.retraining.registry import objective_of
 from fairness_engine.retraining.session import Desk
-from fairness_engine.retraining.settings import TEXT_STRATEGIES, RetrainSettings, Strategy
+from fairness_engine.retraining.settings import (
+    MEASURE_STREAM,
+    RULES_STREAM,
+    SELECT_STREAM,
+    TEXT_STRATEGIES,
+    TRAIN_STREAM,
+    RetrainSettings,
+    Strategy,
+)
 from fairness_engine.retraining.strategy import Rounds
+from fairness_engine.retraining.texts.book import TextBook, on_rows
 from fairness_engine.retraining.texts.groups import TextGroups
-from fairness_engine.retraining.texts.measure import TextMeter, every_term, random_swaps
+from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.rounds import TextContext, rule_rounds, variant_rounds
-from fairness_engine.retraining.texts.subject import TextData, TextSubject
-from fairness_engine.retraining.trainers.trainer import Examples
+from fairness_engine.retraining.texts.subject import TextSubject, text_parts
+from fairness_engine.retraining.trainers.trainer import Binding, Examples
 
 TEXT_WORDS = Words(
     "The share of texts whose decision hangs on the term",
@@ -46,8 +52,6 @@ TEXT_WORDS = Words(
     "Words that stand for a group without "
     "being on the list are not looked at, and a swapped sentence may be one that nobody would write.",
 )
-_TEXTS_OF_DATA = 0
-"""The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""
 
 
 def run_text_retraining(
@@ -70,30 +74,6 @@ def run_text_retraining(
     """
     desk = Desk(max_seconds, is_cancelled, report)
     yield from retraining_events(TextWorkshop(subject, settings, seed, desk), desk)
-
-
-def text_parts(data: TextData, settings: RetrainSettings) -> Parts:
-    """Which texts are trained on, choose and test: those that differ in terms alone stay together.
-
-    Raises:
-        DataError: the texts cannot be split.
-    """
-    return split_rows(data.dataset, settings.test_share, settings.validation_share, data.together)
-
-
-def text_meter(
-    data: TextData, positions: IntArray, n_draws: int, rng: np.random.Generator, is_over: Callable[[], bool]
-) -> TextMeter:
-    """What measures models on some texts.
-
-    Args:
-        n_draws: random swaps.
-        rng: draws them.
-    """
-    assert data.dataset.labels is not None, "checked when the rows were split"
-    twins = every_term(data, positions, np.random.default_rng(_TEXTS_OF_DATA))
-    swaps = random_swaps(data, positions, n_draws, rng)
-    return TextMeter(swaps, twins, data.dataset.rows[positions], data.dataset.labels[positions], is_over)
 
 
 class TextWorkshop(Workshop):
@@ -205,15 +185,28 @@ def check_settings(settings: RetrainSettings) -> None:
         raise SettingError("A surrogate takes a row of a table, but texts are retrained here. Leave it out.")
 
 
-def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:
-    """The test texts that hold each term, of those that any holds."""
-    held: dict[tuple[int, int], list[int]] = {}
-    for line, text in enumerate(positions.tolist()):
-        for category, term in sorted({(place[2], place[3]) for place in data.space.places[text]}):
-            held.setdefault((category, term), []).append(line)
-    for (category, term), lines in sorted(held.items()):
-        attribute = data.space.attributes[category]
-        before = was[lines]
-        after = now[lines]
-        counts = (len(lines), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
-        yield GroupChange((attribute.name,), (attribute.labels[term],), *map(int, counts))
+@dataclass(frozen=True)
+class TextBinding(Binding):
+    """How a model of texts belongs to the data.
+
+    Args:
+        book: of its texts.
+    """
+
+    book: TextBook
+
+    def open(self, path: Path) -> Model:
+        """See ``Binding``."""
+        opened = open_text_model(
+            path, self.schema, classes=self.classes, favourable=self.favourable, threshold=self.threshold
+        )
+        return on_rows(opened, self.book)
+
+    def of_fitted(self, estimator: Any) -> Model:
+        """See ``Binding``."""
+        fitted = fitted_text_model(estimator, self.schema, self.classes, self.favourable, self.threshold)
+        return on_rows(fitted, self.book)
+
+    def rows(self, n: int) -> FloatArray:
+        """The first texts of the book."""
+        return np.arange(min(n, len(self.book)), dtype=np.float64)[:, None]

@@ -1,0 +1,181 @@
+"""How each kind of run is worked in the model's process: the twin of ``runs.kinds``, which is the trusted half's.
+
+A function takes what was opened, the configuration, whether the run is to end, and what takes the progress of a step
+that is at work between two events.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from fairness_engine.errors import FitError
+from fairness_engine.events import Event, ResultReady
+from fairness_engine.oracle.budget import Budget
+from fairness_engine.oracle.domain import Distribution, Ranges
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.session import Opened
+    from fairness_engine.model_process.text_session import OpenedTexts
+    from fairness_engine.store.run_config import RunConfig
+
+IsCancelled = Callable[[], bool]
+Report = Callable[[Event], None]
+
+
+def _search(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.measures.diversity import with_discovery, with_diversity
+    from fairness_engine.measures.plausibility.background import with_plausibility
+    from fairness_engine.model_process.session import start_rows
+    from fairness_engine.search.driver import run_search
+    from fairness_engine.search.registry import technique_named
+    from fairness_engine.search.technique import make_technique
+
+    kind = technique_named(config.technique)
+    yield from _prepare(opened, kind)
+    technique = make_technique(kind, config.settings)
+    rows = opened.dataset.rows
+    starts = start_rows(rows, config.max_starts, config.seed)
+    events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, is_cancelled)
+    events = (_with_left_out(opened, event, len(starts)) for event in events)
+    events = with_diversity(with_discovery(events), opened.model, opened.domain, rows, is_cancelled)
+    yield from with_plausibility(events, lambda: opened.plausibility, config.budget.max_seconds, is_cancelled)
+
+
+def _with_left_out(opened: Opened, event: Event, n_starts: int) -> Event:
+    """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
+    if not isinstance(event, ResultReady) or event.name != "scan":
+        return event
+    left_out = {
+        "n_outside": n_starts - event.content["n_people"],
+        "n_not_drawn": len(opened.dataset.rows) - n_starts,
+        "n_dropped": opened.dataset.n_dropped,
+    }
+    return ResultReady("scan", {**event.content, **left_out})
+
+
+def _estimate(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.measures.share import run_estimate
+
+    yield from _prepare(opened)
+    # the number of draws is the budget of an estimate; only a limit of seconds is added to it
+    budget = Budget(config.n_samples * opened.domain.n_variants, config.budget.max_seconds)
+    settings = (config.distribution.value, config.n_samples, config.seed)
+    more = opened.dataset.incomplete
+    answers = None
+    if config.distribution is Distribution.DATA and more is not None:
+        answers = opened.incomplete_favourable
+    incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
+    yield from run_estimate(
+        opened.model, opened.domain, opened.dataset.rows, *settings, is_cancelled, budget, incomplete_rows
+    )
+
+
+def _count(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.measures.exact_count import run_exact
+
+    yield from _prepare(opened)
+    yield from run_exact(opened.model, opened.domain, is_cancelled, config.budget.max_seconds or math.inf)
+
+
+def _prepare(opened: Opened, technique: type[Any] | None = None) -> Iterator[Event]:
+    """Look at the model, and compile or load the loops that compare variants.
+
+    Raises:
+        InputError: it cannot be searched, or not with this technique; see ``requirements.check``.
+    """
+    from fairness_engine.oracle import kernels
+    from fairness_engine.search import requirements
+    from fairness_engine.search.registry import warm_up
+
+    notes = requirements.check(opened.model, opened.domain, opened.dataset.rows, technique)
+    if notes:
+        yield ResultReady("notes", {"notes": list(notes)})
+    kernels.warm_up()
+    if technique is not None:
+        warm_up(technique)
+
+
+def _certify(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.model_process.certification import certification_events
+
+    held = (opened.model, opened.domain, opened.dataset.rows)
+    yield from certification_events(*held, config, lambda: opened.plausibility, is_cancelled)
+
+
+def _rules(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+    from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+    from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+
+    schema = opened.dataset.schema
+    rows = opened.dataset.rows
+    settings = RuleSettings.from_json(config.settings)
+    subject = Subject(rows, None, opened.model)
+    if settings.source is Source.LABELS:
+        recorded = opened.recorded(settings.predictions)
+        n_unknown = int((~recorded.is_known).sum())
+        if n_unknown:
+            said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
+            yield ResultReady("notes", {"notes": [said]})
+        subject = Subject(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
+    ranges = Ranges(schema, config.scope, opened.model.taken(schema.names))
+    max_seconds = config.budget.max_seconds or math.inf
+    yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
+
+
+def _retrain(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+    from fairness_engine.model_process.retraining import retraining_events
+
+    yield from retraining_events(opened, config, is_cancelled, report)
+
+
+OF_TABLES: dict[str, Callable[[Opened, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+    "search": _search,
+    "estimate": _estimate,
+    "count": _count,
+    "certify": _certify,
+    "rules": _rules,
+    "retrain": _retrain,
+}
+"""By the name of the kind."""
+
+
+# --- texts --------------------------------------------------------------------------------------
+
+
+def work_texts(opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+    """The events of a run on texts.
+
+    Raises:
+        FitError: a kind of run that needs a table.
+    """
+    if config.kind not in _OF_TEXTS:
+        raise FitError(
+            f"A run of the kind '{config.kind}' compares rows of a table, but '{opened.texts_of_data.column}' holds "
+            "texts. Compare identity terms instead (rule sets), or retrain the model."
+        )
+    yield from _OF_TEXTS[config.kind](opened, config, is_cancelled, report)
+
+
+def _text_rules(opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
+    from fairness_engine.groups.rule_sets.settings import RuleSettings
+
+    settings = RuleSettings.from_json({**config.settings, "text_column": opened.texts_of_data.column})
+    subject = TextSubject(opened.texts_of_data.texts, opened.model)
+    yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
+
+
+def _retrain_texts(
+    opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, report: Report
+) -> Iterator[Event]:
+    from fairness_engine.model_process.retraining_texts import text_retraining_events
+
+    yield from text_retraining_events(opened, config, is_cancelled, report)
+
+
+_OF_TEXTS: dict[str, Callable[[OpenedTexts, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+    "rules": _text_rules,
+    "retrain": _retrain_texts,
+}

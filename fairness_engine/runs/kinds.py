@@ -1,0 +1,200 @@
+"""The kinds of runs: what the trusted half of the engine knows of each, in one place.
+
+How a kind is worked is a table of the model's process (``model_process.session`` and ``text_session``), and how it is
+shown one of the app (``pages.shared.runs.kinds``). Nothing else asks of which kind a run is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.data.schema import Schema
+from fairness_engine.errors import RunError, SettingError
+from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
+from fairness_engine.model_process.compiled_loops import Loops
+from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.runs.case_selection import picked_content
+from fairness_engine.runs.writers.models import ModelWriter
+from fairness_engine.runs.writers.pairs import PairsWriter
+from fairness_engine.runs.writers.proofs import ProofsWriter
+from fairness_engine.runs.writers.rule_sets import RulesWriter
+from fairness_engine.runs.writers.writer import Writer
+from fairness_engine.store.records import RunRecord
+from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.store import RunStore
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What of a limit is used up: ``n`` of ``limit`` things, which ``noun`` names (one, many)."""
+
+    n: int
+    limit: float
+    noun: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class RunKind(Generic[Settings]):
+    """A kind of run.
+
+    Args:
+        name: in the database, in JSON and in the address.
+        settings: the typed settings of a configuration; what it does not name has its default.
+        results: names of the results that its process may send.
+        writers: what keeps more than results.
+        first_phase: what it does once data and model are open.
+        loops: compiled loops that it needs beside those of models.
+        compares_variants: whether variants of a person are compared, so that the scope must have some.
+        needs_model: whether a configuration needs one.
+        spent: what counts against which limit, beside the budget's seconds.
+        finds: what is found, in a word.
+        picked: what a person picked for a run, as its process is told.
+        grace_seconds: how much longer than its budget of seconds a run may take.
+        silence_seconds: how long it may say nothing.
+        cancel_seconds: how long a cancelled one may take to stop by itself before its process is killed.
+    """
+
+    name: str
+    settings: Callable[[RunConfig], Settings]
+    results: tuple[str, ...]
+    writers: tuple[type[Writer], ...] = ()
+    first_phase: str = "searching"
+    loops: tuple[Loops, ...] = (Loops.SEARCHES,)
+    compares_variants: bool = True
+    needs_model: Callable[[Settings], bool] = lambda _: True
+    spent: Callable[[RunRecord, Settings], tuple[Spent, ...]] = lambda _, __: ()
+    finds: str = "found"
+    picked: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
+    grace_seconds: float = 120.0
+    silence_seconds: float = 600.0
+    cancel_seconds: float = 0.25
+
+    def has(self, config: RunConfig) -> bool:
+        """Whether a run is of this kind."""
+        return config.kind == self.name
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether its runs may store pairs."""
+        return PairsWriter in self.writers
+
+    def config(self, data_id: str, model_id: str, schema: Schema, scope: Scope, **others: Any) -> RunConfig:
+        """A run to be made, with all its settings written out.
+
+        Args:
+            data_id, model_id, schema, scope: see ``RunConfig``; a model that the settings have no use for is left out.
+            others: further fields of it.
+
+        Raises:
+            SettingError: a setting that there is none of or that is out of its range, or no model where one is needed.
+        """
+        config = RunConfig(self.name, data_id, model_id, schema, scope, **others)
+        settings = self.settings(config)
+        to_json = getattr(settings, "to_json", None)
+        if to_json is not None:
+            config = replace(config, settings=to_json())
+        if not self.needs_model(settings):
+            return replace(config, model_id="")
+        if not config.model_id:
+            raise SettingError("A model is needed, got none. Add one, or compare the groups by a column of the data.")
+        return config
+
+
+def _of_technique(config: RunConfig) -> Any:
+    """The technique of a search with its settings, see ``search.technique``."""
+    from fairness_engine.search.registry import technique_named
+    from fairness_engine.search.technique import make_technique
+
+    if not config.technique:
+        raise SettingError("A search needs a technique, got none. Choose one under Plan.")
+    return make_technique(technique_named(config.technique), config.settings)
+
+
+def _spent_by_search(run: RunRecord, _: Any) -> tuple[Spent, ...]:
+    budget = run.config.budget
+    return (
+        *_limited(run.evaluations, budget.max_evaluations, ("row", "rows")),
+        *_limited(run.n_found, budget.max_found, ("find", "finds")),
+    )
+
+
+def _spent_by_count(run: RunRecord, _: Any) -> tuple[Spent, ...]:
+    n_individuals = Domain(run.config.schema, run.config.scope).n_individuals
+    return _limited(run.n_tried, n_individuals if math.isfinite(n_individuals) else None, ("individual", "individuals"))
+
+
+def _limited(n: int, limit: float | None, noun: tuple[str, str]) -> tuple[Spent, ...]:
+    return (Spent(n, limit, noun),) if limit else ()
+
+
+SEARCH = RunKind(
+    "search",
+    _of_technique,
+    ("reading", "notes", "plausibility", "discovery", "diversity", "split", "scan"),
+    (PairsWriter,),
+    spent=_spent_by_search,
+)
+ESTIMATE = RunKind(
+    "estimate",
+    lambda _: None,
+    ("reading", "notes"),
+    spent=lambda run, _: _limited(run.n_tried, run.config.n_samples, ("draw", "draws")),
+    finds="hits",
+)
+COUNT = RunKind("count", lambda _: None, ("reading", "notes", "count"), spent=_spent_by_count)
+CERTIFY = RunKind(
+    "certify",
+    lambda config: CertifySettings.from_json(config.settings),
+    ("reading", "certification", "plausibility"),
+    (PairsWriter, ProofsWriter),
+    first_phase="certifying",
+    loops=(Loops.CERTIFICATIONS,),
+    spent=lambda run, settings: _limited(run.evaluations, settings.max_boxes, ("box", "boxes")),
+    grace_seconds=300.0,  # it estimates and stores after its budget
+    cancel_seconds=10.0,  # its partition tree comes at its end
+)
+RULES = RunKind(
+    "rules",
+    lambda config: RuleSettings.from_json(config.settings),
+    ("reading", "notes", "rules", "sentences"),
+    (RulesWriter,),
+    first_phase="finding groups",
+    loops=(),
+    compares_variants=False,
+    needs_model=lambda settings: settings.source is Source.MODEL,
+    cancel_seconds=10.0,  # rule sets come all together
+)
+RETRAIN = RunKind(
+    "retrain",
+    lambda config: RetrainSettings.from_json(config.settings),
+    (
+        *("reading", "notes", "before", "training", "control", "after", "changes", "worst_rule_set"),
+        *("retrained", "card"),
+    ),
+    (ModelWriter,),
+    first_phase="reading the model",
+    picked=picked_content,
+    grace_seconds=600.0,  # it ends the fit of an estimator, measures the new model and searches its rule sets
+    silence_seconds=3600.0,  # one fit tells nothing until it is done; a person can cancel it, and a budget ends it
+    cancel_seconds=10.0,
+)
+
+KINDS: dict[str, RunKind[Any]] = {kind.name: kind for kind in (SEARCH, ESTIMATE, COUNT, CERTIFY, RULES, RETRAIN)}
+
+
+def kind_of(config: RunConfig) -> RunKind[Any]:
+    """The kind of a run.
+
+    Raises:
+        RunError: there is none of that name.
+    """
+    if config.kind not in KINDS:
+        raise RunError(f"The kind of a run must be one of {', '.join(KINDS)}, got '{config.kind}'. Run it anew.")
+    return KINDS[config.kind]

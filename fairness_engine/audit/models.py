@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
-from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Decisions, Scores, Summary, Target
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
@@ -103,7 +103,7 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     figures: list[FigureCheck] = []
     favourable: list[BoolArray] = []
     for model, model_id in (("before", config.model_id), ("after", version.model_id)):
-        opened = _Opened(evaluator, (config.data_id, model_id, config.schema, config.scope))
+        opened = _Opened(evaluator, replace(config, model_id=model_id))
         decided = opened.decided(held.rows)
         figures += _figures_again(model, results[model], opened, decided, held, config.scope, seed)
         favourable.append(decided == opened.favourable)
@@ -116,18 +116,18 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
 class _Opened:
     """One of the two models, opened by the evaluator."""
 
-    def __init__(self, evaluator: Evaluator, key: tuple[str, str, Schema, Scope]) -> None:
+    def __init__(self, evaluator: Evaluator, target: Target) -> None:
         self._evaluator = evaluator
-        self._key = key
-        self.favourable = int(evaluator.summary(*key)["favourable"])
+        self._target = target
+        self.favourable = int(evaluator.ask(target, Summary())["favourable"])
 
     def decided(self, rows: FloatArray) -> IntArray:
         """Index of the outcome of each row ``(n_rows,)``."""
-        return self._evaluator.scores(*self._key, rows)[1]
+        return self._evaluator.ask(self._target, Scores(rows))[1]
 
     def is_hit(self, rows: FloatArray) -> BoolArray:
         """Which of these people ``(n_rows,)`` are decided in two ways."""
-        least, most = self._evaluator.decisions(*self._key, rows)
+        least, most = self._evaluator.ask(self._target, Decisions(rows))
         return np.asarray(least != most)
 
 

@@ -13,6 +13,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.partition.certificates import proved_by
 from fairness_engine.certification.partition.validation import stored_certificates
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Decisions
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.writers.proofs import TREE_FILE, stored_tree
 from fairness_engine.store.records import RunRecord
@@ -77,7 +78,7 @@ def check_proofs(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: in
         is_fair, is_unfair = proved_by(certificates, which, digits)
         told = np.flatnonzero(is_fair | is_unfair)[: n_wanted - n_points]
         rows = _rows(digits[told], space, domain, rng)
-        least, most = evaluator.decisions(config.data_id, config.model_id, config.schema, config.scope, rows)
+        least, most = evaluator.ask(config, Decisions(rows))
         n_points += len(told)
         n_contradictions += int(np.where(least == most, is_unfair[told], is_fair[told]).sum())
         if n_points >= n_wanted:

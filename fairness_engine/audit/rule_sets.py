@@ -28,7 +28,7 @@ from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.model_process.pool import Evaluator
-from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS
+from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Scores, Summary, TextScores
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
@@ -181,10 +181,10 @@ class _Model:
 
     def __init__(self, run: RunRecord, dataset: Dataset, evaluator: Evaluator) -> None:
         config = run.config
-        self._what = (config.data_id, config.model_id, config.schema, config.scope)
+        self._config = config
         self._evaluator = evaluator
         try:
-            summary = evaluator.summary(*self._what)
+            summary = evaluator.ask(self._config, Summary())
             self._favourable = int(summary["favourable"])
             taken = frozenset(map(str, summary["taken"]))
         except (KeyError, TypeError, ValueError):
@@ -202,7 +202,7 @@ class _Model:
 
     def n_favourable(self, rows: FloatArray) -> int:
         """How many rows get the favourable outcome."""
-        _, decisions = self._evaluator.scores(*self._what, rows)
+        _, decisions = self._evaluator.ask(self._config, Scores(rows))
         return int((decisions == self._favourable).sum())
 
 
@@ -315,8 +315,7 @@ def _others(result: RuleResult, chosen: Mapping[str, str]) -> list[dict[str, str
 def _n_favourable(run: RunRecord, evaluator: Evaluator, texts: list[str]) -> int:
     """How many texts get the favourable outcome; asked in parts that a question may hold."""
     config = run.config
-    what = (config.data_id, config.model_id, config.schema, config.scope)
-    favourable = evaluator.summary(*what).get("favourable")
+    favourable = evaluator.ask(config, Summary()).get("favourable")
     if not isinstance(favourable, int):
         raise breach("it sent no summary")
     n = 0
@@ -324,7 +323,7 @@ def _n_favourable(run: RunRecord, evaluator: Evaluator, texts: list[str]) -> int
     length = 0
     for text in [*texts, None]:
         if text is None or length + len(text) > _PART_CHARACTERS:
-            n += int((evaluator.texts(*what, part)[1] == favourable).sum()) if part else 0
+            n += int((evaluator.ask(config, TextScores(part))[1] == favourable).sum()) if part else 0
             part = []
             length = 0
         if text is not None:

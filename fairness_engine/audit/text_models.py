@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.audit.models import ROUNDING, FigureCheck, ModelCheck
-from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.model_process.pool import Evaluator
-from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS
+from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Summary, Target, TextScores
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.text_model import TextModel
-from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import MEASURE_STREAM, RetrainSettings
 from fairness_engine.retraining.texts.book import on_rows
@@ -65,7 +64,7 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
     models = []
     favourable = []
     for side, identity in (("before", config.model_id), ("after", model_id)):
-        model = _opened(evaluator, (config.data_id, identity, config.schema, config.scope), data)
+        model = _opened(evaluator, replace(config, model_id=identity), data)
         told = results[side]
         draws = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(MEASURE_STREAM,)))
         examined = text_meter(data, test, told["uniform"]["n"], draws, lambda: False).examine(model)
@@ -99,16 +98,16 @@ def _data(store: RunStore, run: RunRecord, settings: RetrainSettings) -> TextDat
     return text_data(texts, config.schema, terms, file.sha256)
 
 
-def _opened(evaluator: Evaluator, what: tuple[str, str, Schema, Scope], data: TextData) -> Model:
+def _opened(evaluator: Evaluator, target: Target, data: TextData) -> Model:
     """A model that asks the process that holds it, as one on rows of the book."""
-    said = evaluator.summary(*what)
+    said = evaluator.ask(target, Summary())
     try:
         threshold = float(said["threshold"])
         favourable = int(said["favourable"])
         classes = tuple(map(str, said["classes"]))
     except (KeyError, TypeError, ValueError):
         raise breach("it sent no summary") from None
-    asked = _Asked(evaluator, what, 1 if said.get("is_binary") else len(classes))
+    asked = _Asked(evaluator, target, 1 if said.get("is_binary") else len(classes))
     return on_rows(TextModel(asked, threshold, classes, favourable), data.book)
 
 
@@ -119,9 +118,9 @@ class _Asked:
     n_inputs: int | None = 1
     output = Output.LOGIT
 
-    def __init__(self, evaluator: Evaluator, what: tuple[str, str, Schema, Scope], n_scores: int) -> None:
+    def __init__(self, evaluator: Evaluator, target: Target, n_scores: int) -> None:
         self._evaluator = evaluator
-        self._what = what
+        self._target = target
         self.n_scores = n_scores
         self._known: dict[str, FloatArray] = {}
 
@@ -145,7 +144,7 @@ class _Asked:
         return scores - threshold if self.n_scores == 1 else scores
 
     def _ask(self, texts: list[str]) -> None:
-        self._known.update(zip(texts, self._evaluator.texts(*self._what, texts)[0], strict=True))
+        self._known.update(zip(texts, self._evaluator.ask(self._target, TextScores(texts))[0], strict=True))
 
 
 def _is_worst_the_same(data: TextData, test: Any, worst: dict[str, Any], models: list[Model]) -> bool:

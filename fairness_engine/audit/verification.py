@@ -22,6 +22,7 @@ from fairness_engine.data.dataset import make_dataset, read_table
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Decisions
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.kinds import CERTIFY, kind_of
@@ -238,7 +239,7 @@ def _shares(store: RunStore, run: RunRecord, evaluator: Evaluator) -> tuple[bool
             wrong.append(f"{name}: {share:.9g} is said, the tree has {of_tree:.9g}")
     rows = _drawn(store, run)
     config = run.config
-    least, most = evaluator.decisions(config.data_id, config.model_id, config.schema, config.scope, rows)
+    least, most = evaluator.ask(config, Decisions(rows))
     n = len(rows)
     n_unfair = int((least != most).sum())
     low, high = share_interval(n_unfair, n, level=1 - _FALSE_ALARM)

@@ -15,19 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.data.schema import Schema
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.process import MAX_LOG_BYTES, ModelProcess
-from fairness_engine.model_process.questions import Questions
-from fairness_engine.oracle.domain import Scope
+from fairness_engine.model_process.questions import A, Question, Target
 from fairness_engine.store.run_config import unsafe_formats_allowed
 from fairness_engine.store.store import RunStore
 
 LOAD_SECONDS = 60.0
-_LOOPS = {"box": frozenset({Loops.MODELS, Loops.CERTIFICATIONS})}
-"""What questions take beside the loops of models; a process that was started before these were compiled would do it for
-itself, for a minute."""
 _Key = tuple[str, str, str, str]
 
 
@@ -46,7 +41,7 @@ class _Opened:
             process.close()
 
 
-class Evaluator(Questions):
+class Evaluator:
     """The processes that answer questions; safe to use from several threads.
 
     Args:
@@ -76,29 +71,40 @@ class Evaluator(Questions):
         with self._guard:
             return len(self._opened)
 
+    def ask(self, target: Target, question: Question[A]) -> A:
+        """The answer to a question about data and a model.
+
+        Raises:
+            InputError: the data or the model cannot be used, or not for this.
+            RunError: the question cannot be asked.
+            ProcessError: the model's process ended, or gave no answer in time.
+        """
+        replies = [part.read(self._ask(target, part), target) for part in question.parts(target)]
+        return question.join(replies)
+
     # --- processes ------------------------------------------------------------------------
 
-    def _ask(
-        self, what: tuple[str, str, Schema, Scope | None], do: str, seconds: float, **content: Any
-    ) -> dict[str, Any]:
-        data_id, model_id, schema, scope = what
-        request = {"schema": schema.to_json(), "scope": scope.to_json() if scope else None}
-        key = (data_id, model_id, json.dumps(request["schema"]), json.dumps(request["scope"]))
-        loops = _LOOPS.get(do, frozenset({Loops.MODELS}))
+    def _ask(self, target: Target, question: Question[Any]) -> dict[str, Any]:
+        scope = target.scope
+        request = {"schema": target.schema.to_json(), "scope": scope.to_json() if scope else None}
+        key = (target.data_id, target.model_id, json.dumps(request["schema"]), json.dumps(request["scope"]))
+        # a process that was started before its loops were compiled would do it for itself, for a minute
+        loops = frozenset({Loops.MODELS, *question.loops})
         prepare_compiled(self._store.workspace, self._log(), *loops)
+        content = question.content()
         with self._borrowed(key) as opened:
             kept = opened.process
             if kept is not None and kept.is_alive and loops <= kept.loops:
                 try:
-                    return kept.ask(do, seconds, **content)
+                    return kept.ask(question.name, question.seconds, **content)
                 except ProcessError:
                     opened.stop()
                     if not kept.has_ended_by_itself:
                         raise
             opened.stop()
             try:
-                opened.process = self._open(data_id, model_id, request)
-                return opened.process.ask(do, seconds, **content)
+                opened.process = self._open(target.data_id, target.model_id, request)
+                return opened.process.ask(question.name, question.seconds, **content)
             except ProcessError:
                 opened.stop()  # the next question starts afresh
                 raise

@@ -1,21 +1,24 @@
-"""The questions that a page may ask a model's process, and what is believed of the answers.
+"""The small questions that a page or a command asks of a model, each with its reply: one class a question.
 
-How the processes are kept is the evaluator's affair.
+``Evaluator.ask`` puts them; ``model_process.session`` and ``text_session`` answer them under the same name. A reply
+comes from a process that may hold a hostile model: ``read`` believes none of it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray, pack_array, unpack_array
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, breach
+from fairness_engine.model_process.compiled_loops import Loops
 from fairness_engine.model_process.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
-from fairness_engine.oracle.domain import Domain, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -28,269 +31,164 @@ if TYPE_CHECKING:
     from fairness_engine.measures.plausibility.plausibility import Assessed
     from fairness_engine.models.fit.known_answers import KnownAnswers
     from fairness_engine.models.fit.report import FitCard
-    from fairness_engine.oracle.domain import Distribution
     from fairness_engine.retraining.trainable import Trainable
 
-ANSWER_SECONDS = 60.0
-FIT_SECONDS = 180.0
-EXPLAIN_SECONDS = 90.0
-PROOF_SECONDS = 180.0
-"""Milliseconds, but for the first question of a new version, which may have to compile loops."""
-_MAX_REASON = 2_000
 MAX_TEXT_CHARACTERS = 1_000_000
 """Of all texts in one question."""
+_MAX_REASON = 2_000
+_BYTES_A_NUMBER = 11
+"""Of an array as text."""
+
+A = TypeVar("A")
+First = TypeVar("First", FloatArray, IntArray)
 
 
-class Questions(ABC):
-    """What can be asked of the data, the model, the schema and the scope that every question names."""
+class Target(Protocol):
+    """What a question is asked of: a run's configuration, or a ``Held``."""
+
+    @property
+    def data_id(self) -> str: ...
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def scope(self) -> Scope | None: ...
+
+
+@dataclass(frozen=True)
+class Held:
+    """Data, a model (empty where a column of the data decides), columns and a scope (``None`` for what needs none)."""
+
+    data_id: str
+    model_id: str
+    schema: Schema
+    scope: Scope | None = None
+
+
+def scope_of(target: Target) -> Scope:
+    """The scope of a question that needs one.
+
+    Raises:
+        RunError: it has none.
+    """
+    if target.scope is None:
+        raise RunError("This question needs a scope, got none. Choose the protected attributes first.")
+    return target.scope
+
+
+class Question(ABC, Generic[A]):
+    """One kind of question.
+
+    Attributes:
+        name: of the request.
+        seconds: how long an answer may take.
+        loops: compiled loops that it takes beside those of models.
+    """
+
+    name: ClassVar[str]
+    seconds: ClassVar[float] = 60.0
+    loops: ClassVar[tuple[Loops, ...]] = ()
+
+    def content(self) -> dict[str, Any]:
+        """What the request says, as JSON."""
+        return {}
 
     @abstractmethod
-    def _ask(
-        self, what: tuple[str, str, Schema, Scope | None], do: str, seconds: float, **content: Any
-    ) -> dict[str, Any]:
-        """The reply to one question.
+    def read(self, reply: dict[str, Any], target: Target) -> A:
+        """The answer.
 
         Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
+            ProcessError: the reply is none.
         """
 
-    def fit_card(
-        self,
-        data_id: str,
-        model_id: str,
-        schema: Schema,
-        scope: Scope | None = None,
-        answers: KnownAnswers | None = None,
-    ) -> FitCard:
-        """Do the model and the data belong together?
-
-        Args:
-            scope: of a review of texts, to say which column the model takes; not needed for a table.
-            answers: that the model gave in its own environment.
+    def parts(self, target: Target) -> Iterator[Question[A]]:
+        """The same question in pieces that fit into a line each.
 
         Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
+            RunError: it cannot be asked of this.
         """
-        from fairness_engine.models.fit.report import FitCard
+        del target
+        yield self
 
-        known = {} if answers is None else {"answers": answers.to_json()}
-        reply = self._ask((data_id, model_id, schema, scope), "fit", FIT_SECONDS, **known)
-        try:
-            return FitCard.from_json(reply["fit"])
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no fit card") from None
+    def join(self, answers: list[A]) -> A:
+        """The answer to the whole of the answers to its parts."""
+        return answers[0]
 
-    def scores(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, rows: FloatArray
-    ) -> tuple[FloatArray, IntArray]:
-        """Scores ``(n_rows, n_scores)`` and decisions ``(n_rows,)`` of rows of the engine ``(n_rows, n_columns)``.
 
-        Raises:
-            InputError: the data or the model cannot be used, or the model refuses a row.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
-        if rows.shape[1] != len(schema.inputs):
-            raise RunError(f"Rows must have {len(schema.inputs)} columns, got {rows.shape[1]}.")
-        size = max(1, MAX_EVENT_BYTES // (11 * rows.shape[1]))
-        batches = []
+# --- what a model says of rows and texts --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _OfRows(Question[tuple[First, IntArray]]):
+    """Rows of the engine ``(n_rows, n_columns)``; the answer is two arrays of as many rows."""
+
+    rows: FloatArray
+
+    def content(self) -> dict[str, Any]:
+        return {"rows": pack_array(self.rows)}
+
+    def parts(self, target: Target) -> Iterator[Any]:
+        rows = np.atleast_2d(np.asarray(self.rows, dtype=np.float64))
+        n_columns = len(target.schema.inputs)
+        if rows.shape[1] != n_columns:
+            raise RunError(f"Rows must have {n_columns} columns, got {rows.shape[1]}.")
+        size = max(1, MAX_EVENT_BYTES // (_BYTES_A_NUMBER * n_columns))
         for start in range(0, max(len(rows), 1), size):
-            packed = pack_array(rows[start : start + size])
-            reply = self._ask((data_id, model_id, schema, scope), "scores", ANSWER_SECONDS, rows=packed)
-            batches.append(_read_scores(reply, len(rows[start : start + size])))
-        return np.concatenate([s for s, _ in batches]), np.concatenate([d for _, d in batches])
+            yield type(self)(rows[start : start + size])
 
-    def texts(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, texts: Sequence[str]
-    ) -> tuple[FloatArray, IntArray]:
-        """Scores ``(n_texts, n_scores)`` and decisions ``(n_texts,)`` that a model of texts gives.
+    def join(self, answers: list[tuple[First, IntArray]]) -> tuple[First, IntArray]:
+        first, second = zip(*answers, strict=True)
+        return np.concatenate(first), np.concatenate(second)
 
-        Args:
-            scope: of a review of texts; its threshold holds.
 
-        Raises:
-            InputError: the data or the model cannot be used.
-            RunError: too many texts, or too long ones, for one question.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        if sum(map(len, texts)) > MAX_TEXT_CHARACTERS:
+class Scores(_OfRows[FloatArray]):
+    """Scores ``(n_rows, n_scores)`` and decisions ``(n_rows,)`` of rows."""
+
+    name = "scores"
+
+    def read(self, reply: dict[str, Any], _: Target) -> tuple[FloatArray, IntArray]:
+        return _read_scores(reply, len(self.rows))
+
+
+class Decisions(_OfRows[IntArray]):
+    """The least and the greatest class that the variants of rows get, ``(n_rows,)`` each."""
+
+    name = "decisions"
+    seconds = 90.0
+
+    def read(self, reply: dict[str, Any], _: Target) -> tuple[IntArray, IntArray]:
+        try:
+            least, most = (unpack_array(reply[name]) for name in ("least", "most"))
+        except (KeyError, TypeError, ValueError):
+            raise breach("it sent decisions that cannot be read") from None
+        if any(part.dtype != np.int64 or part.shape != (len(self.rows),) for part in (least, most)):
+            raise breach("it sent decisions of the wrong shape")
+        return least, most
+
+
+@dataclass(frozen=True)
+class TextScores(Question[tuple[FloatArray, IntArray]]):
+    """Scores ``(n_texts, n_scores)`` and decisions ``(n_texts,)`` that a model of texts gives."""
+
+    name = "texts"
+    texts: Sequence[str]
+
+    def content(self) -> dict[str, Any]:
+        return {"texts": list(self.texts)}
+
+    def parts(self, _: Target) -> Iterator[TextScores]:
+        if sum(map(len, self.texts)) > MAX_TEXT_CHARACTERS:
             raise RunError(
                 f"A question may hold {MAX_TEXT_CHARACTERS:,} characters of text. Use shorter texts, or fewer."
             )
-        reply = self._ask((data_id, model_id, schema, scope), "texts", ANSWER_SECONDS, texts=list(texts))
-        return _read_scores(reply, len(texts))
+        yield self
 
-    def decisions(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, rows: FloatArray
-    ) -> tuple[IntArray, IntArray]:
-        """The least and the greatest class that the variants of rows ``(n_rows, n_columns)`` get, ``(n_rows,)`` each.
-
-        Raises:
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        size = max(1, MAX_EVENT_BYTES // (11 * len(schema.inputs)))
-        found = [np.empty((2, 0), np.int64)]
-        for start in range(0, len(rows), size):
-            part = rows[start : start + size]
-            reply = self._ask((data_id, model_id, schema, scope), "decisions", EXPLAIN_SECONDS, rows=pack_array(part))
-            found.append(_read_decisions(reply, len(part)))
-        least, most = np.concatenate(found, axis=1)
-        return least, most
-
-    def simplify(self, data_id: str, model_id: str, schema: Schema, scope: Scope, pair: Pairs) -> Pairs:
-        """The plainest form of one pair that is still discriminatory.
-
-        Raises:
-            RunError: the pair is not discriminatory under this model and scope.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        reply = self._ask((data_id, model_id, schema, scope), "simplify", ANSWER_SECONDS, pair=pack_pairs(pair))
-        found = unpack_pairs(reply.get("pair"), len(schema.inputs))
-        if len(found) != 1:
-            raise breach(f"it sent {len(found)} pairs instead of one")
-        return found
-
-    def shap(self, data_id: str, model_id: str, schema: Schema, scope: Scope, people: FloatArray) -> PairValues:
-        """SHAP values of both people of a pair, rows of the engine ``(2, n_columns)``.
-
-        Raises:
-            SettingError: the model is too slow for an answer within seconds.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.explanation.shap_values import PairValues
-
-        asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "shap", EXPLAIN_SECONDS, people=pack_array(people))
-        return PairValues.from_json(reply.get("shap"), len(schema.inputs))
-
-    def where(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, distribution: Distribution, max_depth: int
-    ) -> Where:
-        """The groups in which the model discriminates, among rows of the data or uniform ones.
-
-        Raises:
-            FitError: the model takes none of the protected attributes.
-            SettingError: too few rows, or a model too slow for an answer within seconds.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.explanation.where import where_from_json
-
-        settings = {"distribution": distribution.value, "max_depth": max_depth}
-        reply = self._ask((data_id, model_id, schema, scope), "where", EXPLAIN_SECONDS, settings=settings)
-        examples = unpack_pairs(reply.get("examples"), len(schema.inputs))
-        return where_from_json(reply.get("where"), Domain(schema, scope), examples)
-
-    def gradients(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> GradientCheck:
-        """How estimated gradients compare with the true ones, on rows of the data.
-
-        Raises:
-            ModelError: the model has no gradient.
-            SettingError: nothing may be moved, or no row of the data lies in the scope.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.measures.gradient_agreement import GradientCheck
-
-        reply = self._ask((data_id, model_id, schema, scope), "gradients", EXPLAIN_SECONDS)
-        return GradientCheck.from_json(reply.get("gradients"))
-
-    def group_figures(
-        self, data_id: str, model_id: str, schema: Schema, scope: Scope, settings: FigureSettings
-    ) -> GroupReport:
-        """Selection rates, impact ratios and equalised odds of groups of the data's rows.
-
-        Args:
-            model_id: empty where a column of the data decides.
-            scope: its limits hold.
-
-        Raises:
-            SettingError: too many groups, nothing that decides, no row in the limits, or a model that is too slow.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.groups.figures.report import report_from_json
-
-        asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "group_figures", EXPLAIN_SECONDS, settings=settings.to_json())
-        return report_from_json(reply.get("figures"), settings)
-
-    def box(
-        self,
-        data_id: str,
-        model_id: str,
-        schema: Schema,
-        scope: Scope,
-        settings: CertifySettings,
-        low: IntArray,
-        high: IntArray,
-    ) -> BoxDetails:
-        """What is known of one box of a certification, and why it is undecided.
-
-        Args:
-            settings: of the certification.
-            low, high: digits ``(D,)`` each, both ends included, as ``PartitionTree.box`` gives them.
-
-        Raises:
-            ModelError: the model cannot be certified.
-            SettingError: the scope cannot, or it is no box of its space.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.certification.box_inspection.details import BoxDetails
-
-        asked = (data_id, model_id, schema, scope)
-        box = {"settings": settings.to_json(), "low": pack_array(low), "high": pack_array(high)}
-        reply = self._ask(asked, "box", PROOF_SECONDS, **box)
-        pairs = unpack_pairs(reply.get("counterexample"), len(schema.inputs))
-        try:
-            return BoxDetails.from_json(reply["box"], pairs, Domain(schema, scope), len(low))
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no box") from None
-
-    def why_not_certifiable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> str | None:
-        """Why nothing can be proved of the model in this scope, in a sentence or two; ``None`` when it can be
-        certified.
-
-        Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        reason = self._ask((data_id, model_id, schema, scope), "certifiable", PROOF_SECONDS).get("reason")
-        if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
-            raise breach("it sent a reason that is none")
-        return reason
-
-    def trainable(self, data_id: str, model_id: str, schema: Schema, scope: Scope) -> Trainable:
-        """Can the model be retrained on the data, and what may be trained instead.
-
-        Raises:
-            InputError: the data or the model cannot be used.
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.retraining.trainable import Trainable
-
-        return Trainable.from_json(
-            self._ask((data_id, model_id, schema, scope), "trainable", FIT_SECONDS).get("trainable")
-        )
-
-    def plausible(self, data_id: str, model_id: str, schema: Schema, scope: Scope, row: FloatArray) -> Assessed:
-        """Could this person exist? A row of the engine ``(n_columns,)``.
-
-        Raises:
-            ProcessError: the model's process ended, or gave no answer in time.
-        """
-        from fairness_engine.measures.plausibility.plausibility import Assessed
-
-        asked = (data_id, model_id, schema, scope)
-        reply = self._ask(asked, "plausible", ANSWER_SECONDS, row=pack_array(row[None]))
-        try:
-            return Assessed.from_json(reply["plausible"], len(schema.inputs))
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no plausibility") from None
-
-    def summary(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None = None) -> dict[str, Any]:
-        """Open data and model; ``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``,
-        ``favourable`` (a class) and ``taken`` (the columns that the model takes)."""
-        return self._ask((data_id, model_id, schema, scope), "summary", ANSWER_SECONDS)
+    def read(self, reply: dict[str, Any], _: Target) -> tuple[FloatArray, IntArray]:
+        return _read_scores(reply, len(self.texts))
 
 
 def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArray]:
@@ -305,11 +203,202 @@ def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArr
     return scores, decisions
 
 
-def _read_decisions(reply: dict[str, Any], n_rows: int) -> IntArray:
-    try:
-        parts = [unpack_array(reply[name]) for name in ("least", "most")]
-    except (KeyError, TypeError, ValueError):
-        raise breach("it sent decisions that cannot be read") from None
-    if any(part.dtype != np.int64 or part.shape != (n_rows,) for part in parts):
-        raise breach("it sent decisions of the wrong shape")
-    return np.stack(parts)
+# --- about data and model -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Summary(Question[dict[str, Any]]):
+    """``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``, ``favourable`` (a class) and
+    ``taken`` (the columns that the model takes).
+    """
+
+    name = "summary"
+
+    def read(self, reply: dict[str, Any], _: Target) -> dict[str, Any]:
+        return reply
+
+
+@dataclass(frozen=True)
+class Fit(Question["FitCard"]):
+    """Do the model and the data belong together? A scope is needed for texts only, to say which column the model takes.
+
+    Args:
+        answers: that the model gave in its own environment.
+    """
+
+    name = "fit"
+    seconds = 180.0
+    answers: KnownAnswers | None = None
+
+    def content(self) -> dict[str, Any]:
+        return {"answers": None if self.answers is None else self.answers.to_json()}
+
+    def read(self, reply: dict[str, Any], _: Target) -> FitCard:
+        from fairness_engine.models.fit.report import FitCard
+
+        try:
+            return FitCard.from_json(reply["fit"])
+        except (KeyError, TypeError, ValueError):
+            raise breach("it sent no fit card") from None
+
+
+@dataclass(frozen=True)
+class CanRetrain(Question["Trainable"]):
+    """Can the model be retrained on the data, and what may be trained instead?"""
+
+    name = "trainable"
+    seconds = 180.0
+
+    def read(self, reply: dict[str, Any], _: Target) -> Trainable:
+        from fairness_engine.retraining.trainable import Trainable
+
+        return Trainable.from_json(reply.get("trainable"))
+
+
+@dataclass(frozen=True)
+class WhyNotCertifiable(Question["str | None"]):
+    """Why nothing can be proved of the model in this scope, in a sentence or two; ``None`` when it can be certified."""
+
+    name = "certifiable"
+    seconds = 180.0  # milliseconds, but for the first question of a new version, which may have to compile loops
+
+    def read(self, reply: dict[str, Any], _: Target) -> str | None:
+        reason = reply.get("reason")
+        if reason is not None and not (isinstance(reason, str) and len(reason) <= _MAX_REASON):
+            raise breach("it sent a reason that is none")
+        return reason
+
+
+@dataclass(frozen=True)
+class CheckGradients(Question["GradientCheck"]):
+    """How estimated gradients compare with the true ones, on rows of the data."""
+
+    name = "gradients"
+    seconds = 90.0
+
+    def read(self, reply: dict[str, Any], _: Target) -> GradientCheck:
+        from fairness_engine.measures.gradient_agreement import GradientCheck
+
+        return GradientCheck.from_json(reply.get("gradients"))
+
+
+# --- about people, groups and boxes -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plausible(Question["Assessed"]):
+    """Could this person exist? A row of the engine ``(n_columns,)``."""
+
+    name = "plausible"
+    row: FloatArray
+
+    def content(self) -> dict[str, Any]:
+        return {"row": pack_array(self.row[None])}
+
+    def read(self, reply: dict[str, Any], target: Target) -> Assessed:
+        from fairness_engine.measures.plausibility.plausibility import Assessed
+
+        try:
+            return Assessed.from_json(reply["plausible"], len(target.schema.inputs))
+        except (KeyError, TypeError, ValueError):
+            raise breach("it sent no plausibility") from None
+
+
+@dataclass(frozen=True)
+class Simplify(Question[Pairs]):
+    """The plainest form of one pair that is still discriminatory."""
+
+    name = "simplify"
+    pair: Pairs
+
+    def content(self) -> dict[str, Any]:
+        return {"pair": pack_pairs(self.pair)}
+
+    def read(self, reply: dict[str, Any], target: Target) -> Pairs:
+        found = unpack_pairs(reply.get("pair"), len(target.schema.inputs))
+        if len(found) != 1:
+            raise breach(f"it sent {len(found)} pairs instead of one")
+        return found
+
+
+@dataclass(frozen=True)
+class Shap(Question["PairValues"]):
+    """SHAP values of both people of a pair, rows of the engine ``(2, n_columns)``."""
+
+    name = "shap"
+    seconds = 90.0
+    people: FloatArray
+
+    def content(self) -> dict[str, Any]:
+        return {"people": pack_array(self.people)}
+
+    def read(self, reply: dict[str, Any], target: Target) -> PairValues:
+        from fairness_engine.explanation.shap_values import PairValues
+
+        return PairValues.from_json(reply.get("shap"), len(target.schema.inputs))
+
+
+@dataclass(frozen=True)
+class FindWhere(Question["Where"]):
+    """The groups in which the model discriminates, among rows of the data or uniform ones."""
+
+    name = "where"
+    seconds = 90.0
+    distribution: Distribution
+    max_depth: int
+
+    def content(self) -> dict[str, Any]:
+        return {"settings": {"distribution": self.distribution.value, "max_depth": self.max_depth}}
+
+    def read(self, reply: dict[str, Any], target: Target) -> Where:
+        from fairness_engine.explanation.where import where_from_json
+
+        examples = unpack_pairs(reply.get("examples"), len(target.schema.inputs))
+        return where_from_json(reply.get("where"), Domain(target.schema, scope_of(target)), examples)
+
+
+@dataclass(frozen=True)
+class GroupFigures(Question["GroupReport"]):
+    """Selection rates, impact ratios and equalised odds of groups of the data's rows; the scope's limits hold."""
+
+    name = "group_figures"
+    seconds = 90.0
+    settings: FigureSettings
+
+    def content(self) -> dict[str, Any]:
+        return {"settings": self.settings.to_json()}
+
+    def read(self, reply: dict[str, Any], _: Target) -> GroupReport:
+        from fairness_engine.groups.figures.report import report_from_json
+
+        return report_from_json(reply.get("figures"), self.settings)
+
+
+@dataclass(frozen=True)
+class InspectBox(Question["BoxDetails"]):
+    """What is known of one box of a certification, and why it is undecided.
+
+    Args:
+        settings: of the certification.
+        low, high: digits ``(D,)`` each, both ends included, as ``PartitionTree.box`` gives them.
+    """
+
+    name = "box"
+    seconds = 180.0
+    loops = (Loops.CERTIFICATIONS,)
+    settings: CertifySettings
+    low: IntArray
+    high: IntArray
+
+    def content(self) -> dict[str, Any]:
+        return {"settings": self.settings.to_json(), "low": pack_array(self.low), "high": pack_array(self.high)}
+
+    def read(self, reply: dict[str, Any], target: Target) -> BoxDetails:
+        from fairness_engine.certification.box_inspection.details import BoxDetails
+
+        pairs = unpack_pairs(reply.get("counterexample"), len(target.schema.inputs))
+        domain = Domain(target.schema, scope_of(target))
+        try:
+            return BoxDetails.from_json(reply["box"], pairs, domain, len(self.low))
+        except (KeyError, TypeError, ValueError):
+            raise breach("it sent no box") from None

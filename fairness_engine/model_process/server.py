@@ -29,21 +29,6 @@ if TYPE_CHECKING:
     from fairness_engine.model_process.text_session import OpenedTexts
 
 Request = dict[str, Any]
-_ANSWERS: dict[str, tuple[str, ...]] = {
-    "box": ("settings", "low", "high"),
-    "certifiable": (),
-    "decisions": ("rows",),
-    "gradients": (),
-    "group_figures": ("settings",),
-    "plausible": ("row",),
-    "scores": ("rows",),
-    "shap": ("people",),
-    "simplify": ("pair",),
-    "texts": ("texts",),
-    "trainable": (),
-    "where": ("settings",),
-}
-"""What a question must say, by its name."""
 _WARM_UP_NICENESS = 5
 """Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
 
@@ -115,11 +100,8 @@ class Child:
             raise ProcessError("Nothing was opened yet.")
         if request["do"] == "run":
             return self._run(self._opened, request)
-        if request["do"] == "summary":
-            return self._opened.summary()
-        if request["do"] == "fit":
-            return self._opened.fit(request.get("answers"))
-        return _explain(self._opened, request)
+        content = {name: value for name, value in request.items() if name not in ("id", "do")}
+        return answer(self._opened, request["do"], content)
 
     def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
@@ -133,21 +115,24 @@ class Child:
         return {}
 
 
-def _explain(opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
-    """Answers about rows or texts, one pair, person or box, about where the pairs are, the model's slopes, and whether
-    it can be certified.
+def answer(opened: Opened | OpenedTexts, question: str, content: dict[str, Any]) -> dict[str, Any]:
+    """What was opened answers under the name of the question, see ``questions``.
 
-    What was opened answers under the name of the request.
+    Raises:
+        FitError: it is not asked of tables, or not of texts.
+        ProcessError: there is no such question.
     """
-    name = request["do"]
-    if name not in _ANSWERS:
-        raise ProcessError(f"There is no request '{name}'.")
-    answer: Callable[..., dict[str, Any]] | None = getattr(opened, name, None)
-    if answer is None:
+    from fairness_engine.model_process import session, text_session
+
+    known = (session.ANSWERS, text_session.ANSWERS)
+    if not any(question in answers for answers in known):
+        raise ProcessError(f"There is no request '{question}'.")
+    answers = known[isinstance(opened, text_session.OpenedTexts)]
+    if question not in answers:
         raise FitError(
             "Rows of a table and texts are asked about in different ways, and this review is of the other kind."
         )
-    return answer(*(request[part] for part in _ANSWERS[name]))
+    return answers[question](opened, **content)
 
 
 def split(event: Event) -> Iterator[Event]:

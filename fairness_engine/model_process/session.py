@@ -336,3 +336,21 @@ def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArra
         return rows
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STARTS_STREAM,)))
     return rows[np.sort(rng.choice(len(rows), size=max_starts, replace=False))]
+
+
+ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "summary": Opened.summary,
+    "fit": Opened.fit,
+    "scores": Opened.scores,
+    "decisions": Opened.decisions,
+    "plausible": Opened.plausible,
+    "simplify": Opened.simplify,
+    "shap": Opened.shap,
+    "where": Opened.where,
+    "gradients": Opened.gradients,
+    "group_figures": Opened.group_figures,
+    "box": Opened.box,
+    "certifiable": Opened.certifiable,
+    "trainable": Opened.trainable,
+}
+"""By the name of the question, see ``questions``."""

@@ -162,3 +162,12 @@ def _with_favourable(model: TextModel, schema: Schema) -> TextModel:
         "Choose it under Scope, or as 'favourable' in the schema file."
     )
     return replace(model, notes=(*model.notes, note))
+
+
+ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "summary": OpenedTexts.summary,
+    "fit": OpenedTexts.fit,
+    "texts": OpenedTexts.texts,
+    "trainable": OpenedTexts.trainable,
+}
+"""By the name of the question, see ``questions``."""

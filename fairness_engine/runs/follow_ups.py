@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.data.schema import Schema
 from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs import kinds
@@ -44,10 +42,8 @@ NOT_OF_TEXTS = (
     "Searches and proofs are about rows of a table, and the model takes texts: its terms are compared instead."
 )
 
-WhyNot = Callable[[str, str, Schema, Scope], str | None]
-"""As ``Evaluator.why_not_certifiable``: data, model, schema and scope to a sentence, or ``None`` when proofs can be
-made.
-"""
+WhyNot = Callable[[RunConfig], str | None]
+"""A certification to a sentence why it cannot be made; ``None`` when it can."""
 
 
 def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -> dict[str, Any] | None:
@@ -158,7 +154,7 @@ def _why_not(config: RunConfig, why_not_certifiable: WhyNot) -> str | None:
     if not kinds.CERTIFY.has(config):
         return None
     try:
-        return why_not_certifiable(config.data_id, config.model_id, config.schema, config.scope)
+        return why_not_certifiable(config)
     except EvenhandError as error:
         return str(error)
 

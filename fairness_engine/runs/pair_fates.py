@@ -14,10 +14,11 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray
 from fairness_engine.errors import RunError
+from fairness_engine.model_process.questions import Decisions, Scores
 from fairness_engine.pairs import Pairs
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.questions import Questions
+    from fairness_engine.model_process.pool import Evaluator
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.runs import RunShelf
 
@@ -75,7 +76,7 @@ class Fates:
         return {name: getattr(self, name) for name in names}
 
 
-def pair_fates(store: RunShelf, evaluator: Questions, before_run_id: str, after_run_id: str) -> Fates:
+def pair_fates(store: RunShelf, evaluator: Evaluator, before_run_id: str, after_run_id: str) -> Fates:
     """Put the pairs of each run to the other run's model.
 
     A person counts as discriminated against when any two of the person's variants are decided differently; in a scope
@@ -98,7 +99,7 @@ def pair_fates(store: RunShelf, evaluator: Questions, before_run_id: str, after_
     return Fates(still_there(evaluator, after, found), ~still_there(evaluator, before, found_after))
 
 
-def still_there(evaluator: Questions, config: RunConfig, pairs: Pairs) -> BoolArray:
+def still_there(evaluator: Evaluator, config: RunConfig, pairs: Pairs) -> BoolArray:
     """Whether the model of a configuration discriminates against the people of pairs ``(n_pairs,)``.
 
     Raises:
@@ -107,10 +108,9 @@ def still_there(evaluator: Questions, config: RunConfig, pairs: Pairs) -> BoolAr
     """
     if not len(pairs):
         return np.zeros(0, dtype=bool)
-    key = (config.data_id, config.model_id, config.schema, config.scope)
     if config.scope.score_gap > 0:
-        first, second = (evaluator.scores(*key, people)[0] for people in (pairs.first, pairs.second))
+        first, second = (evaluator.ask(config, Scores(people))[0] for people in (pairs.first, pairs.second))
         differ: BoolArray = np.abs(first - second).max(axis=1, initial=0.0) > config.scope.score_gap
         return differ
-    least, most = evaluator.decisions(*key, pairs.first)
+    least, most = evaluator.ask(config, Decisions(pairs.first))
     return np.asarray(least != most)

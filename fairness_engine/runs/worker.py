@@ -21,6 +21,7 @@ from fairness_engine.errors import EvenhandError, ProcessError, StopReason
 from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
@@ -140,7 +141,7 @@ class Worker:
         self._store.set_phase(run.id, "queuing what measures both models")
         evaluator = Evaluator(self._store)
         try:
-            start_measuring(self._store, run.id, evaluator.why_not_certifiable)
+            start_measuring(self._store, run.id, lambda config: evaluator.ask(config, WhyNotCertifiable()))
         except (
             EvenhandError
         ) as error:  # the model is there and measured: that its other measures are not is no failure of it

@@ -15,8 +15,10 @@ import streamlit as st
 from fairness_engine.arrays import FloatArray
 from fairness_engine.certification.partition.phrases import describe_box
 from fairness_engine.errors import EvenhandError
+from fairness_engine.model_process.questions import InspectBox
 from fairness_engine.models.model import Output
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.kinds import CERTIFY
 from pages.certification import single_box
 from pages.certification.tree import ReadTree, shares_in
 from pages.shared.app import frame, navigation, session, theme, wording
@@ -207,7 +209,7 @@ def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
     )
     try:
         with st.spinner(text):
-            return questions.box(run, low, high)
+            return questions.ask(run.config, InspectBox(CERTIFY.settings(run.config), low, high))
     except EvenhandError as error:
         frame.say(error)
         return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import SettingError
+from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.oracle.budget import Budget
 from pages.shared.app import navigation, session, wording
 from pages.shared.review import questions
@@ -135,7 +136,7 @@ def draw_first(review: Review) -> None:
     names = wording.listed(list(review.scope.protected) if review.scope else [])
     st.markdown(wording.markdown(WHAT_IT_GIVES.format(names=names)))
     with st.spinner("Reading whether this model can be certified …"):
-        reason = questions.why_not_certifiable(review)
+        reason = questions.ask(questions.of_review(review, "A certification needs"), WhyNotCertifiable())
     if reason is None:
         draw(review, "Certify")
         return

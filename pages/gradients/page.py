@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from fairness_engine.model_process.questions import CheckGradients
 from pages.gradients import view
 from pages.shared.app import frame, navigation, session
+from pages.shared.review import questions
 
 frame.heading(
     navigation.GRADIENTS.title,
@@ -17,7 +19,8 @@ if fit.get("has_gradient") is False:
     session.link_to(navigation.PLAN, "Go to Plan")
     st.stop()
 
-check = view.remembered(review)
+asked = questions.of_review(review, "Comparing gradients needs")
+check = questions.remembered(asked, CheckGradients())
 if check is None:
     st.markdown(
         "Up to 1,000 rows of your data are compared, with perturbation sizes from 10⁻⁸ to 10; then MAFT searches "
@@ -26,7 +29,8 @@ if check is None:
     )
     if not st.button("Compare gradients", type="primary", key="compare_gradients"):
         st.stop()
-    check = view.ask(review)
+    with st.spinner("Comparing gradients and searching with each size …", show_time=True):
+        questions.ask(asked, CheckGradients())
     st.rerun()
 view.show(check)
 with st.expander("How it is measured"):

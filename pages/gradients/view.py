@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from fairness_engine.errors import SettingError
 from fairness_engine.measures.gradient_agreement import ALIKE, Agreement, AtSize, GradientCheck, Picture
 from pages.gradients import charts
 from pages.gradients.charts import size_text
-from pages.shared.app import frame, session, wording
+from pages.shared.app import frame, wording
 
 if TYPE_CHECKING:
-    from fairness_engine.store.records import Review
+    pass
 
-_ANSWERS = "gradient_answers"
 _DEFAULT = 1.0
-
-
-def remembered(review: Review) -> GradientCheck | None:
-    """The answer for this review's model and scope when it was asked for in this browser session."""
-    answer: GradientCheck | None = st.session_state.get(_ANSWERS, {}).get(_key(review))
-    return answer
-
-
-def ask(review: Review) -> GradientCheck:
-    """Compare gradients in the model's process; the answer is remembered.
-
-    Raises:
-        EvenhandError: the model has no gradient, nothing may be moved, or the process cannot answer.
-    """
-    if review.data_id is None or review.model_id is None or review.schema is None or review.scope is None:
-        raise SettingError("Comparing gradients needs data, a model and a scope. Complete the steps before this one.")
-    with st.spinner("Comparing gradients and searching with each size …", show_time=True):
-        answer = session.evaluator().gradients(review.data_id, review.model_id, review.schema, review.scope)
-    st.session_state[_ANSWERS] = {_key(review): answer}
-    return answer
-
-
-def _key(review: Review) -> str:
-    schema = review.schema.to_json() if review.schema else None
-    scope = review.scope.to_json() if review.scope else None
-    return json.dumps([review.data_id, review.model_id, schema, scope])
 
 
 def explain_absence(kind: str) -> None:

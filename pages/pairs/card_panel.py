@@ -10,6 +10,7 @@ import streamlit as st
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import EvenhandError
+from fairness_engine.model_process.questions import Scores, Simplify
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import CERTIFY
@@ -141,7 +142,7 @@ def _form(run: RunRecord, pair: Pairs, position: int) -> Pairs:
 def _simplify(run: RunRecord, pair: Pairs, plain: dict[tuple[str, int], Pairs], key: tuple[str, int]) -> None:
     try:
         with st.spinner("Looking for a plainer pair …"):
-            plain[key] = questions.simplify(run, pair)
+            plain[key] = questions.ask(run.config, Simplify(pair))
     except EvenhandError as error:
         frame.say(error)
         return
@@ -188,12 +189,12 @@ def _card(place: st.delta_generator.DeltaGenerator, couple: Couple, *, is_edited
 def _answer(run: RunRecord, domain: Domain, people: FloatArray) -> Answer | None:
     """What the model says of the two people and then of all variants; ``None``, and a sentence, when it cannot."""
     rows = np.concatenate([people, domain.variants(people[:1])[0]])
-    known = questions.remembered(run, rows)
+    known = questions.remembered(run.config, Scores(rows))
     if known is not None:
-        return known
+        return Answer.of(known)
     try:
         with st.spinner("Asking the model …"):
-            return questions.ask(run, rows)
+            return Answer.of(questions.ask(run.config, Scores(rows)))
     except EvenhandError as error:
         frame.say(error)
         return None

@@ -11,6 +11,7 @@ import streamlit as st
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import EvenhandError
+from fairness_engine.model_process.questions import Plausible
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from pages.shared.app import wording
@@ -35,7 +36,7 @@ def draw(run: RunRecord, domain: Domain, person: FloatArray, pair: Pairs) -> Non
     st.markdown("**Could they exist?**")
     try:
         with st.spinner("Looking for the nearest person in the data …"):
-            known = questions.plausible(run, person)
+            known = questions.ask(run.config, Plausible(person))
     except EvenhandError:  # the card has said why the model's process cannot answer
         st.markdown(stored_sentence(pair))
         return

@@ -10,6 +10,7 @@ import streamlit as st
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import EvenhandError
+from fairness_engine.model_process.questions import Shap
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.reruns import rerun_fragment
@@ -208,7 +209,7 @@ def draw(run: RunRecord, domain: Domain, people: FloatArray, names: Decisions) -
         names: what the decisions are called.
     """
     st.markdown("**What carried the decision**")
-    found = questions.explained(run, people) or _ask(run, people)
+    found = questions.remembered(run.config, Shap(people)) or _ask(run, people)
     if found is None:
         return
     st.markdown(wording.markdown(shap_sentence(found, domain, people, names)))
@@ -231,7 +232,7 @@ def _ask(run: RunRecord, people: FloatArray) -> PairValues | None:
         return None
     try:
         with st.spinner("Asking the model with and without every attribute …"):
-            found = questions.explain(run, people)
+            found = questions.ask(run.config, Shap(people))
     except EvenhandError as error:
         fast_runs.discard(run.id)
         frame.say(error)

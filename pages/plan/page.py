@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from fairness_engine.model_process.questions import WhyNotCertifiable
 from pages.certification import form as certify_form
 from pages.groups.rule_sets import form as rules_form
 from pages.groups.rule_sets import form as rules_plan
@@ -47,7 +48,7 @@ def _proof(review) -> None:
         wording.markdown(certification_phrases.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected)))
     )
     with st.spinner("Reading whether this model can be certified"):
-        reason = questions.why_not_certifiable(review)
+        reason = questions.ask(questions.of_review(review, "A certification needs"), WhyNotCertifiable())
     if reason is not None:
         st.caption(f":gray[**{navigation.CERTIFY.title}**: not possible here. {wording.markdown(reason)}]")
         st.button("Start", type="primary", disabled=True, key="start")

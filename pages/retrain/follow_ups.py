@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.pair_fates import MAX_PAIRS, Fates, pair_fates
 from pages.certification import comparison, tree
@@ -140,7 +141,9 @@ def _start_button(run: RunRecord, label: str) -> None:
     from fairness_engine.runs.queue import start_queued
 
     with st.spinner("Asking both models what can be measured …"):
-        started = start_measuring(session.store(), run.id, session.evaluator().why_not_certifiable)
+        started = start_measuring(
+            session.store(), run.id, lambda config: session.evaluator().ask(config, WhyNotCertifiable())
+        )
     if started is None:
         st.warning("This retraining asked for no measuring afterwards. Retrain again with it.")
         return

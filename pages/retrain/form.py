@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
+from fairness_engine.model_process.questions import CanRetrain
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import (
     BASELINES,
@@ -166,7 +167,7 @@ def draw(review: Review) -> None:
     from fairness_engine.runs.queue import max_at_work
 
     with st.spinner("Reading whether this model can be trained …"):
-        can = questions.trainable(review)
+        can = questions.ask(questions.of_review(review, "A retraining needs"), CanRetrain())
     if can.problem is not None:
         st.info(wording.markdown(can.problem), icon=":material/info:")
         session.link_to(navigation.DATA, "Go to Data")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.data.catalogue import list_samples
+from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Scope
 from pages.groups.rule_sets import form as rules_plan
 from pages.groups.texts import form as text_form
@@ -95,7 +96,7 @@ def _demo_review(sample: Sample, model: SampleModel) -> Review:
     file = store.add_file(model.path, model.path.name, FileRole.MODEL)
     schema = sample.schema_for(model)
     scope = Scope(model.protected if column is None else (column,))
-    fit = session.evaluator().fit_card(data.id, file.id, schema, None if column is None else scope).to_json()
+    fit = session.evaluator().ask(Held(data.id, file.id, schema, None if column is None else scope), Fit()).to_json()
     if column is not None:
         fit[kind.FIT_KEY] = column
     empty = store.create_review(f"{sample.title}: {model.title}", owner=session.owner())

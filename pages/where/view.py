@@ -12,6 +12,7 @@ import streamlit as st
 from fairness_engine.explanation.where import leaf_of
 from fairness_engine.explanation.where_tree import sentence
 from fairness_engine.intervals import share_interval
+from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs.kinds import SEARCH
 from pages.shared import exports
@@ -113,7 +114,7 @@ def draw(review: Review) -> None:
     """Controls, sentence, picture, table and the chosen group."""
     distribution, depth = _controls()
     with st.spinner("Testing rows with every protected value, and looking for what they have in common …"):
-        found = questions.where(review, distribution, depth)
+        found = questions.ask(questions.of_review(review, "Groups need"), FindWhere(distribution, depth))
     assert review.schema is not None
     assert review.scope is not None
     domain = Domain(review.schema, review.scope)

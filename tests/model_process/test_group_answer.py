@@ -24,6 +24,7 @@ from fairness_engine.groups.figures.report import FigureSettings, GroupReport, r
 from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.model_process import group_figures
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import GroupFigures, Held, Scores
 from fairness_engine.model_process.session import Opened
 from fairness_engine.models.model import no_model
 from fairness_engine.oracle.domain import Scope
@@ -141,9 +142,9 @@ def test_the_models_decisions_by_group(store: RunStore, evaluator: Evaluator) ->
     """The figures are those of the decisions that the same process gives row by row."""
     config = census_config(store)
     settings = FigureSettings((("sex",), ("race",), ("sex", "race")))
-    report = evaluator.group_figures(*asked_of(config), settings)
+    report = evaluator.ask(Held(*asked_of(config)), GroupFigures(settings))
     dataset = make_dataset(read_table(store.file(config.data_id).path), config.schema)
-    _, decisions = evaluator.scores(*asked_of(config), dataset.rows)
+    _, decisions = evaluator.ask(Held(*asked_of(config)), Scores(dataset.rows))
     sex = dataset.rows[:, config.schema.index("sex")].astype(int)
     labels = config.schema.column("sex").labels
     assert report.n_rows == len(dataset.rows)
@@ -151,7 +152,7 @@ def test_the_models_decisions_by_group(store: RunStore, evaluator: Evaluator) ->
         is_in = sex == labels.index(group.labels[0])
         assert group.selection.n_hits == (decisions[is_in] == dataset.favourable_class).sum()
     assert report.tables[0].odds_difference is not None
-    assert evaluator.group_figures(*asked_of(config), settings) == report
+    assert evaluator.ask(Held(*asked_of(config)), GroupFigures(settings)) == report
 
 
 def test_a_review_without_a_model_is_answered_too(store: RunStore, evaluator: Evaluator) -> None:
@@ -159,7 +160,7 @@ def test_a_review_without_a_model_is_answered_too(store: RunStore, evaluator: Ev
     data_id = store.add_file(sample.data, sample.data.name, FileRole.DATA).id
     schema = Schema.read(sample.schema)
     settings = FigureSettings((("race",), ("sex",)), Source.LABELS)
-    report = evaluator.group_figures(data_id, "", schema, Scope(("race", "sex")), settings)
+    report = evaluator.ask(Held(data_id, "", schema, Scope(("race", "sex"))), GroupFigures(settings))
     assert [table.attributes for table in report.tables] == [("race",), ("sex",)]
     assert report.column == schema.label
 

@@ -20,7 +20,18 @@ from fairness_engine.errors import ModelError, ProcessError, RunError, SettingEr
 from fairness_engine.model_process.compiled_loops import Loops
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
-from fairness_engine.model_process.questions import _read_decisions, _read_scores
+from fairness_engine.model_process.questions import (
+    Decisions,
+    Fit,
+    Held,
+    InspectBox,
+    Scores,
+    Simplify,
+    Summary,
+    WhyNotCertifiable,
+    _read_decisions,
+    _read_scores,
+)
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
@@ -55,7 +66,7 @@ def some_rows(config: RunConfig, n: int = 50) -> np.ndarray:
 
 
 def ask(evaluator: Evaluator, config: RunConfig, n: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    return evaluator.scores(config.data_id, config.model_id, config.schema, config.scope, some_rows(config, n))
+    return evaluator.ask(config, Scores(some_rows(config, n)))
 
 
 def test_scores_are_the_models_own_from_one_kept_process(evaluator: Evaluator, config: RunConfig) -> None:
@@ -66,7 +77,7 @@ def test_scores_are_the_models_own_from_one_kept_process(evaluator: Evaluator, c
     assert np.array_equal(scores, again)
     assert evaluator.n_open == 1
     assert set(evaluator.protections) <= set(PROTECTIONS)
-    one, _ = evaluator.scores(config.data_id, config.model_id, config.schema, config.scope, some_rows(config)[0])
+    one, _ = evaluator.ask(config, Scores(some_rows(config)[0]))
     assert one.shape == (1, 1)
 
 
@@ -81,9 +92,9 @@ def test_many_rows_go_in_several_messages(
 
 
 def test_the_fit_card_and_the_summary(evaluator: Evaluator, config: RunConfig) -> None:
-    card = evaluator.fit_card(config.data_id, config.model_id, config.schema)
+    card = evaluator.ask(Held(config.data_id, config.model_id, config.schema), Fit())
     assert 0.5 < card.accuracy <= 1
-    assert evaluator.summary(config.data_id, config.model_id, config.schema)["n_rows"] == 5000
+    assert evaluator.ask(Held(config.data_id, config.model_id, config.schema), Summary())["n_rows"] == 5000
 
 
 def test_a_pair_becomes_plainer(evaluator: Evaluator, config: RunConfig) -> None:
@@ -91,18 +102,18 @@ def test_a_pair_becomes_plainer(evaluator: Evaluator, config: RunConfig) -> None
     rows = domain.sample(5000, np.random.default_rng(1))
     variants = domain.variants(rows)
     key = (config.data_id, config.model_id, config.schema, config.scope)
-    _, decisions = evaluator.scores(*key, variants.reshape(-1, domain.n_columns))
+    _, decisions = evaluator.ask(Held(*key), Scores(variants.reshape(-1, domain.n_columns)))
     found = np.flatnonzero(decisions.reshape(-1, 2)[:, 0] != decisions.reshape(-1, 2)[:, 1])[0]
     first = variants[found, :1]
     second = variants[found, 1:]
     zeros = np.zeros(1)
     codes = decisions.reshape(-1, 2)[found]
     pair = Pairs(first, second, zeros, zeros, codes[:1], codes[1:], np.zeros(1, np.int64))
-    plain = evaluator.simplify(*key, pair)
+    plain = evaluator.ask(Held(*key), Simplify(pair))
     assert plain.decision_first[0] != plain.decision_second[0]
     same = replace(pair, second=pair.first)
     with pytest.raises(RunError):
-        evaluator.simplify(*key, same)
+        evaluator.ask(Held(*key), Simplify(same))
 
 
 def test_bad_input_is_raised_in_its_own_class_and_leaves_no_process(
@@ -110,10 +121,10 @@ def test_bad_input_is_raised_in_its_own_class_and_leaves_no_process(
 ) -> None:
     model = store.add_file(b"this is no model", "model.keras", FileRole.MODEL)
     with pytest.raises(ModelError):
-        evaluator.fit_card(config.data_id, model.id, config.schema)
+        evaluator.ask(Held(config.data_id, model.id, config.schema), Fit())
     assert evaluator.n_open == 0
     with pytest.raises(RunError, match="must have 9 columns, got 2"):
-        evaluator.scores(config.data_id, config.model_id, config.schema, config.scope, np.zeros((3, 2)))
+        evaluator.ask(config, Scores(np.zeros((3, 2))))
     assert not list((store.workspace / "scratch").glob("*/*"))
 
 
@@ -237,27 +248,27 @@ def test_decisions_of_all_variants(evaluator: Evaluator, config: RunConfig, monk
     rows = some_rows(config, 300)
     domain = Domain(config.schema, config.scope)
     key = (config.data_id, config.model_id, config.schema, config.scope)
-    _, decisions = evaluator.scores(*key, domain.variants(rows).reshape(-1, domain.n_columns))
+    _, decisions = evaluator.ask(Held(*key), Scores(domain.variants(rows).reshape(-1, domain.n_columns)))
     monkeypatch.setattr("fairness_engine.model_process.questions.MAX_EVENT_BYTES", 10_000)
-    least, most = evaluator.decisions(*key, rows)
+    least, most = evaluator.ask(Held(*key), Decisions(rows))
     assert np.array_equal(least, decisions.reshape(300, -1).min(axis=1))
     assert np.array_equal(most, decisions.reshape(300, -1).max(axis=1))
     assert (least < most).any()
-    assert all(len(part) == 0 for part in evaluator.decisions(*key, rows[:0]))
+    assert all(len(part) == 0 for part in evaluator.ask(Held(*key), Decisions(rows[:0])))
 
 
 def test_a_box_is_told_from_the_models_process(evaluator: Evaluator, config: RunConfig) -> None:
     key = (config.data_id, config.model_id, config.schema, config.scope)
     space = census_space()
     low, high = (ends[0] for ends in space.whole())
-    box = evaluator.box(*key, CertifySettings(), low, high)
+    box = evaluator.ask(Held(*key), InspectBox(CertifySettings(), low, high))
     assert (box.weight, box.n_people, box.n_points) == (1.0, 5000, space.total)
     assert len(box.counterexample) == 1
     assert "The box is mixed" in box.reasons[0]
-    small = evaluator.box(*key, CertifySettings(mode="classic"), low, low)
+    small = evaluator.ask(Held(*key), InspectBox(CertifySettings(mode="classic"), low, low))
     assert (small.is_evaluated, small.n_drawn) == (True, 1)
     with pytest.raises(SettingError, match="inside the space"):
-        evaluator.box(*key, CertifySettings(), low, high + 1)
+        evaluator.ask(Held(*key), InspectBox(CertifySettings(), low, high + 1))
     assert evaluator.n_open == 1
 
 
@@ -275,19 +286,19 @@ def test_a_box_is_asked_of_a_process_that_has_the_compiled_loops(evaluator: Eval
     first.loops = frozenset({Loops.MODELS})  # as if it had been started before they were compiled
     ask(evaluator, config)
     assert process() is first, "scores need none of them"
-    evaluator.box(*asked, low, high)
+    evaluator.ask(Held(*asked), InspectBox(low, high))
     second = process()
     assert second is not first
-    evaluator.box(*asked, low, high)
+    evaluator.ask(Held(*asked), InspectBox(low, high))
     assert process() is second
 
 
 def test_whether_a_model_can_be_certified(evaluator: Evaluator, config: RunConfig, store: RunStore) -> None:
-    assert evaluator.why_not_certifiable(config.data_id, config.model_id, config.schema, config.scope) is None
+    assert evaluator.ask(config, WhyNotCertifiable()) is None
     fixed = replace(config.scope, fixed=("age",))
-    reason = evaluator.why_not_certifiable(config.data_id, config.model_id, config.schema, fixed)
+    reason = evaluator.ask(Held(config.data_id, config.model_id, config.schema, fixed), WhyNotCertifiable())
     assert "age must not vary" in (reason or "")
     svm = ROOT / "sample_models" / "census_income_svm.skops"
     model = store.add_file(svm, svm.name, FileRole.MODEL)
-    reason = evaluator.why_not_certifiable(config.data_id, model.id, config.schema, config.scope)
+    reason = evaluator.ask(Held(config.data_id, model.id, config.schema, config.scope), WhyNotCertifiable())
     assert "cannot be certified" in (reason or "")

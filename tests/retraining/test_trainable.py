@@ -9,6 +9,7 @@ import pytest
 
 import run_cases
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import CanRetrain
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.settings import Surrogate
 from fairness_engine.retraining.trainable import Trainable
@@ -31,7 +32,7 @@ def ask(evaluator: Evaluator, review: Review) -> Trainable:
     assert review.model_id is not None
     assert review.schema is not None
     assert review.scope is not None
-    return evaluator.trainable(review.data_id, review.model_id, review.schema, review.scope)
+    return evaluator.ask(review, CanRetrain())
 
 
 def test_an_estimator_can_be_fitted_again(evaluator: tuple[Evaluator, RunStore]) -> None:

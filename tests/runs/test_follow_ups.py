@@ -14,6 +14,7 @@ from fairness_engine.errors import ProcessError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.follow_ups import fresh_seed, other_technique, start_measuring
 from fairness_engine.store.records import FileRole, RunState
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from worker_cases import census_config
 
@@ -90,8 +91,8 @@ def test_a_model_that_cannot_be_certified_is_left_out_with_its_reason(store: Run
     run_id = retrained(store)
     original = store.run(run_id).config.model_id
 
-    def only_the_original(_: str, model_id: str, *__: Any) -> str | None:
-        if model_id == original:
+    def only_the_original(config: RunConfig) -> str | None:
+        if config.model_id == original:
             return None
         raise ProcessError("The model's process ended.")
 

@@ -20,6 +20,7 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Decisions, Held, Scores
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
@@ -126,7 +127,7 @@ def test_pairs_by_what_became_of_them(shop: RunStore, done: RunRecord, evaluator
     people = np.rint(low + rng.random((400, len(low))) * (high - low))
     is_hit = {}
     for name, model_id in (("before", config.model_id), ("after", version.model_id)):
-        least, most = evaluator.decisions(*key_of(config, model_id), people)
+        least, most = evaluator.ask(Held(*key_of(config, model_id)), Decisions(people))
         is_hit[name] = least != most
     runs = {}
     for name, model_id in (("before", config.model_id), ("after", version.model_id)):
@@ -235,7 +236,7 @@ def test_a_cancel_in_the_middle_of_a_training_keeps_the_last_good_version(tmp_pa
     evaluator = Evaluator(store)
     try:
         rows = np.array([[column.low for column in config.schema.inputs]])
-        scores, _ = evaluator.scores(*key_of(config, version.model_id), rows)
+        scores, _ = evaluator.ask(Held(*key_of(config, version.model_id)), Scores(rows))
     finally:
         evaluator.close()
     assert np.isfinite(scores).all()

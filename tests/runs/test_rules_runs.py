@@ -25,6 +25,7 @@ from fairness_engine.groups.rule_sets.result import read_checked
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.model_process import compiled_loops
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Held, Plausible, Scores, Summary
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker
@@ -119,11 +120,11 @@ def test_questions_that_need_a_model_say_so(store: RunStore) -> None:
     config = census_config(store, **RULES, settings={"source": "labels"})
     evaluator = Evaluator(store)
     try:
-        summary = evaluator.summary(config.data_id, "", config.schema, config.scope)
+        summary = evaluator.ask(Held(config.data_id, "", config.schema, config.scope), Summary())
         assert summary["n_rows"] == len(pd.read_csv(DATA))
         row = np.zeros((1, len(config.schema.inputs)))
         with pytest.raises(ModelError, match="the review has none"):
-            evaluator.scores(config.data_id, "", config.schema, config.scope, row)
+            evaluator.ask(Held(config.data_id, "", config.schema, config.scope), Scores(row))
     finally:
         evaluator.close()
 
@@ -141,11 +142,11 @@ def test_a_model_can_be_asked_though_its_protected_numbers_have_no_end(store: Ru
     evaluator = Evaluator(store)
     try:
         asked = (config.data_id, config.model_id, schema, Scope(("age",)))
-        scores, _ = evaluator.scores(*asked, rows)
+        scores, _ = evaluator.ask(Held(*asked), Scores(rows))
         assert np.isfinite(scores).all()
-        assert set(evaluator.summary(*asked)["taken"]) == set(schema.names)
+        assert set(evaluator.ask(Held(*asked), Summary())["taken"]) == set(schema.names)
         with pytest.raises(SettingError):
-            evaluator.plausible(*asked, rows[0])
+            evaluator.ask(Held(*asked), Plausible(rows[0]))
     finally:
         evaluator.close()
 

@@ -13,6 +13,7 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, FitError, RunError, SchemaError
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import CanRetrain, CheckGradients, Fit, Held, Scores, TextScores
 from fairness_engine.model_process.session import open_all
 from fairness_engine.model_process.text_session import OpenedTexts
 from fairness_engine.oracle.budget import Budget
@@ -169,11 +170,11 @@ def test_it_is_said_beforehand_whether_texts_can_be_retrained(store: RunStore) -
     config = config_of(store)
     evaluator = Evaluator(store)
     try:
-        can = evaluator.trainable(config.data_id, config.model_id, config.schema, config.scope)
+        can = evaluator.ask(config, CanRetrain())
         assert (can.problem, can.reason, can.kind) == (None, None, "pipeline of LogisticRegression, afresh")
         assert can.n_train + can.n_validation + can.n_test == 1500
         bare = replace(config.schema, label=None, favourable=None)
-        can = evaluator.trainable(config.data_id, config.model_id, bare, config.scope)
+        can = evaluator.ask(Held(config.data_id, config.model_id, bare, config.scope), CanRetrain())
         assert "needs the outcome of every text" in str(can.problem)
     finally:
         evaluator.close()
@@ -188,17 +189,19 @@ def test_questions_about_texts_are_answered_and_those_about_tables_refused(store
     evaluator = Evaluator(store)
     asked = (config.data_id, config.model_id, config.schema, config.scope)
     try:
-        card = evaluator.fit_card(*asked)
+        card = evaluator.ask(Held(*asked), Fit())
         assert card.accuracy is not None
         assert card.accuracy > 0.9
         assert card.classes == ("kept", "removed")
-        scores, decisions = evaluator.texts(*asked, ["The gay author. That argument is weak.", "The young author."])
+        scores, decisions = evaluator.ask(
+            Held(*asked), TextScores(["The gay author. That argument is weak.", "The young author."])
+        )
         assert scores.shape == (2, 1)
         assert decisions.tolist() == (scores[:, 0] > 0.5).astype(int).tolist()
         with pytest.raises(FitError, match="of the other kind"):
-            evaluator.gradients(*asked)
+            evaluator.ask(Held(*asked), CheckGradients())
         with pytest.raises(FitError, match="of the other kind"):
-            evaluator.scores(*asked, np.zeros((1, 1)))
+            evaluator.ask(Held(*asked), Scores(np.zeros((1, 1))))
     finally:
         evaluator.close()
 

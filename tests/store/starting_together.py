@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fairness_engine.data.schema import Schema
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds, queue
 from fairness_engine.store.store import FileRole, RunState, RunStore
@@ -46,7 +47,7 @@ def failures_of_a_round(store: RunStore, number: int) -> list[str]:
     def demo() -> None:
         evaluator = Evaluator(store)
         try:
-            evaluator.fit_card(*add_both(), schema)
+            evaluator.ask(Held(*add_both()), Fit(schema))
         except Exception as error:  # noqa: BLE001 - counted, whatever it is
             failures.append(f"fit card: {error}")
         finally:

@@ -13,6 +13,7 @@ from fairness_engine.data.dataset import describe_columns, find_spellings, make_
 from fairness_engine.data.missing import say_proposed
 from fairness_engine.errors import DataError, InputError
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
 from fairness_engine.models.fit.reading import Reading
 from fairness_engine.models.fit.reading_state import KnownBy, State
@@ -115,7 +116,7 @@ def _fit(
         scope = Scope(protected=(column,), threshold=options.threshold)
     answers = known_answers(assessed, options)
     try:
-        card = evaluator.fit_card(assessed.data.id, assessed.model.id, schema, scope, answers).to_json()
+        card = evaluator.ask(Held(assessed.data.id, assessed.model.id, schema, scope), Fit(answers)).to_json()
         reason = _why_not_certifiable(assessed, options, evaluator)
     finally:
         evaluator.close()
@@ -149,7 +150,7 @@ def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evalua
         return None
     try:
         scope = read_scope(options, assessed.schema, assessed.table)
-        return evaluator.why_not_certifiable(assessed.data.id, assessed.model.id, assessed.schema, scope)
+        return evaluator.ask(Held(assessed.data.id, assessed.model.id, assessed.schema, scope), WhyNotCertifiable())
     except InputError as error:
         return str(error)
 

@@ -20,6 +20,7 @@ from fairness_engine.cli.output import ExitStatus, Outcome, run_fields
 from fairness_engine.cli.request import open_store
 from fairness_engine.errors import RunError
 from fairness_engine.model_process.pool import Evaluator
+from fairness_engine.model_process.questions import Scores
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.adoption import lineage
@@ -156,9 +157,8 @@ def check_pairs(run: RunRecord, pairs: Pairs, evaluator: Evaluator) -> dict[int,
     """What is wrong with each pair that does not hold, by position."""
     config = run.config
     domain = Domain(config.schema, config.scope)
-    key = (config.data_id, config.model_id, config.schema, config.scope)
-    first_scores, first_decisions = evaluator.scores(*key, pairs.first)
-    second_scores, second_decisions = evaluator.scores(*key, pairs.second)
+    first_scores, first_decisions = evaluator.ask(config, Scores(pairs.first))
+    second_scores, second_decisions = evaluator.ask(config, Scores(pairs.second))
     gap = config.scope.score_gap
     if gap > 0:
         holds = np.abs(first_scores - second_scores).max(axis=1, initial=0.0) > gap

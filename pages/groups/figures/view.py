@@ -12,6 +12,7 @@ from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, GroupTable
 from fairness_engine.groups.rule_sets.settings import Edges, Source
+from fairness_engine.model_process.questions import GroupFigures
 from pages.groups.figures import charts, phrases
 from pages.shared import exports
 from pages.shared.app import frame as layout
@@ -77,7 +78,7 @@ def _asked(review: Review, settings: FigureSettings) -> GroupReport | None:
     """The report, or why there is none and where that can be changed."""
     try:
         with st.spinner("Counting decisions by group …"):
-            return questions.group_figures(review, settings)
+            return questions.ask(questions.of_review(review, "Group figures need"), GroupFigures(settings))
     except EvenhandError as error:
         layout.say(error)
         session.link_to(navigation.SCOPE, "Change the scope")

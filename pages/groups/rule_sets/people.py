@@ -13,6 +13,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from fairness_engine.intervals import share_interval
+from fairness_engine.model_process.questions import Scores
 from pages.pairs import group_pairs
 from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
@@ -21,6 +22,7 @@ from pages.shared.people.decisions import Decisions, decisions_of, score_digits
 from pages.shared.people.group_link import Group
 from pages.shared.people.group_rows import GroupRows
 from pages.shared.review import kind
+from pages.shared.review.questions import Answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,12 +105,10 @@ def _ask(review: Review, group: Group, found: GroupRows) -> Asked | None:
         rows = found.dataset.rows[positions]
         try:
             with st.spinner("Asking the model about these rows …"):
-                scores, decisions = session.evaluator().scores(
-                    config.data_id, config.model_id, config.schema, config.scope, rows
-                )
+                said = Answer.of(session.evaluator().ask(config, Scores(rows)))
         except EvenhandError as error:
             return str(error)
-        return Asked(positions, scores[:, 0] if scores.shape[1] == 1 else scores.max(axis=1), decisions, sides)
+        return Asked(positions, said.scores, said.decisions, sides)
 
     answer = kept("group_answers", (group.run.id, group.position, positions.tobytes()), ask)
     if isinstance(answer, str):

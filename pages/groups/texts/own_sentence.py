@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError, RunError
+from fairness_engine.errors import EvenhandError
+from fairness_engine.model_process.questions import TextScores
 from fairness_engine.runs.kinds import RULES
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.people import decisions
+from pages.shared.review.questions import Answer
 from pages.shared.texts import marks
 
 if TYPE_CHECKING:
@@ -137,13 +139,10 @@ def decided(run: RunRecord, asked: Sequence[Reading]) -> list[Decided]:
 
     def ask() -> list[Decided]:
         config = run.config
-        scores, classes = session.evaluator().texts(config.data_id, config.model_id, config.schema, config.scope, texts)
-        if len(classes) != len(asked):
-            raise RunError("The model's process answered for another sentence. Ask again.")
-        shown = scores[:, 0] if scores.shape[1] == 1 else scores.max(axis=1)
+        said = Answer.of(session.evaluator().ask(config, TextScores(texts)))
         answers = [
             Decided(reading, int(decision), float(score))
-            for reading, decision, score in zip(asked, classes, shown, strict=True)
+            for reading, decision, score in zip(asked, said.decisions, said.scores, strict=True)
         ]
         return sorted(answers, key=lambda each: (-each.score, each.reading.term))
 

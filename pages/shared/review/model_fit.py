@@ -12,6 +12,7 @@ import streamlit as st
 
 from fairness_engine.data.schema import ModelInput
 from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessError
+from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Scope
 from pages.shared.app import session
 from pages.shared.review import dataset, kind
@@ -179,7 +180,7 @@ def _card(review: Review, column: str | None) -> dict[str, Any]:
     assert review.schema is not None, "asked with a schema"
     scope = None if column is None else Scope((column,))
     answers = answers_of(review) if column is None else None
-    card = session.evaluator().fit_card(review.data_id, review.model_id, review.schema, scope, answers).to_json()
+    card = session.evaluator().ask(Held(review.data_id, review.model_id, review.schema, scope), Fit(answers)).to_json()
     return card if column is None else {**card, kind.FIT_KEY: column}
 
 

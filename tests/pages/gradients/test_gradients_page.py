@@ -11,6 +11,7 @@ from said import OpenApp
 import run_cases
 from fairness_engine.errors import ProcessError
 from fairness_engine.measures.gradient_agreement import SIZES, Agreement, AtSize, GradientCheck, Guidance, Picture
+from fairness_engine.model_process.questions import CheckGradients, Held
 from fairness_engine.store.store import RunStore
 from pages.gradients import charts, view
 from pages.shared.app import wording
@@ -44,8 +45,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     questions: list[tuple[object, ...]] = []
 
     class Evaluator:
-        def gradients(self, *what: object) -> GradientCheck:
-            questions.append(what)
+        def ask(self, target: Held, question: CheckGradients) -> GradientCheck:
+            assert question == CheckGradients()
+            questions.append((target.data_id, target.model_id, target.schema, target.scope))
             return answer()
 
     monkeypatch.setattr("pages.shared.app.session.evaluator", Evaluator)
@@ -106,7 +108,7 @@ def test_a_process_that_fails_is_a_sentence(
     open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Evaluator:
-        def gradients(self, *what: object) -> GradientCheck:
+        def ask(self, *_: object) -> GradientCheck:
             raise ProcessError("The model's process gave no answer within 90 s.")
 
     monkeypatch.setattr("pages.shared.app.session.evaluator", Evaluator)

@@ -23,6 +23,7 @@ import run_cases
 from fairness_engine.data.dataset import make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.groups.rule_sets.result import RuleResult
+from fairness_engine.model_process.questions import Held, Scores
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
@@ -244,8 +245,9 @@ def test_the_card_tells_what_the_people_get_and_which_pairs_they_are_in(open_app
     assert dataset.labels is not None
     n_high = int((dataset.labels[inside] == 1).sum())
     assert f"{n_high} of {n}" in said_of["income: ● >50K"].replace("\u202f", "")
-    _, decisions = session.evaluator().scores(
-        case.run.config.data_id, case.run.config.model_id, dataset.schema, case.run.config.scope, dataset.rows[inside]
+    _, decisions = session.evaluator().ask(
+        Held(case.run.config.data_id, case.run.config.model_id, dataset.schema, case.run.config.scope),
+        Scores(dataset.rows[inside]),
     )
     assert f"{int((decisions == 1).sum())} of {n}" in said_of["Model: ● >50K"].replace("\u202f", "")
     shown = next(element.value for element in app.dataframe if "Score" in element.value)

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 import run_cases
 from fairness_engine.cli.commands.search import write_pairs_csv
+from fairness_engine.model_process.questions import Held, Plausible, Scores
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.store.store import RunStore
 from pages.shared.app import session
@@ -156,7 +157,7 @@ def test_the_card_says_how_the_nearest_real_person_differs(
     pair = RunStore(workspace).pairs(run.id, limit=1)
     key = (config.data_id, config.model_id, config.schema, config.scope)
     app = open_pairs(open_app, finished, pair="1")
-    known = session.evaluator().plausible(*key, pair.first[0])
+    known = session.evaluator().ask(Held(*key), Plausible(pair.first[0]))
     assert known.distance == pair.distance[0] > 0
     for index in known.differs:
         column = config.schema.inputs[index]
@@ -232,7 +233,7 @@ def test_a_changed_value_shows_the_new_decision_at_once(open_app: OpenApp, finis
     rows[:, index] = 40
     config = run.config
     key = (config.data_id, config.model_id, config.schema, config.scope)
-    scores, decisions = session.evaluator().scores(*key, rows)
+    scores, decisions = session.evaluator().ask(Held(*key), Scores(rows))
     html = card_of(app)
     assert html.count("✎ 40") == 2
     for score in scores[:, 0]:

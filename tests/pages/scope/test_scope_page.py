@@ -16,6 +16,7 @@ import many_variants
 from fairness_engine.data.dataset import infer_schema, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError
+from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.store.store import FileRole, Review, RunStore
 from pages.scope import form, size
@@ -121,9 +122,10 @@ def test_an_attribute_that_the_card_is_silent_about_is_asked_of_the_model(
             return card
 
     class Evaluator:
-        def fit_card(self, data_id: str, model_id: str, schema: Schema, scope: Scope | None, answers: Any) -> Answering:
-            assert scope is None, "a table needs none"
-            asked.append(schema.protected)
+        def ask(self, target: Held, question: Fit) -> Answering:
+            assert target.scope is None, "a table needs none"
+            assert isinstance(question, Fit)
+            asked.append(target.schema.protected)
             return Answering()
 
     monkeypatch.setattr("pages.shared.app.session.evaluator", Evaluator)

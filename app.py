@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.shared.app import frame, navigation, session
 from pages.shared.app.kept import kept
+from pages.shared.review import changes  # noqa: F401 - says what another tab forestalled
 
 _SIDEBAR_PIXELS = 230
 

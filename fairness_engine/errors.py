@@ -34,7 +34,7 @@ class EvenhandError(Exception):
         message: a sentence or two.
         recipe: lines of code that do what the message says; empty for most.
         inputs: what is known of a model's inputs where some of them are not known: for each its ``name``, ``column``,
-            ``category`` and ``how``, as ``models.input_names.InputMatch`` has them.
+            ``category`` and ``how``, as ``models.inputs.names.InputMatch`` has them.
     """
 
     def __init__(self, message: str = "", *, recipe: str = "", inputs: Sequence[Mapping[str, str | None]] = ()) -> None:

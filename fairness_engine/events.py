@@ -101,9 +101,10 @@ class TreeReady:
     """The partition tree of a certification.
 
     Args:
-        arrays: by name, as ``certification.tree.PartitionTree`` has them.
-        certificates: what was proved of its largest leaves, as ``certification.tree.LeafCertificates`` has it.
-        space: what the digits stand for, as ``certification.space.Space.to_json`` has it; plain JSON.
+        arrays: by name, as ``certification.partition.partition_tree.PartitionTree`` has them.
+        certificates: what was proved of its largest leaves, as
+            ``certification.partition.certificates.LeafCertificates`` has it.
+        space: what the digits stand for, as ``certification.partition.validation.space_to_json`` has it; plain JSON.
     """
 
     arrays: dict[str, FloatArray | IntArray]
@@ -116,8 +117,8 @@ class RulesScored:
     """Scored rule sets, the highest score first.
 
     Args:
-        arrays: by name, as ``rules.scored.RuleResult.to_arrays`` has them.
-        space: as ``rules.scored.RuleResult.to_json`` has it.
+        arrays: by name, as ``groups.rule_sets.result.RuleResult.to_arrays`` has them.
+        space: as ``groups.rule_sets.result.RuleResult.to_json`` has it.
     """
 
     arrays: dict[str, FloatArray | IntArray]

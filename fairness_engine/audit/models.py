@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelCheck
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
@@ -23,55 +24,8 @@ from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
 N_DRAWS = 5_000
-ROUNDING = 1e-9
 _FALSE_ALARM = 1e-6
 """How likely it is at most that a share of new draws is said not to hold though its stored interval does."""
-
-
-@dataclass(frozen=True)
-class FigureCheck:
-    """One figure, looked at again.
-
-    Args:
-        name: ``accuracy``, ``data`` or ``uniform``.
-        model: ``before`` or ``after`` the retraining.
-        stored, low, high: as the run has it.
-        again, n: what the opened file gives, on how many rows or draws.
-        holds: whether that agrees: accuracy exactly; a share of the same rows within its interval; that of new draws
-            when its own interval overlaps the stored one.
-    """
-
-    name: str
-    model: str
-    stored: float
-    low: float
-    high: float
-    again: float
-    n: int
-    holds: bool
-
-
-@dataclass(frozen=True)
-class ModelCheck:
-    """What became of the figures of a retraining.
-
-    Args:
-        figures: of the original and of the new model.
-        groups_hold: whether who got better and worse, and all group figures, come out the same again.
-    """
-
-    figures: tuple[FigureCheck, ...]
-    groups_hold: bool
-
-    @property
-    def n_contradictions(self) -> int:
-        """How many do not hold."""
-        return sum(not each.holds for each in self.figures) + (not self.groups_hold)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        figures = [dict(vars(each)) for each in self.figures]
-        return {"n_contradictions": self.n_contradictions, "figures": figures, "groups_hold": self.groups_hold}
 
 
 def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int = 0) -> ModelCheck:

@@ -1,4 +1,4 @@
-"""A second look at a retrained model of texts, and the one before it: the twin of ``model_check.py``.
+"""A second look at a retrained model of texts, and the one before it: the twin of ``models.py``.
 
 Which texts test, and how a term takes the place of another, is shared with what measured them; the decisions are asked
 for anew.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.audit.models import ROUNDING, FigureCheck, ModelCheck
+from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelCheck
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import breach

@@ -1,8 +1,8 @@
 """A second look at a whole run: nothing that was stored is believed, and what could not be looked at is said.
 
-Pairs, certificates, rule sets and retrained models have looks of their own (``check_pairs``, ``proof_check``,
-``rules_check``, ``model_check``); here is what concerns every run: the files that it was made from, its seal, its
-totals, and figures computed anew.
+Pairs, certificates, rule sets and retrained models have looks of their own (``proofs.py``, ``rule_sets.py``,
+``models.py``); here is what concerns every run: the files that it was made from, its seal, its totals, and figures
+computed anew.
 """
 
 from __future__ import annotations

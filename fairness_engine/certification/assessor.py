@@ -16,8 +16,8 @@ class Assessed:
     Args:
         certified: weight of the individuals all of whose variants are decided alike ``(n,)``.
         falsified: weight of the individuals two of whose variants are decided differently ``(n,)``.
-        column: which column to split next, its position in ``space.columns``; -1 where there is nothing to split or to
-            gain ``(n,)``.
+        column: which column to split next, its position in ``lattice.columns``; -1 where there is nothing to split or
+            to gain ``(n,)``.
         cut: the last digit of the left part, low to high - 1, where ``column`` is not -1 ``(n,)``; ``None`` for the
             floor mid.
     """

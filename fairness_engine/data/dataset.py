@@ -1,6 +1,6 @@
 """A table and a schema made into rows of the engine; what cannot be used is kept out, counted and said.
 
-Reading is in ``table.py``, guessing a schema in ``infer.py``, what the Data page shows in ``describe.py``; their
+Reading is in ``table.py``, guessing a schema in ``inference.py``, what the Data page shows in ``summary.py``; their
 functions are importable from here.
 """
 

@@ -1,6 +1,6 @@
 """What a comparison of estimated and true gradients says, and how the app reads it from the model's process.
 
-Kept apart from ``gradient_check.py``, which computes it: the app's process loads no search.
+Kept apart from ``gradient_accuracy.py``, which computes it: the app's process loads no search.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
-from fairness_engine.model_process.text_session import OpenedTexts
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.subject import Source
@@ -23,6 +23,9 @@ from fairness_engine.retraining.texts.subject import TextData, TextSubject, text
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed
+
+if TYPE_CHECKING:
+    from fairness_engine.model_process.text_session import OpenedTexts
 
 
 def text_retraining_events(

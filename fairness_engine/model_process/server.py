@@ -1,8 +1,8 @@
 """The model's process: opens the data and the model, answers requests, never touches the run store.
 
 ``python -m fairness_engine.model_process.server --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm NAME``
-(names of ``compiled.WARM_UPS``) to compile loops into the shared cache before any upload is near. See ``protocol.py``
-for what is said.
+(names of ``compiled_loops.WARM_UPS``) to compile loops into the shared cache before any upload is near. See
+``protocol.py`` for what is said.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine.arrays import FloatArray, pack_array, unpack_array
+from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.data.recorded import Recorded, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.measures.plausibility.plausibility import Plausibility
     from fairness_engine.retraining.evaluation.rule_group import RuleGroup
-
-_STARTS_STREAM = 1
-"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
 
 
 @dataclass(frozen=True)
@@ -328,14 +325,6 @@ def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
         name=model_file["name"],
     )
     return Opened(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
-
-
-def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:
-    """At most ``max_starts`` rows of the data, drawn by the seed, in the data's order; all when ``None``."""
-    if max_starts is None or max_starts >= len(rows):
-        return rows
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STARTS_STREAM,)))
-    return rows[np.sort(rng.choice(len(rows), size=max_starts, replace=False))]
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""Texts and a model that takes strings, opened together in the model's process: the twin of ``opened.Opened``."""
+"""Texts and a model that takes strings, opened together in the model's process: the twin of ``session.Opened``."""
 
 from __future__ import annotations
 

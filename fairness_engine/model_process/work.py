@@ -10,6 +10,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import FitError
 from fairness_engine.events import Event, ResultReady
 from fairness_engine.oracle.budget import Budget
@@ -27,7 +30,6 @@ Report = Callable[[Event], None]
 def _search(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.diversity import with_discovery, with_diversity
     from fairness_engine.measures.plausibility.background import with_plausibility
-    from fairness_engine.model_process.session import start_rows
     from fairness_engine.search.driver import run_search
     from fairness_engine.search.registry import technique_named
     from fairness_engine.search.technique import make_technique
@@ -179,3 +181,15 @@ _OF_TEXTS: dict[str, Callable[[OpenedTexts, RunConfig, IsCancelled, Report], Ite
     "rules": _text_rules,
     "retrain": _retrain_texts,
 }
+
+
+_STARTS_STREAM = 1
+"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
+
+
+def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:
+    """At most ``max_starts`` rows of the data, drawn by the seed, in the data's order; all when ``None``."""
+    if max_starts is None or max_starts >= len(rows):
+        return rows
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STARTS_STREAM,)))
+    return rows[np.sort(rng.choice(len(rows), size=max_starts, replace=False))]

@@ -58,7 +58,7 @@ class Encoder(Protocol):
         names: what the model's own inputs are called, in its order.
         columns: names of the schema's columns that they are made of, where inputs are called otherwise (one-hot);
             optional.
-        matches: what each input is taken for and how that is known (``input_names.InputMatch``); optional.
+        matches: what each input is taken for and how that is known (``inputs.names.InputMatch``); optional.
         notes: what a user should know of it, one sentence each; optional.
         block_rows: how many rows to encode at once; ``None`` when ``encode`` hands the rows on as they are.
     """

@@ -83,8 +83,8 @@ def _picked(store: RunStore, config: RunConfig, one: CasesOfRun) -> Pairs:
 
 
 def picked_rule_set(store: RunStore, config: RunConfig) -> dict[str, Any] | None:
-    """The rule set that a retraining's settings name, as ``mitigation.rule_group.RuleGroup.to_json`` has it; ``None``
-    where they name none.
+    """The rule set that a retraining's settings name, as ``retraining.evaluation.rule_group.RuleGroup.to_json`` has
+    it; ``None`` where they name none.
 
     That module is not imported: it loads SciPy, which the worker has no use for.
 

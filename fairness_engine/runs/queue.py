@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fairness_engine.runs.worker import DATABASE_VARIABLE
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.store import RunStore
+from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
 
 MAX_AT_WORK_VARIABLE = "EVENHAND_MAX_RUNS"
 CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."

@@ -20,7 +20,9 @@ _MAX_GROUPS = 2_000
 _MAX_RULES = 100
 _SHARE_TOLERANCE = 1e-9
 _VERDICTS = ("improved", "no improvement", "worse", "not measured")
-"""Those of ``mitigation.verdict``, whose module loads what a worker does without; a test compares the two."""
+"""Those of ``retraining.evaluation.verdict``, whose module loads what a worker does without; a test compares the
+two.
+"""
 
 Content = Mapping[str, Any]
 

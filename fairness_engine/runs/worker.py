@@ -28,12 +28,11 @@ from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import birth, host_name
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import unsafe_formats_allowed
-from fairness_engine.store.store import RunStore
+from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
 
 if TYPE_CHECKING:
     from types import FrameType
 
-DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
 LOAD_SECONDS = 60.0
 """How long data and model may take to open."""
 MAX_RUN_SECONDS = 24 * 3600.0

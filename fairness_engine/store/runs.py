@@ -39,7 +39,7 @@ class RunShelf:
     workspace: Path
 
     def create_run(self, config: RunConfig, review_id: str | None = None) -> str:
-        """Put a run in the queue; returns its id. ``launch.launch`` starts it.
+        """Put a run in the queue; returns its id. ``runs.queue`` starts it.
 
         Raises:
             RunError: there is no such review.

@@ -46,3 +46,6 @@ class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf, VersionShelf):
 
 
 __all__ = ["LOCAL_OWNER", "FileRole", "Pin", "Review", "RulePin", "RunRecord", "RunState", "RunStore", "StoredFile"]
+
+
+DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"

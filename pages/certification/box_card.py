@@ -25,8 +25,8 @@ from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts.certification_charts import figure_of, pattern_of
 from pages.shared.charts.run_charts import named_places, shortened
+from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people.decisions import Decisions, decisions_of
-from pages.shared.people.pair_card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.review import questions
 from pages.shared.runs.certification_phrases import Shares
 

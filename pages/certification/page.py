@@ -5,7 +5,7 @@ open.
 import streamlit as st
 
 from pages.certification import comparison, form, live, result
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.runs import certification_runs, models, of_kind, run_list
 
 
@@ -17,7 +17,7 @@ def main() -> None:
         "what stays open.",
     )
     run_list.adopt_review()
-    review = session.require(navigation.CERTIFY)
+    review = entry.require(navigation.CERTIFY)
     runs = certification_runs.certifications(review)
     run = of_kind.shown(review, runs)
     st.html(result.STYLE)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.compare import view
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.runs import comparison_choice
 
 
@@ -14,7 +14,7 @@ def main() -> None:
         "Which technique finds more for the same work. Leaving, reloading and closing the browser do not stop it.",
     )
     comparison_choice.adopt_review()
-    review = session.require(navigation.COMPARE)
+    review = entry.require(navigation.COMPARE)
     groups = comparison_choice.groups_of(session.store().runs(review.id))
     if not groups:
         st.info("This review has no comparison yet. Choose “Compare techniques” under Plan.")

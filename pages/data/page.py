@@ -4,7 +4,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.data import categories, missing_cells, upload
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.people import group_rows
 from pages.shared.review import changes, kind
 from pages.shared.review import dataset as data_files
@@ -12,7 +12,7 @@ from pages.shared.review.favourable_outcome import answer_once, ask_favourable, 
 from pages.shared.texts import counts
 
 frame.heading("Data", "Drop a table of people or cases, and check what each column is.")
-review = session.require(navigation.DATA)
+review = entry.require(navigation.DATA)
 if review.data_id is None or review.schema is None:
     upload.ask_files(review)
     st.info("Drop a CSV file with one row a person or case, with a line of column names at the top.")

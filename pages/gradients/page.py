@@ -4,7 +4,7 @@ import streamlit as st
 
 from fairness_engine.model_process.questions import CheckGradients
 from pages.gradients import view
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.review import questions
 
 frame.heading(
@@ -12,7 +12,7 @@ frame.heading(
     "MAFT estimates from scores in which direction a decision changes. See how near it comes to the truth inside the "
     "network.",
 )
-review = session.require(navigation.GRADIENTS)
+review = entry.require(navigation.GRADIENTS)
 fit = review.fit or {}
 if fit.get("has_gradient") is False:
     view.explain_absence(str(fit.get("kind") or "of an unknown kind"))

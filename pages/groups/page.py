@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.groups.rule_sets import view as rules_live
 from pages.groups.rule_sets import view as rules_view
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.runs import of_kind, run_list
 from pages.shared.runs import rule_runs as rules_choice
 from pages.shared.runs import rule_runs as rules_runs
@@ -20,7 +20,7 @@ def main() -> None:
         "attributes at once.",
     )
     run_list.adopt_review()
-    review = session.require(navigation.GROUPS)
+    review = entry.require(navigation.GROUPS)
     runs = rules_runs.rule_runs(review)
     run = of_kind.shown(review, runs)
     if run is not None and st.query_params.get("run") != run.id:

@@ -5,12 +5,12 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError, ProcessError
 from pages.model import reading as model_reading
 from pages.model import text_fit, view, without_model
-from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import changes, kind, model_fit
 from pages.shared.review.kind import is_without_model
 
 frame.heading("Model", "Drop a model file, and check that it receives what it was trained on.")
-review = session.require(navigation.MODEL)
+review = entry.require(navigation.MODEL)
 if is_without_model(review):
     without_model.draw(review)
     if st.button("Go on to the scope", type="primary", key="without_model_confirmed"):

@@ -12,10 +12,10 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
+from pages.shared.pairs.filters import PairFilter, matching
+from pages.shared.pairs.table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
 from pages.shared.people import case_ids
 from pages.shared.people.decisions import Decisions, score_digits
-from pages.shared.people.pair_filters import PairFilter, matching
-from pages.shared.people.pair_table import DISTANCE, FOUND_AT, GAP, MAX_SHOWN, pair_frame, score_gaps
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,9 +18,9 @@ from pages.pairs import edit, plausibility, shap
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html, variant_of
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.reruns import rerun_fragment
+from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people import case_ids
 from pages.shared.people.decisions import Decisions
-from pages.shared.people.pair_card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.review import questions
 from pages.shared.review.questions import Answer
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from pages.shared.app import closed, navigation, session, wording
 from pages.shared.app.kept import kept
+from pages.shared.pairs.filters import MAX_LOADED
 from pages.shared.people import group_link
-from pages.shared.people.pair_filters import MAX_LOADED
 from pages.shared.runs import models, run_list
 
 if TYPE_CHECKING:

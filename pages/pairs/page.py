@@ -4,8 +4,9 @@ import numpy as np
 import streamlit as st
 
 from pages.pairs import browser, card_panel, export, group_pairs, plausible_filter
-from pages.shared.app import frame, navigation, session, wording
-from pages.shared.people import case_basket, group_link, pair_filters
+from pages.shared.app import entry, frame, navigation, session, wording
+from pages.shared.pairs import filters as pair_filters
+from pages.shared.people import case_basket, group_link
 from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import models, run_list
 
@@ -15,7 +16,7 @@ def main() -> None:
     lead = "People who are treated differently because of a protected attribute alone."
     frame.heading(navigation.PAIRS.title, lead)
     run_list.adopt_review()
-    review = session.require(navigation.PAIRS)
+    review = entry.require(navigation.PAIRS)
     runs = [run for run in session.store().runs(review.id) if run_list.has_pairs(run)]
     if not runs:
         st.info(navigation.PLAN.invitation)

@@ -7,7 +7,7 @@ from pages.certification import form as certify_form
 from pages.groups.rule_sets import form as rules_form
 from pages.groups.rule_sets import form as rules_plan
 from pages.plan import form as plan_form
-from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
 from pages.shared.runs.technique_families import BASELINES
@@ -20,7 +20,7 @@ def main() -> None:
         "How to search, and how much work to spend. One search gives pairs; a comparison tells which technique finds "
         "more; a proof tells for whom there are none; groups are compared with everyone else.",
     )
-    review = session.require(navigation.PLAN)
+    review = entry.require(navigation.PLAN)
     mode = plan_form.mode_form()
     if mode == plan_form.PROVE:
         _proof(review)

@@ -24,8 +24,8 @@ from pages.retrain.phrases import AFTER, BEFORE
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.charts import certification_charts
+from pages.shared.pairs.table import DISTANCE, FOUND_AT, pair_frame
 from pages.shared.people.decisions import decisions_of
-from pages.shared.people.pair_table import DISTANCE, FOUND_AT, pair_frame
 from pages.shared.runs import certification_runs, models
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.certification_phrases import Shares

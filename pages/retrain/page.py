@@ -5,7 +5,7 @@ import streamlit as st
 from pages.retrain import comparison, form, result, versions
 from pages.retrain import live as retrain_live
 from pages.retrain import live as retrain_runs
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.people import case_basket
 from pages.shared.runs import run_list
 
@@ -17,7 +17,7 @@ def main() -> None:
         "Let what was found change the model, and see whether it became better, for whom, and at what price.",
     )
     run_list.adopt_review()
-    review = session.require(navigation.RETRAIN)
+    review = entry.require(navigation.RETRAIN)
     runs = retrain_runs.retrainings(review)
     group = retrain_runs.shown(review, runs)
     is_asked_for = case_basket.is_asked_for()

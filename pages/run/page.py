@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.run import panel as run_panel
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation, session
 from pages.shared.runs import run_list
 
 
@@ -13,7 +13,7 @@ def main() -> None:
         navigation.RUN.title, "What the search has found so far. Stopping keeps it; so do reloading and leaving."
     )
     run_list.adopt_review()
-    review = session.require(navigation.RUN)
+    review = entry.require(navigation.RUN)
     runs = session.store().runs(review.id)
     st.html(run_panel.STYLE)
     if not runs:

@@ -16,8 +16,8 @@ from pages.shared.app.kept import kept
 from pages.shared.app.reruns import rerun_fragment
 from pages.shared.charts import run_charts, share_bar
 from pages.shared.charts.run_charts import Curve
+from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.people.decisions import Decisions, decisions_of
-from pages.shared.people.pair_card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.runs import certification_runs, comparison_choice, models, phrases
 from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
 from pages.shared.runs.kinds import DISTRIBUTIONS, view_of

@@ -7,14 +7,14 @@ import streamlit as st
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from pages.scope import form, groups, size, texts, values
-from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import kind, model_fit
 from pages.shared.review.dataset import dataset_of
 from pages.shared.review.favourable_outcome import ask_favourable
 from pages.shared.review.kind import is_without_model
 
 frame.heading("Scope", "Say which attributes must not decide, and when two decisions count as different.")
-review = session.require(navigation.SCOPE)
+review = entry.require(navigation.SCOPE)
 if kind.is_text(review):
     texts.draw(review)
     st.stop()

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.app import frame, navigation, session
+from pages.shared.app import entry, frame, navigation
 from pages.shared.runs import run_list
 from pages.where import view
 
@@ -14,7 +14,7 @@ def main() -> None:
         "For whom a protected attribute alone changes the decision: groups in plain conditions, each with its share.",
     )
     run_list.adopt_review()
-    review = session.require(navigation.WHERE)
+    review = entry.require(navigation.WHERE)
     st.fragment(frame.guarded(view.draw))(review)
 
 

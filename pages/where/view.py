@@ -19,10 +19,11 @@ from pages.shared import exports
 from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.theme import CHART_CONFIG, DISCRIMINATORY
-from pages.shared.people import case_ids, pair_filters
+from pages.shared.pairs import filters as pair_filters
+from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
+from pages.shared.pairs.filters import PairFilter
+from pages.shared.people import case_ids
 from pages.shared.people.decisions import decisions_of
-from pages.shared.people.pair_card import Couple, couple_sentence, person_at, person_sentence
-from pages.shared.people.pair_filters import PairFilter
 from pages.shared.review import questions
 from pages.shared.runs import models, phrases
 from pages.where import charts

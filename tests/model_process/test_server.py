@@ -18,7 +18,8 @@ from fairness_engine.events import Event, PairsFound, Progress, Stopped, from_li
 from fairness_engine.model_process import session
 from fairness_engine.model_process.protocol import pack_pairs, raise_failure, unpack_pairs
 from fairness_engine.model_process.server import Child, main, split
-from fairness_engine.model_process.session import open_all, start_rows
+from fairness_engine.model_process.session import open_all
+from fairness_engine.model_process.work import start_rows
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.store import RunStore
 from worker_cases import DATA, MODEL, SCHEMA, SCOPE, census_config

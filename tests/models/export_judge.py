@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.data.dataset import Dataset, Table, change_label, infer_schema, make_dataset, read_table
 from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import InputError
-from fairness_engine.models.dense.layers import sigmoid
+from fairness_engine.models.dense.activations import sigmoid
 from fairness_engine.models.fit.known_answers import answers_in_file
 from fairness_engine.models.fit.reading import Reading, State, assess_reading
 from fairness_engine.models.model import Model, Output

@@ -7,8 +7,9 @@ import pytest
 from small_models import random_network
 
 from fairness_engine.errors import FitError, ModelError
+from fairness_engine.models.dense.activations import apply_activation
 from fairness_engine.models.dense.chain import DenseChain
-from fairness_engine.models.dense.layers import Activation, apply_activation
+from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork, Layer, threshold_logit
 from fairness_engine.models.model import Output
 

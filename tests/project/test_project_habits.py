@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
+
+from pages.shared.app import navigation
 
 TEXTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/techniques.md", "docs/papers.md")
 UNPROVABLE = ("fair model", "debiased", "bias-free", "unbiased model")
@@ -48,14 +50,100 @@ def test_links_between_the_texts_lead_somewhere(root: Path) -> None:
                 assert (root / text).parent.joinpath(target).exists(), f"{text} -> {target}"
 
 
-def test_every_technique_is_under_the_contract_of_the_arrows(root: Path) -> None:
-    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    kept = next(set(contract["source_modules"]) for contract in contracts if contract["name"].startswith("A technique"))
-    frame = {"__init__", "run", "registry"}
-    folder = root / "fairness_engine" / "search"
-    packages = {path.parent.name for path in folder.glob("*/__init__.py")}  # a package stands for all its modules
-    modules = {path.stem for path in folder.glob("*.py")} - frame | packages
-    assert kept == {f"fairness_engine.search.{module}" for module in modules}
+# --- the house ----------------------------------------------------------------------------------
+
+MAX_MODULES = 13
+MAX_LOOSE = 9
+MAX_PREFIX = 2
+MAX_PACKED = 0.005
+"""Of all assignments, those that write unrelated values into one line."""
+
+
+def modules(root: Path) -> dict[Path, list[Path]]:
+    """The modules of the engine and the app by folder."""
+    found: dict[Path, list[Path]] = {}
+    for top in ("fairness_engine", "pages"):
+        for path in sorted((root / top).rglob("*.py")):
+            if path.name != "__init__.py":
+                found.setdefault(path.parent.relative_to(root), []).append(path)
+    return found
+
+
+def test_folders_hold_what_a_reader_takes_in(root: Path) -> None:
+    counts = {str(folder): len(files) for folder, files in modules(root).items()}
+    assert {folder: n for folder, n in counts.items() if n > MAX_MODULES} == {}
+    assert counts["fairness_engine"] <= MAX_LOOSE
+
+
+def test_a_prefix_that_files_share_is_a_folder(root: Path) -> None:
+    for folder, files in modules(root).items():
+        prefixes = [path.stem.split("_")[0] for path in files]
+        assert {name for name in prefixes if prefixes.count(name) > MAX_PREFIX} == set(), folder
+
+
+def test_each_word_of_the_menu_has_a_folder(root: Path) -> None:
+    folders = {path.name for path in (root / "pages").iterdir() if (path / "page.py").is_file()}
+    assert folders == {place.title.lower() for place in navigation.PLACES}
+    assert all((root / place.path).is_file() for place in navigation.PLACES)
+
+
+def test_one_statement_a_line(root: Path) -> None:
+    n_assignments = 0
+    packed: list[str] = []
+    for path in (path for files in modules(root).values() for path in files):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Assign):
+                continue
+            n_assignments += 1
+            is_tuple = isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+            if is_tuple and sorted(ast.unparse(node.targets[0])) != sorted(ast.unparse(node.value)):  # no swap
+                packed.append(f"{path.relative_to(root)}:{node.lineno}")
+    assert len(packed) < MAX_PACKED * n_assignments, packed
+
+
+def test_no_module_needs_one_that_needs_it(root: Path) -> None:
+    """Imports inside functions count: they only hide a circle. Those for types alone do not."""
+    known = {".".join(path.relative_to(root).with_suffix("").parts): path for f in modules(root).values() for path in f}
+    needs = {name: imported(path) & known.keys() - {name} for name, path in known.items()}
+    for name in known:
+        reached: set[str] = set()
+        waiting = list(needs[name])
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += needs[one]
+        assert name not in reached, f"{name} is in a circle"
+
+
+def imported(path: Path) -> set[str]:
+    """What a module imports anywhere, but for types: modules, and names that may be modules."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def test_every_room_is_on_the_map(root: Path) -> None:
+    """``docs/architecture.md`` says each room of the engine and each folder of the app, and names no file that is not
+    there.
+    """
+    text = (root / "docs" / "architecture.md").read_text()
+    rooms = [path.name for path in (root / "fairness_engine").iterdir() if (path / "__init__.py").is_file()]
+    assert [room for room in rooms if f"`{room}/`" not in text] == []
+    names = {path.name for path in (root / "fairness_engine").rglob("*.py")} | {
+        path.name for path in (root / "pages").rglob("*.py")
+    }
+    assert set(re.findall(r"`(?:[a-z_]+/)*([a-z_]+\.py)`", text)) - names == {"app.py"} & set(
+        re.findall(r"`(app\.py)`", text)
+    )
 
 
 def test_nothing_private_or_large_is_in_the_repository(root: Path) -> None:

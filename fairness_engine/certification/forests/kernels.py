@@ -49,7 +49,7 @@ ALIKE = 2
 
 @njit(cache=True)
 def specialise(roots, ends, splits, pieces, n_digits, variants, leaves, capacity):  # type: ignore[no-untyped-def]
-    """The graph of all versions of all trees; see ``tree_boxes.TreeBoxes``.
+    """The graph of all versions of all trees; see ``specialised_trees.TreeBoxes``.
 
     Args:
         roots, ends: of each tree ``(n_trees,)``.

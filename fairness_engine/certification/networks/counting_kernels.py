@@ -301,7 +301,7 @@ def _weigh_part(widest, masses, i, low, high, is_flipped, begin, end):  # type: 
 
 @njit(cache=True, nogil=True)
 def count_lines(coefficients, starts, low, high, reach, masses, thresholds, counted):  # type: ignore[no-untyped-def]
-    """``counting.count_sides``: fills ``counted (n, 3)``."""
+    """``count_sides``: fills ``counted (n, 3)``."""
     d = low.shape[1]
     board = make_board(d, coefficients.shape[1])
     columns = np.empty(d, np.int64)

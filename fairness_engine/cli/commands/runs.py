@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.audit.models import ModelCheck, check_model
+from fairness_engine.audit.model_figures import ModelCheck
+from fairness_engine.audit.models import check_model
 from fairness_engine.audit.proofs import ProofCheck, check_proofs
 from fairness_engine.audit.rule_sets import check_rules
 from fairness_engine.audit.verification import Verdict, check_run, look

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import ModelError
-from fairness_engine.models.dense.layers import Activation, weighted_sums
+from fairness_engine.models.dense.activations import weighted_sums
+from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork, Layer
 
 

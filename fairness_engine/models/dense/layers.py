@@ -39,57 +39,8 @@ slope.
 
 
 def number_of(activation: Activation) -> int:
-    """What ``dense_kernels`` calls an activation."""
+    """What ``kernels`` calls an activation."""
     return list(Activation).index(activation)
-
-
-def apply_activation(values: Values, activation: Activation, slope: float) -> None:
-    """Apply an activation of single values in place; contiguous, of any shape."""
-    from fairness_engine.models.dense import kernels as dense_kernels  # loads numba
-
-    dense_kernels.activate(values.reshape(-1), number_of(activation), slope)
-
-
-def derivative(activation: Activation, sums: Values, values: Values, slope: float) -> Values:
-    """An activation's derivatives, from its arguments and its results, of any shape."""
-    from fairness_engine.models.dense import kernels as dense_kernels  # loads numba
-
-    found: Values = np.array(sums, np.float64)
-    dense_kernels.slopes(
-        found.reshape(-1), np.ascontiguousarray(values, np.float64).reshape(-1), number_of(activation), slope
-    )
-    return found
-
-
-def sigmoid(values: Values) -> Values:
-    """``1 / (1 + exp(-x))``; the same to the bit on every machine."""
-    found: Values = np.array(values, np.float64)
-    apply_activation(found, Activation.SIGMOID, 0.0)
-    return found
-
-
-def softmax(values: Values) -> Values:
-    """Shares of ``exp(x)`` along the last axis of ``(n_rows, n)``; the same to the bit on every machine."""
-    from fairness_engine.models.dense import kernels as dense_kernels  # loads numba
-
-    found: Values = np.array(values, np.float64)
-    dense_kernels.softmax(found)
-    return found
-
-
-def weighted_sums(values: Values, weights: Values, biases: Values) -> Values:
-    """``values @ weights + biases``, added up from the bias and the first value on, whatever the machine; for a few
-    rows.
-
-    Args:
-        values: ``(n_rows, n)``.
-        weights: ``(n, n_sums)``.
-        biases: ``(n_sums,)``.
-    """
-    sums: Values = np.tile(np.asarray(biases, np.float64), (len(values), 1))
-    for k in range(len(weights)):
-        sums += values[:, k, None] * weights[k]
-    return sums
 
 
 TILE = 4
@@ -103,7 +54,7 @@ class Stack:
     Args:
         weights: of each layer ``(n_in, n_out)``.
         biases: of each layer ``(n_out,)``.
-        activations: between the layers, one fewer; what ``dense_kernels`` calls them.
+        activations: between the layers, one fewer; what ``kernels`` calls them.
         slopes: their parameters, 0 where there is none.
     """
 
@@ -114,7 +65,7 @@ class Stack:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """As ``dense_kernels`` takes them: units in tiles, the weights of a tile together."""
+        """As ``kernels`` takes them: units in tiles, the weights of a tile together."""
         widths = [len(self.weights[0]), *(weights.shape[1] for weights in self.weights)]
         tiled = []
         padded = []

@@ -17,17 +17,8 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.dense.layers import (
-    Activation,
-    Stack,
-    Values,
-    apply_activation,
-    derivative,
-    number_of,
-    sigmoid,
-    softmax,
-    weighted_sums,
-)
+from fairness_engine.models.dense.activations import apply_activation, derivative, sigmoid, softmax, weighted_sums
+from fairness_engine.models.dense.layers import Activation, Stack, Values, number_of
 from fairness_engine.models.model import Output
 from fairness_engine.models.sklearn.voting import positive_score
 

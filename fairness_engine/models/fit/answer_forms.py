@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Schema
-from fairness_engine.models.dense.layers import sigmoid
+from fairness_engine.models.dense.activations import sigmoid
 from fairness_engine.models.fit.input_ways import Way, number_inputs, plain_encoder
 from fairness_engine.models.model import Model, Output
 

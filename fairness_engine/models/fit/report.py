@@ -158,7 +158,7 @@ class FitCard:
         warnings: one sentence each, with a remedy.
         rows_per_second: how many rows the model decides.
         inputs: of every input of the model, in its order: its ``name``, the ``column`` and ``category`` it is taken
-            for, and ``how`` that is known (``input_names.InputMatch``).
+            for, and ``how`` that is known (``inputs.names.InputMatch``).
         n_incomplete, n_answered: rows with a missing cell beside the complete ones, and how many of them the model
             answers; these count in ``n_rows``, the accuracy and its companions.
     """

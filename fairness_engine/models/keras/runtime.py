@@ -1,6 +1,6 @@
 """Keras models that are more than a chain of dense layers, evaluated by Keras itself.
 
-The description was judged before (``keras_config.refuse_unsafe``); Keras is imported here only, in the process that may
+The description was judged before (``config.refuse_unsafe``); Keras is imported here only, in the process that may
 hold an uploaded model, and loads with ``safe_mode``.
 """
 

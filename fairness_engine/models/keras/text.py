@@ -1,6 +1,6 @@
 """Keras models that take one string a row: their own ``TextVectorization`` turns it into numbers, Keras evaluates them.
 
-The description is judged as that of every Keras file (``keras_config.refuse_unsafe``: no code, no vocabulary in a file
+The description is judged as that of every Keras file (``config.refuse_unsafe``: no code, no vocabulary in a file
 of this computer, names of Keras only); the vocabulary travels inside the file.
 """
 

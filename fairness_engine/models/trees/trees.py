@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import FitError, ModelError
-from fairness_engine.models.dense.layers import sigmoid, softmax
+from fairness_engine.models.dense.activations import sigmoid, softmax
 from fairness_engine.models.model import Output
 from fairness_engine.models.sklearn.voting import positive_score, settle
 

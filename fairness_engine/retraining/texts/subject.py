@@ -93,7 +93,7 @@ def _together(space: TextSpace) -> IntArray:
 
 @dataclass(frozen=True)
 class TextSubject:
-    """What is retrained; see ``mitigation.subject.Retrainable``.
+    """What is retrained; see ``retraining.subject.Retrainable``.
 
     Args:
         model: as given, on rows of the book.

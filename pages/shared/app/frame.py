@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial, wraps
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError, StaleReviewError
+from fairness_engine.errors import EvenhandError
 from pages.shared.app import closed, navigation, session, wording
 from pages.shared.app.theme import CHART_CONFIG
 
@@ -112,13 +112,20 @@ def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
     return safely
 
 
+_SAID_BY: dict[type[EvenhandError], Callable[[Any], None]] = {}
+
+
+def said_by(kind: type[EvenhandError], show: Callable[[Any], None]) -> None:
+    """Have errors of one class shown in a way of their own."""
+    _SAID_BY[kind] = show
+
+
 def say(error: EvenhandError) -> None:
     """Show an error that was raised on purpose; lines of code that help are there to be copied, and a change that
     another tab forestalled comes with what can be done about it."""
-    if isinstance(error, StaleReviewError):
-        from pages.shared.review import changes  # it needs the boundary
-
-        changes.say_refused(error)
+    own = _SAID_BY.get(type(error))
+    if own is not None:
+        own(error)
         return
     st.error(wording.markdown(error), icon=":material/error:")
     if error.recipe:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError
-from pages.shared.app import closed, navigation
+from pages.shared.app import navigation
 from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ UNLISTED_OWNER = "unlisted"
 """Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
 _SEEN = "seen_review"
-_PREPARES = (navigation.DATA, navigation.MODEL, navigation.SCOPE)
 _one_at_a_time = Lock()
 """Sessions that come at the same moment share one store and one evaluator."""
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
@@ -133,7 +132,7 @@ def _review_of_run(run_id: str) -> str | None:
 def current_review() -> Review | None:
     """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is
     not saved over unseen; ``None`` when none is open or the link names none."""
-    review_id = _open("review")
+    review_id = addressed("review")
     if review_id is None:
         return None
     try:
@@ -170,7 +169,7 @@ def changed_elsewhere() -> tuple[Review, Review] | None:
     changed it.
     """
     seen = seen_review()
-    if seen is None or seen.id != _open("review"):
+    if seen is None or seen.id != addressed("review"):
         return None
     held = store().review(seen.id)
     return None if held.revision == seen.revision else (seen, held)
@@ -207,12 +206,12 @@ def check_unchanged() -> None:
 
 def open_run_id() -> str | None:
     """The run that the address names, or that was opened last; ``None`` where nobody chose one."""
-    return _open("run")
+    return addressed("run")
 
 
 def current_run_id() -> str | None:
     """The run that the address names; else the open review's newest; ``None`` without any."""
-    run_id = _open("run")
+    run_id = addressed("run")
     if run_id is not None:
         return run_id
     review = current_review()
@@ -233,7 +232,8 @@ def kinds_of_runs(review: Review | None) -> frozenset[str]:
     return frozenset() if review is None else frozenset(run.config.kind for run in store().runs(review.id))
 
 
-def _open(name: str) -> str | None:
+def addressed(name: str) -> str | None:
+    """What the address names, or what was open before: ``review``, ``run``."""
     return st.query_params.get(name) or st.session_state.get(f"open_{name}")
 
 
@@ -261,7 +261,7 @@ def _set(name: str, value: str | None) -> None:
 
 def address_of(**changes: str) -> dict[str, str]:
     """Query parameters for a link that keeps the open review and run."""
-    kept = {name: value for name in _NAMES if (value := _open(name)) is not None}
+    kept = {name: value for name in _NAMES if (value := addressed(name)) is not None}
     return {**kept, **changes}
 
 
@@ -280,31 +280,6 @@ def link_to(place: navigation.Place, label: str | None = None) -> None:
     )
 
 
-def require(place: navigation.Place) -> Review:
-    """The open review, when it has all that this page needs; else say what to do next and stop.
-
-    Args:
-        place: the page that asks.
-    """
-    from pages.shared.review import changes as review_changes  # it needs what is open
-
-    review = current_review()
-    missing = navigation.missing_before(place, review)
-    if review is not None:
-        review_changes.say_changed_elsewhere()
-        if place in _PREPARES or missing in _PREPARES or review_changes.is_leaving():
-            review_changes.offer_undo(review)
-    if review is not None and (missing is None or closed.has_results(place, kinds_of_runs(review))):
-        _stop_where_closed(place, review)
-        return review
-    missing = missing or navigation.START
-    if review is None and _open("review") is not None:
-        st.warning("This link names a review that is not here: it was deleted, or made in another workspace.")
-    st.info(navigation.invitation(missing, review))
-    link_to(missing, f"Go to {missing.title}")
-    return st.stop()
-
-
 def can_start(review: Review) -> bool:
     """Whether a review has all that something new needs; else that is said. What was made before is shown all the
     same.
@@ -315,15 +290,3 @@ def can_start(review: Review) -> bool:
     st.info(missing.invitation)
     link_to(missing, f"Go to {missing.title}")
     return False
-
-
-def _stop_where_closed(place: navigation.Place, review: Review) -> None:
-    """Say why a complete review cannot use a page, and where to go instead."""
-    reason = closed.why_closed(place, review, partial(kinds_of_runs, review))
-    if reason is None:
-        return
-    st.info(markdown(reason.text))
-    link_to(navigation.GROUPS, "Go to Groups")
-    if reason.remedy is not None:
-        link_to(reason.remedy, reason.remedy_label)
-    st.stop()

@@ -21,8 +21,8 @@ from fairness_engine.runs.kinds import RULES
 from pages.shared import exports
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
+from pages.shared.pairs.table import column_texts
 from pages.shared.people import group_link
-from pages.shared.people.pair_table import column_texts
 from pages.shared.review import dataset as data_files
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from fairness_engine.pairs import Pairs
 from pages.pairs.export import pairs_csv
 from pages.pairs.plausible_filter import PlausibleOnly, implausible, reason
-from pages.shared.people.pair_filters import PairFilter, matching
-from pages.shared.people.pair_table import change_texts, pair_frame
+from pages.shared.pairs.filters import PairFilter, matching
+from pages.shared.pairs.table import change_texts, pair_frame
 
 
 def test_a_single_protected_attribute_is_not_named_in_the_change() -> None:

@@ -16,8 +16,8 @@ from pages.groups.texts import own_sentence, sentence_pairs
 from pages.model import view
 from pages.pairs import shap
 from pages.pairs.flip_matrix import Flips, flip_frame, flip_html
+from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people.decisions import Decisions, decisions_under, threshold_note
-from pages.shared.people.pair_card import Couple, couple_html, couple_sentence, person_at
 
 JA_FIRST = Decisions(("ja", "nein"), favourable=0)
 """The favourable outcome is class 0: the engine's scores are for "nein"."""

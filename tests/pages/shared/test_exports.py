@@ -30,9 +30,9 @@ from pages.certification import result
 from pages.pairs.export import pairs_csv
 from pages.shared import exports
 from pages.shared.app import session
+from pages.shared.pairs.card import Couple, couple_html, person_at
 from pages.shared.people import case_ids, group_rows
 from pages.shared.people.decisions import Decisions
-from pages.shared.people.pair_card import Couple, couple_html, person_at
 from run_cases import Finished
 
 PAIRS = "pages/pairs/page.py"

@@ -22,7 +22,7 @@ from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.store import RunStore
 from pages.shared.app import session
-from pages.shared.people.pair_filters import PairFilter, matching
+from pages.shared.pairs.filters import PairFilter, matching
 from pages.where import charts
 from pages.where import view as where_pairs
 from pages.where import view as where_view

@@ -17,8 +17,8 @@ from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 from pages.shared.app import wording
 from pages.shared.app.kept import kept, shared
+from pages.shared.pairs.table import change_texts, differing, score_gaps
 from pages.shared.people.decisions import score_digits
-from pages.shared.people.pair_table import change_texts, differing, score_gaps
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _wide(width: int, rng: np.random.Generator) -> Ask:
 def _of_searches(case: Any) -> Iterator[tuple[str, Ask]]:
     from fairness_engine.oracle.budget import Budget
     from fairness_engine.search.driver import run_search
-    from fairness_engine.search.registry import TECHNIQUES, warm_up
+    from fairness_engine.search.registry import TECHNIQUES
 
     budgets = {
         "maft": Budget(300_000),

@@ -20,7 +20,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.pairs import Pairs
 from fairness_engine.search import requirements
 from fairness_engine.search.driver import run_search
-from fairness_engine.search.registry import TECHNIQUES, warm_up
+from fairness_engine.search.registry import TECHNIQUES
 
 N_PLAUSIBLE = 2_000
 """Pairs of a run whose plausibility is measured, drawn evenly."""

@@ -1,53 +1,203 @@
-"""Checks of settings that are frozen dataclasses: each says what must hold and what was got.
+"""Settings: frozen dataclasses whose fields say all that a check, a form, an option, a file and the docs need to know.
 
-Raises everywhere:
-    SettingError: a value is out of its range, or not of its type.
+Techniques, certifications, rule sets and retrainings are asked for by them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self
 
 from fairness_engine.errors import SettingError
 
-
-class Settings(Protocol):
-    """Any dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+_YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def take_choice(settings: Settings, name: str, kind: type[StrEnum]) -> None:
-    """Make a word the choice that it names."""
-    value = getattr(settings, name)
-    if value not in list(kind):
-        known = ", ".join(repr(str(one)) for one in kind)
-        raise SettingError(f"The setting '{name}' must be one of {known}, got '{value}'.")
-    object.__setattr__(settings, name, kind(value))
+def setting(
+    default: Any,
+    help: str,  # noqa: A002 - the word that argparse and streamlit use too
+    *,
+    label: str | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    unit: str = "",
+    choices: tuple[str, ...] = (),
+    read: Callable[[Any], Any] | None = None,
+    write: Callable[[Any], Any] | None = None,
+) -> Any:
+    """A field with what there is to know about it.
+
+    Args:
+        default: also says the type: whole number, number, yes or no, a ``StrEnum``, else text.
+        help: what it does, in a sentence.
+        label: on screens; made of the name when there is none.
+        minimum, maximum, above, below: ends of its range, the first two included.
+        unit: of a number.
+        choices: what it may be; of a ``StrEnum`` all its members.
+        read, write: of what is none of these types, from and to JSON; ``read`` raises ``SettingError``.
+    """
+    kind = type(default)
+    metadata = {
+        "help": help,
+        "label": label,
+        "minimum": minimum,
+        "maximum": maximum,
+        "above": above,
+        "below": below,
+        "unit": unit,
+        "choices": choices or (tuple(map(str, kind)) if issubclass(kind, StrEnum) else ()),
+        "reader": read,
+        "writer": write,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
 
 
-def check_whole(settings: Settings, name: str, low: int, high: float = math.inf) -> None:
-    """Let only a whole number from ``low`` to ``high`` pass."""
-    value = getattr(settings, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        limits = f"of at least {low:,}" if high == math.inf else f"from {low:,} to {high:,}"
-        raise SettingError(f"The setting '{name}' must be a whole number {limits}, got {value}.")
+@dataclass(frozen=True)
+class SettingInfo:
+    """One setting, as a form or a command line shows it."""
+
+    name: str
+    label: str
+    default: Any
+    help: str
+    minimum: float | None
+    maximum: float | None
+    above: float | None
+    below: float | None
+    unit: str
+    choices: tuple[str, ...]
+    reader: Callable[[Any], Any] | None
+    writer: Callable[[Any], Any] | None
+
+    def read(self, value: Any) -> Any:
+        """The value in the setting's own type, checked.
+
+        Args:
+            value: of the right type, of a JSON file, or text from the command line.
+
+        Raises:
+            SettingError: wrong type, out of range, or not one of the choices.
+        """
+        if self.reader is not None:
+            return self.reader(value)
+        kind = type(self.default)
+        try:
+            found = self._typed(kind, value)
+        except (TypeError, ValueError, OverflowError):
+            raise SettingError(f"The setting '{self.name}' must be {self._what(kind)}, got {_told(value)}.") from None
+        if kind in (int, float) and not self._is_in_range(found):
+            raise SettingError(f"The setting '{self.name}' must be {self._what(kind)}, got {_told(value)}.")
+        return found
+
+    def _typed(self, kind: type[Any], value: Any) -> Any:
+        if kind is bool:
+            return value if isinstance(value, bool) else _YES[str(value).strip().lower()]
+        if self.choices:
+            if str(value) not in self.choices:
+                raise ValueError(value)
+            return kind(value)
+        if kind is str:
+            if not isinstance(value, str):
+                raise TypeError(value)
+            return value
+        if isinstance(value, str) and kind is int and not value.strip().lstrip("+-").replace("_", "").isdigit():
+            value = float(value)  # 1e6
+        found = kind(value)
+        if isinstance(value, bool) or not math.isfinite(found) or (isinstance(value, float) and value != found):
+            raise ValueError(value)
+        return found
+
+    def _is_in_range(self, value: float) -> bool:
+        return (
+            (self.minimum is None or value >= self.minimum)
+            and (self.maximum is None or value <= self.maximum)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def _what(self, kind: type[Any]) -> str:
+        if self.choices:
+            return f"one of {', '.join(map(repr, self.choices))}"
+        noun = {int: "a whole number", float: "a number", bool: "yes or no"}.get(kind, "text")
+        return " ".join(filter(None, [noun, self.range_text]))
+
+    @property
+    def range_text(self) -> str:
+        """What numbers it may be, in words; empty where any."""
+        if self.minimum is not None and self.maximum is not None:
+            return f"from {self.minimum:,} to {self.maximum:,}"
+        ends = [
+            "" if self.minimum is None else f"of at least {self.minimum:,}",
+            "" if self.above is None else f"above {self.above:,}",
+            "" if self.maximum is None else f"of at most {self.maximum:,}",
+            "" if self.below is None else f"below {self.below:,}",
+        ]
+        return " and ".join(filter(None, ends))
 
 
-def check_number(settings: Settings, name: str, low: float, high: float) -> None:
-    """Let only a finite number from ``low`` to ``high`` pass."""
-    value = getattr(settings, name)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not low <= value <= high:
-        raise SettingError(f"The setting '{name}' must be a number from {low:g} to {high:g}, got {value}.")
+def _told(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def refuse_unknown(kind: type[Settings], content: Mapping[str, Any], what: str) -> None:
-    """Let only names of settings pass; ``what`` has them: "A certification has"."""
-    unknown = sorted(set(content) - set(kind.__dataclass_fields__))
-    if unknown:
-        known = ", ".join(kind.__dataclass_fields__)
-        raise SettingError(f"{what} no setting '{unknown[0]}'; known are: {known}.")
+class Settings:
+    """Base of frozen dataclasses all of whose fields are made by ``setting``.
+
+    Raises:
+        SettingError: a value out of its range, or not of its type.
+    """
+
+    whose: ClassVar[str]
+    """Who has them, at the beginning of a sentence: ``A certification``."""
+
+    def __post_init__(self) -> None:
+        for info in settings_of(type(self)):
+            object.__setattr__(self, info.name, info.read(getattr(self, info.name)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; ``from_json`` reads them back to equal settings."""
+        content = {}
+        for info in settings_of(type(self)):
+            value = getattr(self, info.name)
+            content[info.name] = info.writer(value) if info.writer else str(value) if info.choices else value
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Settings by name; what is not named keeps its default.
+
+        Raises:
+            SettingError: a name that there is none of, or a value out of its range.
+        """
+        known = [info.name for info in settings_of(cls)]
+        unknown = sorted(set(content) - set(known))
+        if unknown:
+            listed = ", ".join(known) or "none"
+            raise SettingError(f"{cls.whose} has no setting '{unknown[0]}'; known are: {listed}.")
+        return cls(**content)
+
+
+_KNOWN: dict[type[Any], tuple[SettingInfo, ...]] = {}
+
+
+def settings_of(kind: type[Any]) -> tuple[SettingInfo, ...]:
+    """The settings of a dataclass, in the order of its fields."""
+    if kind not in _KNOWN:
+        _KNOWN[kind] = _read_fields(kind)
+    return _KNOWN[kind]
+
+
+def _read_fields(kind: type[Any]) -> tuple[SettingInfo, ...]:
+    return tuple(
+        SettingInfo(
+            name=field.name,
+            default=field.default,
+            **{**field.metadata, "label": field.metadata["label"] or field.name.replace("_", " ").capitalize()},
+        )
+        for field in dataclasses.fields(kind)
+    )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from fairness_engine.certification.partition.lattice import Weights
-from fairness_engine.settings import check_number, check_whole, refuse_unknown, take_choice
+from fairness_engine.settings import Settings, setting
 
 MAX_DEPTH = 100_000
 
@@ -26,47 +24,21 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class CertifySettings:
-    """How to certify; the limit of seconds is the run's budget.
+class CertifySettings(Settings):
+    """How to certify; the limit of seconds is the run's budget."""
 
-    Args:
-        mode: see ``Mode``.
-        weights: what a share is a share of.
-        max_boxes: refinement ends after so many boxes were assessed; 0 for no limit.
-        target: refinement ends when the undecided share is at most this, 0 to 1.
-        check_depth: classic only: from this depth on a box is sampled for a counterexample, and left when one is found.
-        max_depth: classic only: boxes of this depth are not split.
-        n_samples: how many undecided individuals are drawn for the estimate; 0 for none.
+    whose = "A certification"
 
-    Raises:
-        SettingError: a value out of its range.
-    """
-
-    mode: Mode = Mode.COUNTING
-    weights: Weights = Weights.UNIFORM
-    max_boxes: int = 0
-    target: float = 0.0
-    check_depth: int = 15
-    max_depth: int = 20
-    n_samples: int = 20_000
-
-    def __post_init__(self) -> None:
-        take_choice(self, "mode", Mode)
-        take_choice(self, "weights", Weights)
-        for name, low in (("max_boxes", 0), ("check_depth", 0), ("max_depth", 1), ("n_samples", 0)):
-            check_whole(self, name, low)
-        check_number(self, "target", 0, 1)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; ``from_json`` reads them back."""
-        return {name: str(value) if isinstance(value, StrEnum) else value for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> CertifySettings:
-        """Read settings; what is not named keeps its default.
-
-        Raises:
-            SettingError: a name that there is none of, or a value out of its range.
-        """
-        refuse_unknown(cls, content, "A certification has")
-        return cls(**content)
+    mode: Mode = setting(Mode.COUNTING, "How a box is decided: by counting, or whole or not at all (classic).")
+    weights: Weights = setting(Weights.UNIFORM, "What a share is a share of: all individuals, or the data's people.")
+    max_boxes: int = setting(0, "Refinement ends after so many boxes were assessed; 0 for no limit.", minimum=0)
+    target: float = setting(0.0, "Refinement ends when the undecided share is at most this.", minimum=0.0, maximum=1.0)
+    check_depth: int = setting(
+        15,
+        "Classic only: from this depth on a box is sampled for a counterexample, and left when one is found.",
+        minimum=0,
+    )
+    max_depth: int = setting(20, "Classic only: boxes of this depth are not split.", minimum=1)
+    n_samples: int = setting(
+        20_000, "How many undecided individuals are drawn for the estimate; 0 for none.", minimum=0
+    )

@@ -3,78 +3,68 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fairness_engine.certification.partition.lattice import Weights
-from fairness_engine.certification.settings import Mode
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli import option_values
 from fairness_engine.cli.request import with_text
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, SettingError
 from fairness_engine.groups.identity_terms.terms import read_terms
-from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
+from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.oracle.domain import Distribution, Scope
-from fairness_engine.retraining.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
+from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.settings import Settings, settings_of
 from fairness_engine.store.run_config import WORKSPACE_VARIABLE
 
-_DEFAULT_RULES = RuleSettings()
-_NUMBERS = (
-    ("support", "S", option_values.share, "the least share of the rows that a group holds"),
-    ("error", "E", option_values.share, "the most a score may be off; 0 decides every neighbour of every row"),
-    ("confidence", "C", option_values.share, "of the intervals, all together"),
-    ("bins", "N", option_values.count, "ranges that a number is cut into"),
-    (
-        "max_attributes",
-        "N",
-        option_values.count_from_zero,
-        "attributes in one rule set at most; 0: all where they are five or fewer, else three",
-    ),
-    ("least_samples", "N", option_values.count, "samples inside and outside each, at least"),
-)
-"""Setting, what stands for its value, how that is read, and what it means."""
+
+def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], **values: str) -> None:
+    """Add an option for each of these settings, which says what the setting says.
+
+    Args:
+        kind: whose settings they are.
+        values: by name, what stands for a number or a text; empty for what is chosen, or yes or no.
+    """
+    infos = {info.name: info for info in settings_of(kind)}
+    for name, stands in values.items():
+        info = infos[name]
+        option = f"--{name.replace('_', '-')}"
+        text = info.help[:1].lower() + info.help[1:].removesuffix(".").replace("%", "%%")
+        if isinstance(info.default, bool):
+            group.add_argument(option, action="store_true", help=text)
+            continue
+        default = "" if info.default == "" else f" (default {_plain(info.default)})"
+        choices = [one for one in info.choices if one] or None
+        own: dict[str, Any] = {"choices": choices} if choices else {"type": info.read, "metavar": stands}
+        group.add_argument(option, default=info.default, help=f"{text}{default}", **own)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    """Add the command's own options; their defaults are those of ``RuleSettings``."""
+    """Add the command's own options."""
     group = parser.add_argument_group("the rule sets")
-    for name, value, read, meaning in _NUMBERS:
-        default = getattr(_DEFAULT_RULES, name)
-        text = f"{meaning} (default {default})"
-        group.add_argument(f"--{name.replace('_', '-')}", type=read, default=default, metavar=value, help=text)
-    group.add_argument(
-        "--edges",
-        default=_DEFAULT_RULES.edges.value,
-        choices=[e.value for e in Edges],
-        help=f"where numbers are cut: equal widths, or round numbers (default {_DEFAULT_RULES.edges.value})",
+    add_settings(
+        group,
+        RuleSettings,
+        **{"support": "S", "error": "E", "confidence": "C", "bins": "N", "max_attributes": "N"},
+        **{"least_samples": "N", "edges": "", "one_sided": "", "predictions": "COLUMN"},
     )
-    group.add_argument(
-        "--one-sided", action="store_true", help='only ranges without a lower or an upper end ("60 or more")'
-    )
-    _add_source(group)
-    _add_list(parser.add_argument_group("what is listed"))
-
-
-def _add_source(group: argparse._ArgumentGroup) -> None:
-    """Options of what decides, on what, and for how long."""
-    group.add_argument(
-        "--predictions",
-        default="",
-        metavar="COLUMN",
-        help="compare this column's outcomes instead of the label's; without --model",
-    )
-    add_text_options(group)
+    _add_texts(group)
     group.add_argument(
         "--max-seconds",
         type=option_values.positive,
         metavar="S",
         help="stop after so many seconds; what is scored is kept",
     )
+    _add_list(parser.add_argument_group("what is listed"))
 
 
-def add_text_options(group: argparse._ArgumentGroup) -> None:
+def _add_texts(group: argparse._ArgumentGroup) -> None:
     """Add what names the texts, and the terms in them."""
     group.add_argument(
         "--text-column", default="", metavar="COLUMN", help="compare identity terms in the texts of this column"
@@ -126,7 +116,6 @@ def _add_list(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--folded", action="store_true", help="near-duplicates too, not the plainest of them alone")
 
 
-_DEFAULT_RETRAINING = RetrainSettings()
 _OWN = ("strategy", "tolerance", "labels", "technique", "reference", "surrogate", "measure_seconds")
 """Settings that have an option of their name."""
 _OTHERWISE = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"} | {
@@ -142,16 +131,9 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strategy",
         choices=[str(one) for one in Strategy],
-        help=f"how the data, or the decision, is changed (default {_DEFAULT_RETRAINING.strategy}; {_OF_TEXTS} for "
-        "texts)",
+        help=f"how the data, or the decision, is changed (default {RetrainSettings.strategy}; {_OF_TEXTS} for texts)",
     )
-    group.add_argument(
-        "--tolerance",
-        type=option_values.share,
-        default=_DEFAULT_RETRAINING.tolerance,
-        metavar="T",
-        help=f"how much accuracy may fall, as a share (default {_DEFAULT_RETRAINING.tolerance})",
-    )
+    add_settings(group, RetrainSettings, tolerance="T")
     group.add_argument(
         "--cases",
         type=option_values.names,
@@ -165,12 +147,7 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
         metavar="ID:RANK",
         help="the rule set of a run that the strategy rules corrects; default: the worst",
     )
-    group.add_argument(
-        "--technique", default="", metavar="NAME", help="of the search for cases; default: the strategy's"
-    )
-    _add_choice(group, "labels", Labels, "who labels added people")
-    _add_choice(group, "reference", Reference, "what the tolerance counts from")
-    _add_choice(group, "surrogate", Surrogate, "what to train instead of a model that cannot be trained", default="")
+    add_settings(group, RetrainSettings, technique="NAME", labels="", reference="", surrogate="")
     group.add_argument("--rounds", type=option_values.count, metavar="N", help="models trained at most")
     group.add_argument(
         "--set",
@@ -183,7 +160,7 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-seconds", type=option_values.positive, metavar="S", help="begin no round after so many seconds"
     )
-    add_text_options(group)
+    _add_texts(group)
     _add_results(parser.add_argument_group("what comes out"))
 
 
@@ -196,22 +173,7 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="write the new model, and leave with status 0, also where it discriminates more than before",
     )
-    group.add_argument(
-        "--measure-seconds",
-        type=option_values.from_zero,
-        default=_DEFAULT_RETRAINING.measure_seconds,
-        metavar="S",
-        help="afterwards certify both models for so many seconds each, search them and score their rule sets "
-        f"(default {_DEFAULT_RETRAINING.measure_seconds:g}); 0: none of it",
-    )
-
-
-def _add_choice(
-    group: argparse._ArgumentGroup, name: str, kind: type[Any], meaning: str, default: str | None = None
-) -> None:
-    chosen = str(getattr(_DEFAULT_RETRAINING, name)) if default is None else default
-    said = f" (default {chosen})" if chosen else ""
-    group.add_argument(f"--{name}", default=chosen, choices=[str(one) for one in kind if one], help=f"{meaning}{said}")
+    add_settings(group, RetrainSettings, measure_seconds="S")
 
 
 def read_settings(
@@ -227,33 +189,17 @@ def read_settings(
         SettingError: a setting that there is none of, that has an option of its own, or out of its range.
     """
     values: dict[str, Any] = {name: getattr(options, name) for name in _OWN}
-    values["strategy"] = options.strategy or (_OF_TEXTS if options.text_column else _DEFAULT_RETRAINING.strategy)
+    values["strategy"] = options.strategy or (_OF_TEXTS if options.text_column else RetrainSettings.strategy)
     values["terms"] = named_terms(options)
     values["cases"] = [[run_id, []] for run_id in run_ids]
     values["rule_set"] = None if rule_set is None else list(rule_set)
     if options.rounds is not None:
         values["max_rounds"] = options.rounds
-    kinds = {one.name: type(getattr(_DEFAULT_RETRAINING, one.name)) for one in fields(RetrainSettings)}
     for name, text in options.set:
         if name in _OTHERWISE:
             raise SettingError(f"--set takes settings without an option of their own; '{name}' is {_OTHERWISE[name]}.")
-        values[name] = _read(name, text, kinds.get(name, str))
+        values[name] = text
     return RetrainSettings.from_json(values)
-
-
-def _read(name: str, text: str, kind: type[Any]) -> Any:
-    """The value of a setting.
-
-    Raises:
-        SettingError: it is no number where one is needed.
-    """
-    if not issubclass(kind, int | float):
-        return text
-    try:
-        value = float(text)
-        return int(value) if issubclass(kind, int) and value == int(value) else value
-    except (ValueError, OverflowError):
-        raise SettingError(f"The setting '{name}' must be a number, got '{text}'.") from None
 
 
 PROGRAM = "python -m fairness_engine"
@@ -510,32 +456,7 @@ def _add_certify(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="stop refining after so many seconds (default 60)",
     )
-    group.add_argument(
-        "--mode",
-        default=Mode.COUNTING.value,
-        choices=[m.value for m in Mode],
-        help="how a box is decided (default counting)",
-    )
-    group.add_argument(
-        "--weights",
-        default=Weights.UNIFORM.value,
-        choices=[w.value for w in Weights],
-        help="what a share is a share of (default uniform)",
-    )
-    group.add_argument(
-        "--max-boxes",
-        type=option_values.count,
-        default=0,
-        metavar="N",
-        help="stop after so many boxes; default: no limit",
-    )
-    group.add_argument(
-        "--target",
-        type=option_values.share,
-        default=0.0,
-        metavar="T",
-        help="stop when at most this share is undecided (default 0)",
-    )
+    add_settings(group, CertifySettings, mode="", weights="", max_boxes="N", target="T")
     group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the counterexamples, one row a person")
     _add_common(parser)
 

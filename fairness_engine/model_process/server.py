@@ -208,7 +208,8 @@ def _warm_up(loops: str) -> None:
     if loops == "other-proofs":
         warm_up.warm_up(warm_up.OTHERS)
     else:
-        registry.warm_up(*registry.TECHNIQUES.values())
+        for technique in registry.TECHNIQUES.values():
+            technique.warm_up()
 
 
 def _leave_out_charts() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fairness_engine.errors import FitError
 from fairness_engine.events import Event, ResultReady
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Ranges
+from fairness_engine.search.technique import Technique
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.session import Opened
@@ -32,11 +33,10 @@ def _search(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Rep
     from fairness_engine.measures.plausibility.background import with_plausibility
     from fairness_engine.search.driver import run_search
     from fairness_engine.search.registry import technique_named
-    from fairness_engine.search.technique import make_technique
 
     kind = technique_named(config.technique)
     yield from _prepare(opened, kind)
-    technique = make_technique(kind, config.settings)
+    technique = kind.from_json(config.settings)
     rows = opened.dataset.rows
     starts = start_rows(rows, config.max_starts, config.seed)
     events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, is_cancelled)
@@ -81,7 +81,7 @@ def _count(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Repo
     yield from run_exact(opened.model, opened.domain, is_cancelled, config.budget.max_seconds or math.inf)
 
 
-def _prepare(opened: Opened, technique: type[Any] | None = None) -> Iterator[Event]:
+def _prepare(opened: Opened, technique: type[Technique] | None = None) -> Iterator[Event]:
     """Look at the model, and compile or load the loops that compare variants.
 
     Raises:
@@ -89,14 +89,13 @@ def _prepare(opened: Opened, technique: type[Any] | None = None) -> Iterator[Eve
     """
     from fairness_engine.oracle import kernels
     from fairness_engine.search import requirements
-    from fairness_engine.search.registry import warm_up
 
     notes = requirements.check(opened.model, opened.domain, opened.dataset.rows, technique)
     if notes:
         yield ResultReady("notes", {"notes": list(notes)})
     kernels.warm_up()
     if technique is not None:
-        warm_up(technique)
+        technique.warm_up()
 
 
 def _certify(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:

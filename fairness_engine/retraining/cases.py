@@ -89,16 +89,16 @@ class Cases:
     def _search(self, model: Model) -> Pairs:
         from fairness_engine.oracle import kernels
         from fairness_engine.search.driver import run_search
-        from fairness_engine.search.registry import technique_named, warm_up
+        from fairness_engine.search.registry import technique_named
 
         name = self._settings.technique or STRATEGIES[self._settings.strategy].technique or _FALLBACK
         technique = technique_named(name)
-        if getattr(technique, "needs_gradient", False) and not model.has_gradient:
+        if technique.needs_gradient and not model.has_gradient:
             technique = technique_named(_FALLBACK)
         self.facts["technique"] = technique.name
         self._say(f"searching for cases ({technique.title})")
         kernels.warm_up()
-        warm_up(technique)
+        technique.warm_up()
         starts = self._subject.dataset.rows[self._parts.train]
         seconds = max(1.0, min(_MAX_SECONDS, self._seconds_left()))
         budget = Budget(_MAX_EVALUATIONS, seconds, self._settings.n_cases)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from fairness_engine.errors import InputError
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import kinds
 from fairness_engine.search.registry import technique_named
-from fairness_engine.search.technique import make_technique, settings_of
+from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 
@@ -239,7 +239,7 @@ def _identity(config: RunConfig) -> str:
 def _settings(config: RunConfig) -> dict[str, Any]:
     """All settings of a search, defaults included; as stored when this version does not know them."""
     try:
-        return asdict(make_technique(technique_named(config.technique), config.settings))
+        return technique_named(config.technique).from_json(config.settings).to_json()
     except InputError:
         return dict(config.settings)
 

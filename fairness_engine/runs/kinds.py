@@ -24,11 +24,13 @@ from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.runs.writers.proofs import ProofsWriter
 from fairness_engine.runs.writers.rule_sets import RulesWriter
 from fairness_engine.runs.writers.writer import Writer
+from fairness_engine.search.technique import Technique
+from fairness_engine.settings import Settings
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
-Settings = TypeVar("Settings")
+S = TypeVar("S", bound=Settings | None)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class RunKind(Generic[Settings]):
+class RunKind(Generic[S]):
     """A kind of run.
 
     Args:
@@ -62,14 +64,14 @@ class RunKind(Generic[Settings]):
     """
 
     name: str
-    settings: Callable[[RunConfig], Settings]
+    settings: Callable[[RunConfig], S]
     results: tuple[str, ...]
     writers: tuple[type[Writer], ...] = ()
     first_phase: str = "searching"
     loops: tuple[Loops, ...] = (Loops.SEARCHES,)
     compares_variants: bool = True
-    needs_model: Callable[[Settings], bool] = lambda _: True
-    spent: Callable[[RunRecord, Settings], tuple[Spent, ...]] = lambda _, __: ()
+    needs_model: Callable[[S], bool] = lambda _: True
+    spent: Callable[[RunRecord, S], tuple[Spent, ...]] = lambda _, __: ()
     finds: str = "found"
     picked: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
     grace_seconds: float = 120.0
@@ -97,9 +99,8 @@ class RunKind(Generic[Settings]):
         """
         config = RunConfig(self.name, data_id, model_id, schema, scope, **others)
         settings = self.settings(config)
-        to_json = getattr(settings, "to_json", None)
-        if to_json is not None:
-            config = replace(config, settings=to_json())
+        if settings is not None:
+            config = replace(config, settings=settings.to_json())
         if not self.needs_model(settings):
             return replace(config, model_id="")
         if not config.model_id:
@@ -107,14 +108,13 @@ class RunKind(Generic[Settings]):
         return config
 
 
-def _of_technique(config: RunConfig) -> Any:
+def _of_technique(config: RunConfig) -> Technique:
     """The technique of a search with its settings, see ``search.technique``."""
     from fairness_engine.search.registry import technique_named
-    from fairness_engine.search.technique import make_technique
 
     if not config.technique:
         raise SettingError("A search needs a technique, got none. Choose one under Plan.")
-    return make_technique(technique_named(config.technique), config.settings)
+    return technique_named(config.technique).from_json(config.settings)
 
 
 def _spent_by_search(run: RunRecord, _: Any) -> tuple[Spent, ...]:

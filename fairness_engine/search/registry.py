@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairness_engine.errors import SettingError
+from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.aequitas import Aequitas
 from fairness_engine.search.techniques.data_scan import DataScan
 from fairness_engine.search.techniques.directed.directed import Directed
@@ -15,13 +14,13 @@ from fairness_engine.search.techniques.random_search import RandomSearch
 from fairness_engine.search.techniques.sg.sg import Sg
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
 
-TECHNIQUES: dict[str, type[Any]] = {
+TECHNIQUES: dict[str, type[Technique]] = {
     technique.name: technique
     for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, MaftPlus, Adf, Eidig, Sg, SgShared)
 }
 
 
-def technique_named(name: str) -> type[Any]:
+def technique_named(name: str) -> type[Technique]:
     """The technique of that name.
 
     Raises:
@@ -30,13 +29,3 @@ def technique_named(name: str) -> type[Any]:
     if name not in TECHNIQUES:
         raise SettingError(f"The technique must be one of {', '.join(TECHNIQUES)}, got '{name}'.")
     return TECHNIQUES[name]
-
-
-def warm_up(*techniques: type[Any]) -> None:
-    """Compile or load the loops of the techniques that have some of their own, so that a search does not wait for
-    them.
-    """
-    for technique in techniques:
-        own = getattr(technique, "warm_up", None)
-        if own is not None:
-            own()

@@ -17,6 +17,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.model import Model, Output
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.search.technique import Technique
 
 _SEED = 0
 _FIRST_EVALUATIONS = 64
@@ -27,7 +28,9 @@ _MAX_PEOPLE = 4096
 _MAX_SECONDS = 3.0
 
 
-def check(model: Model, domain: Domain, rows: FloatArray, technique: Any = None) -> tuple[str, ...]:
+def check(
+    model: Model, domain: Domain, rows: FloatArray, technique: type[Technique] | Technique | None = None
+) -> tuple[str, ...]:
     """Refuse a search that cannot find anything, and say what a reader should know of one that can.
 
     A few people are tried with all their variants, half of them rows of the data and half uniform; as soon as two
@@ -71,28 +74,28 @@ def _on_protected(model: Model, domain: Domain) -> Iterator[str]:
             )
 
 
-def _on_technique(model: Model, domain: Domain, technique: Any) -> Iterator[str]:
+def _on_technique(model: Model, domain: Domain, technique: type[Technique] | Technique | None) -> Iterator[str]:
     if technique is None:
         return
-    if getattr(technique, "needs_gradient", False) and not model.has_gradient:
+    if technique.needs_gradient and not model.has_gradient:
         raise ModelError(_no_gradient(technique, model.predictor.kind))
-    if not len(domain.movable) and getattr(technique, "moves_rows", True):
+    if not len(domain.movable) and technique.moves_rows:
         raise SettingError(
             f"{technique.title} moves attributes, but none is left to move: all that are not protected are fixed, have "
             "one value, or are not taken by the model. Free one under Scope, or choose the data scan."
         )
-    if getattr(technique, "estimates_gradient", False) and model.predictor.output is Output.LABEL:
+    if technique.estimates_gradient and model.predictor.output is Output.LABEL:
         yield _labels_only(technique)
 
 
-def _no_gradient(technique: Any, kind: str) -> str:
+def _no_gradient(technique: type[Technique] | Technique, kind: str) -> str:
     return (
         f"{technique.title} follows the true gradient, which only a network that takes every column as one number has; "
         f"this model ({kind}) has none. Choose MAFT, which estimates gradients from the scores of any model."
     )
 
 
-def _labels_only(technique: Any) -> str:
+def _labels_only(technique: type[Technique] | Technique) -> str:
     return (
         f"The model gives labels without scores: {technique.title} sees a slope only where one step changes the "
         "label, and elsewhere "
@@ -200,7 +203,7 @@ def _added(answers: _Answers, model: Model, variants: FloatArray, n_people: int)
 # --- what the fit card tells --------------------------------------------------------------------
 
 
-def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -> str | None:
+def why_not(technique: type[Technique] | Technique, card: Mapping[str, Any], protected: Sequence[str]) -> str | None:
     """Why a technique cannot work with the model of a fit card, in one sentence or two; ``None`` when it can.
 
     Args:
@@ -221,7 +224,7 @@ def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -
         return (
             f"The model does not take {names}, so a search would find nothing by construction. Look at groups instead."
         )
-    if getattr(technique, "needs_gradient", False):
+    if technique.needs_gradient:
         if output.get("kind") == Output.LABEL:
             return "The model gives labels only, and this technique follows the slope of its scores. Choose AEQUITAS."
         if card.get("has_gradient") is False:
@@ -229,7 +232,9 @@ def why_not(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -
     return None
 
 
-def notes_of(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) -> tuple[str, ...]:
+def notes_of(
+    technique: type[Technique] | Technique, card: Mapping[str, Any], protected: Sequence[str]
+) -> tuple[str, ...]:
     """What to know before a technique is started with the model of a fit card; arguments as ``why_not``."""
     used = card.get("uses_protected") or {}
     notes = []
@@ -239,6 +244,6 @@ def notes_of(technique: Any, card: Mapping[str, Any], protected: Sequence[str]) 
         for name in protected
         if len(protected) > 1 and used.get(name) is False
     ]
-    if getattr(technique, "estimates_gradient", False) and (card.get("output") or {}).get("kind") == Output.LABEL:
+    if technique.estimates_gradient and (card.get("output") or {}).get("kind") == Output.LABEL:
         notes.append(_labels_only(technique))
     return tuple(notes)

@@ -9,7 +9,7 @@ import streamlit as st
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
-from fairness_engine.search.technique import SettingInfo, settings_of
+from fairness_engine.settings import SettingInfo, settings_of
 from pages.shared.app import wording
 from pages.shared.review import planning
 from pages.shared.review.planning import STRATEGY, Choice, PlannedRun

@@ -7,7 +7,7 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import BASELINES
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import settings_of
+from fairness_engine.settings import settings_of
 from pages.certification.partition_map import partition_map
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept, shared

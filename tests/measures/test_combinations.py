@@ -26,7 +26,6 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.evaluation.measure import Meter
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import make_technique
 from handmade import function_model, linear_network, network_model, small_domain, small_schema
 
 PROTECTED = ("sex", "job", "age")
@@ -219,7 +218,7 @@ def test_every_technique_finds_pairs_of_what_is_compared_only(name: str) -> None
     unfair = {tuple(row[3:]) for row in rows[are_unfair(model, rows, compared())]}
     starts = domain.sample(60, np.random.default_rng(0))
     settings = {"sg": {"n_samples": 100}, "sg-shared": {"n_samples": 300}}.get(name, {})
-    events = run_search(make_technique(TECHNIQUES[name], settings), model, domain, starts, Budget(3_000), 0)
+    events = run_search(TECHNIQUES[name].from_json(settings), model, domain, starts, Budget(3_000), 0)
     pairs = [event.pairs for event in events if isinstance(event, PairsFound)]
     found = Pairs.concatenate(pairs, 5)
     assert len(found)

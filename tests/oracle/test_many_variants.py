@@ -29,7 +29,7 @@ from fairness_engine.runs.kinds import RunKind
 from fairness_engine.search.registry import TECHNIQUES
 
 SCOPES = {450: many_variants.HUNDREDS, 5_040: many_variants.THOUSANDS}
-BLACK_BOX = [name for name, kind in TECHNIQUES.items() if not getattr(kind, "needs_gradient", False)]
+BLACK_BOX = [name for name, kind in TECHNIQUES.items() if not kind.needs_gradient]
 
 
 @cache

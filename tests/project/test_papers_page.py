@@ -15,7 +15,7 @@ import pytest
 from fairness_engine.cli.parser import make_parser
 from fairness_engine.retraining.settings import Strategy
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import settings_of
+from fairness_engine.settings import settings_of
 from pages.shared.app.navigation import PLACES
 
 ITEMS = {

@@ -18,7 +18,6 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import make_technique
 from groups.rule_cases import sample_case
 
 MODELS = {
@@ -41,7 +40,7 @@ def main(names: list[str]) -> None:
         domain = Domain(case.dataset.schema, Scope(protected))
         for technique in sorted(TECHNIQUES):
             budget = Budget(N_EVALUATIONS_SLOW if name.endswith("svm") or technique == "sg" else N_EVALUATIONS)
-            chosen = make_technique(TECHNIQUES[technique], SETTINGS.get(technique, {}))
+            chosen = TECHNIQUES[technique].from_json(SETTINGS.get(technique, {}))
             try:
                 events = list(run_search(chosen, case.model, domain, case.dataset.rows, budget, 1, lambda: False))
             except EvenhandError:

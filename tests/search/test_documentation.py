@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import settings_of
+from fairness_engine.settings import settings_of
 
 TEXT = (Path(__file__).parents[2] / "docs" / "techniques.md").read_text(encoding="utf-8")
 

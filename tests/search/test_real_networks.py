@@ -51,7 +51,7 @@ PLAN = [
     pytest.param(name, case, id=f"{name}: {case}")
     for name in sorted(TECHNIQUES)
     for case, (_, file, _) in CASES.items()
-    if file or not getattr(TECHNIQUES[name], "needs_gradient", False)  # a forest has no gradient
+    if file or not TECHNIQUES[name].needs_gradient  # a forest has no gradient
 ]
 
 

@@ -29,8 +29,8 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.search import driver
 from fairness_engine.search.registry import TECHNIQUES, technique_named
-from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.search.techniques.data_scan import scan_text
+from fairness_engine.settings import settings_of
 from handmade import (
     all_individuals,
     biased_score,
@@ -55,7 +55,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def needs_gradient(name: str) -> bool:
-    return bool(getattr(TECHNIQUES[name], "needs_gradient", False))
+    return TECHNIQUES[name].needs_gradient
 
 
 CASES = [
@@ -84,7 +84,7 @@ def run(
     """All events of a search from 300 rows of the domain."""
     domain = domain or small_domain()
     starts = domain.sample(300, np.random.default_rng(99)) if rows is None else rows
-    technique = make_technique(TECHNIQUES[name], SETTINGS.get(name, {}))
+    technique = TECHNIQUES[name].from_json(SETTINGS.get(name, {}))
     deadline = time.monotonic() + PATIENCE_SECONDS
     is_stuck = is_cancelled or (lambda: time.monotonic() > deadline)
     events = list(driver.run_search(technique, model, domain, starts, budget, seed, is_stuck))
@@ -493,7 +493,7 @@ def test_start_rows_outside_the_domain_are_left_out() -> None:
 
 def test_settings_are_read_and_refused_in_a_sentence() -> None:
     aequitas = technique_named("aequitas")
-    made = make_technique(aequitas, {"strategy": "random", "n_steps": "50", "step_direction": "0.5"})
+    made = aequitas.from_json({"strategy": "random", "n_steps": "50", "step_direction": "0.5"})
     assert (made.strategy, made.n_steps, made.step_direction) == ("random", 50, 0.5)
     for values, message in (
         ({"speed": 1}, "no setting 'speed'"),
@@ -505,6 +505,6 @@ def test_settings_are_read_and_refused_in_a_sentence() -> None:
         ({"step_direction": 3}, "0 to 1"),
     ):
         with pytest.raises(SettingError, match=message):
-            make_technique(aequitas, values)
+            aequitas.from_json(values)
     with pytest.raises(SettingError, match="must be one of"):
         technique_named("best")

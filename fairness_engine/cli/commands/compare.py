@@ -19,7 +19,6 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.search.registry import technique_named
-from fairness_engine.search.technique import make_technique
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 
@@ -69,7 +68,7 @@ def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
         if technique not in given or not setting:
             raise SettingError(f"--set must begin with one of {', '.join(names)} and a dot, got '{path}'.")
         given[technique][setting] = value
-    return {name: asdict(make_technique(technique_named(name), settings)) for name, settings in given.items()}
+    return {name: technique_named(name).from_json(settings).to_json() for name, settings in given.items()}
 
 
 def _run_all(assessed: Assessed, options: argparse.Namespace, wanted: Sequence[RunConfig]) -> list[RunRecord]:

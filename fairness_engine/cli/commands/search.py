@@ -7,7 +7,6 @@ import csv
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,8 @@ from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.runs.queue import run_in_foreground
 from fairness_engine.search.registry import technique_named
-from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
+from fairness_engine.settings import settings_of
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 
@@ -116,7 +115,7 @@ ESTIMATE_KEYS = ("share", "low", "high", "n", "n_hits", "distribution", "curve")
 def search(options: argparse.Namespace) -> Outcome:
     """Search for discriminatory pairs."""
     kind = technique_named(options.technique)
-    settings = asdict(make_technique(kind, _settings(options, kind)))
+    settings = kind.from_json(_settings(options, kind)).to_json()
     is_scan = kind.name == DATA_SCAN
     assessed = assess(options, needs_table=is_scan)
     budget = _whole_data(assessed, options) if is_scan and not _has_limit(options) else read_budget(options)

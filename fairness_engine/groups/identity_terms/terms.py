@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -198,3 +198,19 @@ def _from_csv(text: str, name: str) -> Terms:
     for category, term in lines[1:]:
         found.setdefault(category, []).append(term)
     return check_terms(found.items())
+
+
+def read_setting(value: Any) -> Terms:
+    """Terms as a setting: a mapping of JSON, or as they are.
+
+    Raises:
+        SettingError: they are none.
+    """
+    if isinstance(value, Mapping):
+        value = tuple((str(category), tuple(words)) for category, words in value.items())
+    return check_terms(value) if value else ()
+
+
+def write_setting(terms: Terms) -> dict[str, list[str]]:
+    """Terms as JSON."""
+    return {category: list(words) for category, words in terms}

@@ -11,7 +11,8 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.events import Event, Step
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -31,7 +32,7 @@ _KNOWN_WORLD = 1000
 
 
 @dataclass(frozen=True)
-class Aequitas:
+class Aequitas(Technique):
     """Global search for discriminatory people, then a walk of single moves around each.
 
     Global (Algorithm 1): uniform rows in one batch; the discriminatory ones are kept. Local (Algorithm 2): from each,

@@ -12,7 +12,8 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.domain import Domain
@@ -46,7 +47,7 @@ def scan_text(content: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class DataScan:
+class DataScan(Technique):
     """Every row of the data set, in random order: all real people, a few evaluations each.
 
     The baseline that a search has to beat for plausible pairs; it ends when every row was tested.

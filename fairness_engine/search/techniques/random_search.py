@@ -11,14 +11,15 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, GroupScored, Step
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
 
 
 @dataclass(frozen=True)
-class RandomSearch:
+class RandomSearch(Technique):
     """Uniform rows of the domain, no individual twice, and THEMIS's group score over the same rows.
 
     Every combination of protected values is tried on the same people, so the group score (largest less smallest

@@ -14,8 +14,8 @@ from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs import kinds
 from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import make_technique, settings_of
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget
+from fairness_engine.settings import settings_of
 from fairness_engine.store.records import Review
 from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import wording
@@ -233,7 +233,7 @@ def make_configs(review: Review, plan: Plan) -> list[RunConfig]:
     if not plan.n_runs:
         raise SettingError("Choose at least one technique, or an estimate.")
     for search in plan.searches:
-        make_technique(TECHNIQUES[search.technique], search.settings)
+        TECHNIQUES[search.technique].from_json(search.settings)
     same: dict[str, Any] = {
         "data_id": review.data_id,
         "model_id": review.model_id,

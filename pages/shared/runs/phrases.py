@@ -34,7 +34,7 @@ def settings_text(config: RunConfig) -> str:
     """The settings of a search that are not its technique's own, not escaped: ``Start rows: uniform; Directed search:
     off``.
     """
-    from fairness_engine.search.technique import settings_of
+    from fairness_engine.settings import settings_of
 
     technique = TECHNIQUES.get(config.technique) if SEARCH.kind.has(config) else None
     if technique is None:

@@ -18,7 +18,7 @@ from fairness_engine.store.store import RunStore
 from pages.shared.runs.technique_families import BASELINES, known_families
 
 PLAN = "pages/plan/page.py"
-NEEDING_A_GRADIENT = [name for name, technique in TECHNIQUES.items() if getattr(technique, "needs_gradient", False)]
+NEEDING_A_GRADIENT = [name for name, technique in TECHNIQUES.items() if technique.needs_gradient]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_every_technique_is_offered_in_its_family_with_its_one_line(open_app: Op
 
 
 def test_the_settings_form_follows_the_techniques_own_description(open_app: OpenApp, store: RunStore) -> None:
-    from fairness_engine.search.technique import settings_of
+    from fairness_engine.settings import settings_of
 
     app = open_app(PLAN, review=run_cases.review_of(store).id)
     for name, technique in TECHNIQUES.items():

@@ -15,7 +15,7 @@ from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.search.technique import settings_of
+from fairness_engine.settings import settings_of
 from pages.shared.runs.technique_families import known_families
 from pages.techniques.examples import proof, retraining, rule_sets
 from pages.techniques.notes import (

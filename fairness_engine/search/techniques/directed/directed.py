@@ -10,7 +10,8 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -31,7 +32,7 @@ _MAX_BARREN = 1000
 
 
 @dataclass(frozen=True)
-class Directed:
+class Directed(Technique):
     """People who are found discriminatory lie together: start from many of them, and step from each to its neighbours.
 
     A small share of the evaluations looks for starts: rows of the data first, then uniform rows. Once some are known, a

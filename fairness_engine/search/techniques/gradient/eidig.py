@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from fairness_engine.search.technique import setting
 from fairness_engine.search.techniques.gradient.gradients import Slopes, Terrain, TrueSlopes
 from fairness_engine.search.techniques.gradient.search import GradientSearch
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.search.technique import setting
 from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Slopes, Terrain
 from fairness_engine.search.techniques.gradient.search import Chains, GradientSearch, People, find_pairs
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle

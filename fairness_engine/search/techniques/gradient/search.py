@@ -7,7 +7,7 @@ own.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -18,8 +18,9 @@ from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.events import Event, Step
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.search.start_rows import Starts, nearest_variants
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.gradient.gradients import Slopes, Terrain
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -285,7 +286,7 @@ _MAX_BARREN_ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class GradientSearch(ABC):
+class GradientSearch(Technique):
     """Global generation (Algorithm 3 of MAFT's paper), then local generation (Algorithm 4) from every individual found.
 
     All chains of a batch step together, one call a step for each kind of question; with ``n_chains = 1`` it is the

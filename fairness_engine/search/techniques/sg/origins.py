@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
-from fairness_engine.search.technique import setting
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle

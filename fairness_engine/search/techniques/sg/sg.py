@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
 from fairness_engine.search.start_rows import Starts
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver
 from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
 from fairness_engine.search.techniques.sg.origins import (
@@ -29,6 +29,7 @@ from fairness_engine.search.techniques.sg.origins import (
 )
 from fairness_engine.search.techniques.sg.queue import Generated, InputQueue, Rank, directed, undirected
 from fairness_engine.search.techniques.sg.trees import Confidence, Explainer, PathGrower, samples_within
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -38,7 +39,7 @@ _MAX_BARREN = 1000
 
 
 @dataclass(frozen=True)
-class Sg:
+class Sg(Technique):
     """Negates the predicates of a person's path through a decision tree of LIME's neighbourhood, and solves for new
     people.
 

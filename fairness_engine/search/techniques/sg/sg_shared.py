@@ -13,7 +13,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
 from fairness_engine.search.start_rows import Starts
-from fairness_engine.search.technique import setting
+from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.sg.origins import (
     PHASES,
     Source,
@@ -27,6 +27,7 @@ from fairness_engine.search.techniques.sg.origins import (
 )
 from fairness_engine.search.techniques.sg.queue import Waiting
 from fairness_engine.search.techniques.sg.trees import Grove
+from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -38,7 +39,7 @@ _MAX_BARREN = 1000
 
 
 @dataclass(frozen=True)
-class SgShared:
+class SgShared(Technique):
     """SG's directed and undirected search, with a few trees that are shared by everybody instead of one a person.
 
     Each tree is scikit-learn's, learned on a neighbourhood as LIME draws it, labelled by the model. A person's path is

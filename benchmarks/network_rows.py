@@ -95,7 +95,7 @@ def _of_searches(case: Any) -> Iterator[tuple[str, Ask]]:
     }
     for name, budget in budgets.items():
         technique = TECHNIQUES[name]()
-        warm_up(type(technique))
+        technique.warm_up()
 
         def search(technique: Any = technique, budget: Any = budget) -> object:
             return list(run_search(technique, case.model, case.domain, case.rows, budget, 1))

@@ -64,7 +64,7 @@ class Bench:
         """A technique, after a short run of it: compiling and importing are not what is measured."""
         technique = TECHNIQUES[name](**settings)
         requirements.check(self.case.model, self.case.domain, self.case.rows, technique)
-        warm_up(type(technique))
+        technique.warm_up()
         for _ in run_search(technique, self.case.model, self.case.domain, self.case.rows, Budget(20_000), _WARM_SEED):
             pass
         return technique

@@ -131,14 +131,18 @@ class SettingInfo:
     def range_text(self) -> str:
         """What numbers it may be, in words; empty where any."""
         if self.minimum is not None and self.maximum is not None:
-            return f"from {self.minimum:,} to {self.maximum:,}"
+            return f"from {_number(self.minimum)} to {_number(self.maximum)}"
         ends = [
-            "" if self.minimum is None else f"of at least {self.minimum:,}",
-            "" if self.above is None else f"above {self.above:,}",
-            "" if self.maximum is None else f"of at most {self.maximum:,}",
-            "" if self.below is None else f"below {self.below:,}",
+            "" if self.minimum is None else f"of at least {_number(self.minimum)}",
+            "" if self.above is None else f"above {_number(self.above)}",
+            "" if self.maximum is None else f"of at most {_number(self.maximum)}",
+            "" if self.below is None else f"below {_number(self.below)}",
         ]
         return " and ".join(filter(None, ends))
+
+
+def _number(value: float) -> str:
+    return f"{value:,}".removesuffix(".0")
 
 
 def _told(value: Any) -> str:

@@ -47,7 +47,10 @@ def put_in_the_lying_child(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def with_tests(scratch: Path, numba_cache: Path) -> dict[str, str]:
         variables = environment(scratch, numba_cache)
-        return {**variables, "PYTHONPATH": f"{variables['PYTHONPATH']}:{ROOT / 'tests' / 'runs'}"}
+        return {
+            **variables,
+            "PYTHONPATH": f"{variables['PYTHONPATH']}:{ROOT / 'tests' / 'model_process'}:{ROOT / 'tests'}",
+        }
 
     monkeypatch.setattr(walls, "child_environment", with_tests)
     monkeypatch.setattr(process, "PROGRAM", "lying_child")

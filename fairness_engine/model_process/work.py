@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from fairness_engine.model_process.text_session import OpenedTexts
     from fairness_engine.store.run_config import RunConfig
 
+_STARTS_STREAM = 1
+"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
+
 IsCancelled = Callable[[], bool]
 Report = Callable[[Event], None]
 
@@ -180,10 +183,6 @@ _OF_TEXTS: dict[str, Callable[[OpenedTexts, RunConfig, IsCancelled, Report], Ite
     "rules": _text_rules,
     "retrain": _retrain_texts,
 }
-
-
-_STARTS_STREAM = 1
-"""The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
 
 
 def start_rows(rows: FloatArray, max_starts: int | None, seed: int) -> FloatArray:

@@ -20,6 +20,15 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError
 
+
+class Distribution(StrEnum):
+    """What an estimate draws from. A share is of one of these, and always said with it."""
+
+    UNIFORM = "uniform"
+    DATA = "data"
+    PERTURBED = "perturbed"
+
+
 KeyArray = NDArray[np.uint64]
 Combination = tuple[float | None, ...]
 """Protected values, one an attribute; ``None`` stands for any."""
@@ -474,11 +483,3 @@ def _odd_constant(index: int) -> int:
     mixed = ((index + 1) * 0x9E3779B97F4A7C15) % 2**64
     mixed = ((mixed ^ (mixed >> 31)) * 0xBF58476D1CE4E5B9) % 2**64
     return mixed | 1
-
-
-class Distribution(StrEnum):
-    """What an estimate draws from. A share is of one of these, and always said with it."""
-
-    UNIFORM = "uniform"
-    DATA = "data"
-    PERTURBED = "perturbed"

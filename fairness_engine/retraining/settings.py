@@ -10,6 +10,9 @@ from fairness_engine.errors import SettingError
 from fairness_engine.groups.identity_terms.terms import Terms, read_setting, write_setting
 from fairness_engine.settings import Settings, setting
 
+SELECT_STREAM, MEASURE_STREAM, TRAIN_STREAM, CASES_STREAM, RULES_STREAM = range(1, 6)
+"""Streams of a run's seed: what chooses a model is not what measures it."""
+
 
 class Strategy(StrEnum):
     """How the data, or the decision, is changed. The first four train the model's own kind again; the others are
@@ -214,7 +217,3 @@ class RetrainSettings(Settings):
     def is_baseline(self) -> bool:
         """Whether the strategy is one of the baselines."""
         return self.strategy in BASELINES
-
-
-SELECT_STREAM, MEASURE_STREAM, TRAIN_STREAM, CASES_STREAM, RULES_STREAM = range(1, 6)
-"""Streams of a run's seed: what chooses a model is not what measures it."""

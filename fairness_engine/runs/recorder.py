@@ -58,6 +58,7 @@ class RunRecorder:
     def __init__(self, store: RunStore, run: RunRecord) -> None:
         self._store = store
         self._run_id = run.id
+        store.run_folder(run.id).mkdir(mode=0o700, parents=True, exist_ok=True)
         kind = kind_of(run.config)
         self._results = kind.results
         self._writers = [writer(store, run.id, run.config) for writer in kind.writers]

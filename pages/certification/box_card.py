@@ -63,7 +63,7 @@ def bounds_chart(bounds: FloatArray, labels: Sequence[str], threshold: float, ax
     if not is_flat:
         place = {"y0": threshold, "y1": threshold, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
     layout["shapes"] = [{"type": "line", "line": line, **place}]
-    return figure_of([_bound_bars(bounds, labels, threshold, is_flat=is_flat)], frame)
+    return figure_of([_bound_bars(bounds, labels, threshold, is_flat=is_flat)], layout)
 
 
 def _bound_bars(bounds: FloatArray, labels: Sequence[str], threshold: float, *, is_flat: bool) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def blame_chart(blame: Mapping[str, float]) -> Figure:
         "marker": {"color": theme.UNDECIDED.colour, "pattern": pattern_of(theme.UNDECIDED)},
         "hovertemplate": "%{customdata}: %{x:.3g} %<extra></extra>",
     }
-    return figure_of([bars], frame)
+    return figure_of([bars], layout)
 
 
 def blame_table(blame: Mapping[str, float], most: int = 8) -> pd.DataFrame:

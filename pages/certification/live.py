@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.run.panel import tile
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.reruns import rerun_fragment
 from pages.shared.charts import certification_charts, share_bar
 from pages.shared.runs import certification_runs, phrases
 from pages.shared.runs.certification_phrases import run_title
 from pages.shared.runs.figures import what_is_left
+from pages.shared.runs.live import stop_button, tiles
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
-    from fairness_engine.store.store import RunStore
 
 
 def draw(run_id: str) -> None:
@@ -33,7 +31,7 @@ def draw(run_id: str) -> None:
     results = certification_runs.results_of(store, run)
     has_ended = "certification" in results
     st.progress(1.0 if has_ended else left.done, text=wording.markdown(_doing(run, has_ended=has_ended)))
-    stop_button(store, run, "stop_certifying")
+    stop_button([run], "stop_certifying", "what is proved")
     shares = certification_runs.shares_of(store, run)
     if shares is None:
         st.caption("The first shares appear as soon as proving begins; the time you gave it starts only then.")
@@ -59,28 +57,17 @@ def _doing(run: RunRecord, *, has_ended: bool) -> str:
     return text
 
 
-def stop_button(store: RunStore, run: RunRecord, key: str) -> None:
-    """Stop a run and keep what it proved."""
-    label = "Stopping…" if run.is_cancel_requested else "Stop and keep what is proved"
-    if st.button(label, key=key, icon=":material/stop_circle:", disabled=run.is_cancel_requested):
-        store.request_cancel(run.id)
-        rerun_fragment()
-
-
 def _tiles(run: RunRecord, *, has_ended: bool) -> None:
     limit = run.config.budget.max_seconds
     speed = wording.count(run.evaluations / run.seconds) if run.seconds > 0 else wording.DASH
     to_go = wording.duration(max(0.0, limit - run.seconds)) if limit and not has_ended else wording.DASH
-    tiles = (
+    content = (
         ("Boxes a second", speed, wording.explain("box")),
         ("Boxes", wording.count(run.evaluations), "Boxes that were assessed so far."),
         ("Seconds", wording.number(round(run.seconds, 1)), "Time spent proving."),
         ("To go", to_go, "Of proving, at most; it ends sooner when everything is decided."),
     )
-    with st.container(key="certify_tiles"):
-        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
-            with place:
-                tile(*content)
+    tiles("certify_tiles", content)
 
 
 def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def main() -> None:
     else:
         result.draw(models.as_of(review, run), run, runs)
         comparison.draw(review, run, runs)
-    certification_runs.draw_list(review, runs, run.id)
+    run_list.draw(review, runs, [run], certification_runs.CERTIFICATIONS)
     with st.expander("Certify again", icon=":material/replay:"):
         if session.can_start(review):
             form.draw(review, "Certify")

@@ -17,6 +17,7 @@ from pages.certification.tree import ReadTree, find_box, shares_in
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.runs import certification_runs, phrases
 from pages.shared.runs.certification_phrases import Shares
+from pages.shared.runs.live import stop_button
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,10 +147,10 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
     if is_followed and not any(each.run.is_active for each in alone):
         st.rerun()
     with st.container(key="alone"):
-        _draw_all(store, run, read, alone)
+        _draw_all(run, read, alone)
 
 
-def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
+def _draw_all(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     st.subheader("Boxes on their own", anchor=False)
     lines = table(read, alone)
     event = st.dataframe(
@@ -161,10 +162,7 @@ def _draw_all(store: RunStore, run: RunRecord, read: ReadTree, alone: Sequence[A
         selection_mode="single-row",
         column_config={"Box": st.column_config.TextColumn(width=300)},
     )
-    active = [each.run for each in alone if each.run.is_active]
-    if active and st.button("Stop and keep what is proved", key="stop_alone", icon=":material/stop_circle:"):
-        for each in active:
-            store.request_cancel(each.id)
+    stop_button([each.run for each in alone], "stop_alone", "what is proved")
     _say_whole(run, read, alone)
     for row in event.selection.rows[:1]:
         query = session.address_of(run=alone[row].run.id)

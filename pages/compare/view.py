@@ -13,8 +13,7 @@ from pages.run.panel import notes_in
 from pages.shared import exports
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.reruns import rerun_fragment
-from pages.shared.runs import models, run_list
+from pages.shared.runs import live, models, run_list
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.comparison_choice import Group, groups_of
 from pages.shared.runs.figures import what_is_left
@@ -90,7 +89,7 @@ def draw(review: Review, planned: Group, *, is_followed: bool) -> None:
     if is_followed and not group.active:
         st.rerun()
     models.say_scope(group.runs[0], review)
-    _standing(store, group)
+    _standing(group)
     reads = RememberedReads(store, group.runs)
     comparison = _summary(reads, group)
     _say(comparison)
@@ -125,22 +124,12 @@ def _summary(reads: RememberedReads, group: Group) -> Comparison:
 # --- where it stands ----------------------------------------------------------------------------
 
 
-def _standing(store: RunStore, group: Group) -> None:
+def _standing(group: Group) -> None:
     if not group.active:
         return
     done = sum(what_is_left(run).done if run.is_active else 1.0 for run in group.runs) / len(group.runs)
     st.progress(min(1.0, done), text=compare_words.standing(group))
-    is_asked = all(run.is_cancel_requested for run in group.active)
-    label = "Stopping…" if is_asked else "Stop all and keep what was found"
-    if st.button(label, key="stop_all", icon=":material/stop_circle:", disabled=is_asked):
-        stop_all(store, group)
-        rerun_fragment()
-
-
-def stop_all(store: RunStore, group: Group) -> None:
-    """Stop the runs that wait before those that work, else an ending run would start the next."""
-    for run in sorted(group.active, key=lambda run: run.state.value != "queued"):
-        store.request_cancel(run.id)
+    live.stop_button(group.runs, "stop_all", "what was found", verb="Stop all and keep")
 
 
 def _say(comparison: Comparison) -> None:

@@ -36,7 +36,7 @@ def main() -> None:
                     st.fragment(frame.guarded(rules_live.draw_live), run_every=1.0)(run.id)
                 draw()
     if run is not None:
-        rules_runs.draw_list(review, runs, run.id)
+        rules_runs.draw_list(review, runs, run)
         rules_view.draw_again(review, run, is_open=result is None and not run.is_active)
 
 

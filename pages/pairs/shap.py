@@ -74,7 +74,7 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
     traces = [*_marks(values), *_bars(values[1] - values[0], is_own)]
     layout = _layout(labels, target)
     layout["xaxis2"]["range"] = _room_for_text(values[1] - values[0])
-    return Figure(data=traces, layout=frame)
+    return Figure(data=traces, layout=layout)
 
 
 def _label(domain: Domain, people: FloatArray, index: int) -> str:

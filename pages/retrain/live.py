@@ -14,10 +14,11 @@ from pages.retrain import rounds
 from pages.retrain.rounds import Rounds
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.reruns import rerun_fragment
-from pages.shared.runs import models, of_kind
+from pages.shared.runs import of_kind
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.figures import what_is_left
+from pages.shared.runs.live import stop_button
+from pages.shared.runs.run_list import Listing
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -78,42 +79,15 @@ def results_of(run: RunRecord) -> dict[str, Any]:
     return kept(f"retrain_results_{run.id}", stand, lambda: session.store().results(run.id))
 
 
-def draw_list(review: Review, runs: Sequence[RunRecord], group: Sequence[RunRecord]) -> None:
-    """All retrainings of the review; a click opens one, with those it is compared with."""
-    if len(runs) <= len(group):
-        return
-    st.subheader("Retrainings of this review", anchor=False)
-    open_ids = {run.id for run in group}
-    event = st.dataframe(
-        list_table(runs, open_ids),
-        hide_index=True,
-        key=f"retrainings_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={" ": st.column_config.TextColumn(width=85)},
-    )
-    rows = event.selection.rows
-    if rows and runs[rows[0]].id not in open_ids:
-        session.set_run(runs[rows[0]].id)
-        st.rerun()
-
-
-def list_table(runs: Sequence[RunRecord], open_ids: set[str]) -> pd.DataFrame:
-    """One line a retraining."""
-    review = session.current_review()
-    return pd.DataFrame(
-        {
-            " ": ["◆ shown" if run.id in open_ids else "" for run in runs],
-            "Retraining": [models.title_of(review, run) for run in runs],
-            "Scope": [models.scope_text(run.config) for run in runs],
-            "State": [run_words.state_text(run) for run in runs],
-            "Rounds": [wording.count(run.n_tried) if run.n_tried else wording.DASH for run in runs],
-            "Within the tolerance": [wording.count(run.n_found) if run.n_tried else wording.DASH for run in runs],
-            "Took": [wording.duration(run.seconds) for run in runs],
-            "Started": [wording.when(run.created) for run in runs],
-            "Seed": [run.config.seed for run in runs],
-        }
-    )
+RETRAININGS = Listing(
+    "retrainings",
+    "Retrainings of this review",
+    "Retraining",
+    lambda runs: {
+        "Rounds": [wording.count(run.n_tried) if run.n_tried else wording.DASH for run in runs],
+        "Within the tolerance": [wording.count(run.n_found) if run.n_tried else wording.DASH for run in runs],
+    },
+)
 
 
 _IN_ROUNDS = ("round", "search")
@@ -136,7 +110,12 @@ def draw(run_ids: Sequence[str]) -> None:
         _standing(runs[0], names[0])
     else:
         _standing_of_several(runs, names)
-    _stop_button(runs)
+    stop_button(
+        runs,
+        "retrain_stop",
+        "the best so far",
+        "Ends at the next step. The original stays, and so does the best model within the tolerance, if there is one.",
+    )
     told = [_rounds_of(run, name) for run, name in zip(runs, names, strict=True)]
     draw_rounds(told, tuple((run.id, run.state.value, run.seconds, run.n_tried) for run in runs))
 
@@ -201,19 +180,6 @@ def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFr
             }
         )
     return pd.DataFrame(lines)
-
-
-def _stop_button(runs: Sequence[RunRecord]) -> None:
-    active = [run for run in runs if run.is_active]
-    is_asked = all(run.is_cancel_requested for run in active)
-    label = "Stopping…" if is_asked else "Stop and keep the best so far"
-    note = (
-        "Ends at the next step. The original stays, and so does the best model within the tolerance, if there is one."
-    )
-    if st.button(label, key="retrain_stop", icon=":material/stop_circle:", disabled=is_asked, help=note):
-        for run in active:
-            session.store().request_cancel(run.id)
-        rerun_fragment()
 
 
 # --- rounds and epochs --------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def main() -> None:
         st.fragment(frame.guarded(retrain_live.draw), run_every=1.0)([run.id for run in group])
     else:
         draw_result(review, group)
-    retrain_runs.draw_list(review, runs, group)
+    run_list.draw(review, runs, group, retrain_runs.RETRAININGS)
     versions.draw(review)
     if group and not is_asked_for:
         draw_again(review)

@@ -267,9 +267,10 @@ def headline(run: RunRecord, results: Mapping[str, Any], version: Version | None
     """
     told = results.get("retrained") or {}
     if results.get("after"):
-        meaning = _MEANINGS.get(str(told.get("verdict")), verdict_by_intervals(results))
-        why = str(told.get("why") or "") or why_by_intervals(results)
-        return Headline(meaning, _TITLES[meaning.name], why, _advice_measured(meaning, told))
+        meaning = _MEANINGS.get(str(told.get("verdict")), UNKNOWN)
+        why = str(told.get("why") or "The run ended before it said what its figures come to: they are below.")
+        title = _TITLES[meaning.name] if told.get("verdict") else "No verdict"
+        return Headline(meaning, title, why, _advice_measured(meaning, told))
     if version is not None:
         return _not_measured(run)
     return _without_model(run, results, told)
@@ -305,24 +306,12 @@ def _without_model(run: RunRecord, results: Mapping[str, Any], told: Mapping[str
     return Headline(
         NO_IMPROVEMENT,
         "No improvement",
-        why or _why_none(rounds, told),
+        why or "No new model was better within the tolerance. The original stays as it is.",
         (*_advice_control(told), *_advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed)),
     )
 
 
 _AFTER_FAILURE = ("Read what is said above, change it, and retrain again.",)
-
-
-def _why_none(rounds: list[Mapping[str, Any]], told: Mapping[str, Any]) -> str:
-    """Why there is no new model, from the rounds."""
-    if not rounds:
-        return "Nothing was found to learn from, so no model was trained. The original stays as it is."
-    n_within = sum(bool(one.get("is_within")) for one in rounds)
-    models = wording.counted(len(rounds), "trained model")
-    if not n_within:
-        tolerance = in_points(float(told.get("tolerance", 0.0)))
-        return f"None of the {models} kept within {tolerance} of the accuracy. The original stays as it is."
-    return f"None of the {models} was better than the original on the rows that choose. The original stays as it is."
 
 
 def _advice_control(told: Mapping[str, Any]) -> tuple[str, ...]:
@@ -357,48 +346,7 @@ def _advice_measured(meaning: theme.Meaning, told: Mapping[str, Any]) -> tuple[s
     return ("The original stays as it is until you keep the new model. Try another strategy, or a larger tolerance.",)
 
 
-# --- from intervals -----------------------------------------------------------------------------
-
-
-def verdict_by_intervals(results: Mapping[str, Any]) -> theme.Meaning:
-    """The verdict of intervals that do not overlap: better only when no share rose, worse when one rose and none
-    fell.
-    """
-    directions = {_direction(*_ends(results, key)) for key in SHARES}
-    if "rose" in directions:
-        return NO_IMPROVEMENT if "fell" in directions else WORSE
-    return IMPROVED if "fell" in directions else NO_IMPROVEMENT
-
-
-def why_by_intervals(results: Mapping[str, Any]) -> str:
-    """Both shares and the accuracy, before and after."""
-    parts = []
-    for key, whose in SHARES.items():
-        before, after = _ends(results, key)
-        if before is None or after is None:
-            continue
-        said = {"fell": "fell", "rose": "rose", "": "went, within what chance explains,"}[_direction(before, after)]
-        parts.append(f"Of {whose.lower()} the discriminatory share {said} from {before.short} to {after.short}.")
-    accuracy = [Figure.of(((results.get(which) or {}).get("quality") or {}).get("accuracy")) for which in _BOTH]
-    if accuracy[0] is not None and accuracy[1] is not None:
-        change = (results.get("changes") or {}).get("accuracy")
-        interval = f" ({change_text(change['value'], change['low'], change['high'])} points)" if change else ""
-        parts.append(f"Accuracy went from {accuracy[0].short} to {accuracy[1].short}{interval}.")
-    return " ".join(parts)
-
-
 _BOTH = ("before", "after")
-
-
-def _ends(results: Mapping[str, Any], key: str) -> tuple[Figure | None, Figure | None]:
-    before, after = (Figure.of((results.get(which) or {}).get(key)) for which in _BOTH)
-    return before, after
-
-
-def _direction(before: Figure | None, after: Figure | None) -> str:
-    if before is None or after is None:
-        return ""
-    return "fell" if after.high < before.low else "rose" if after.low > before.high else ""
 
 
 # --- what was done ------------------------------------------------------------------------------

@@ -13,12 +13,11 @@ from fairness_engine.runs.kinds import SEARCH
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.reruns import rerun_fragment
 from pages.shared.charts import run_charts, share_bar
 from pages.shared.charts.run_charts import Curve
 from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.people.decisions import Decisions, decisions_of
-from pages.shared.runs import certification_runs, comparison_choice, models, phrases
+from pages.shared.runs import certification_runs, comparison_choice, live, models, phrases
 from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
 from pages.shared.runs.kinds import DISTRIBUTIONS, view_of
 
@@ -67,21 +66,6 @@ def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> Non
     comparison_choice.link_to(together[0].config.comparison, text)
 
 
-def tile(title: str, text: str, explanation: str) -> None:
-    """A figure with its name; an interval in brackets stands under it in small."""
-    figure, bracket, small = text.partition(" (")
-    st.metric(
-        title,
-        figure,
-        delta=f"{small.rstrip(')')} % (95 %)" if bracket else None,
-        delta_color="off",
-        delta_arrow="off",
-        help=f"{explanation} The range under it is the 95 % interval." if bracket else explanation,
-        border=True,
-        height="stretch",
-    )
-
-
 # --- drawing ------------------------------------------------------------------------------------
 
 
@@ -102,7 +86,7 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
         records = [store.run(run_id) for run_id in run_ids]
     if is_followed and not any(record.is_active for record in records):
         st.rerun()
-    _stop_button(store, records)
+    live.stop_button(records, "stop", "what was found")
     searches = [record for record in records if SEARCH.has(record.config)]
     if len(searches) > 1:
         _draw_comparison(store, searches)
@@ -117,18 +101,6 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
         _draw_groups(store, review, record)
 
 
-def _stop_button(store: RunStore, records: list[RunRecord]) -> None:
-    active = [record for record in records if record.is_active]
-    if not active:
-        return
-    is_asked = all(record.is_cancel_requested for record in active)
-    label = "Stopping…" if is_asked else "Stop and keep what was found"
-    if st.button(label, key="stop", icon=":material/stop_circle:", disabled=is_asked):
-        for record in active:
-            store.request_cancel(record.id)
-        rerun_fragment()
-
-
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     results = store.results(record.id)
     _standing(record)
@@ -139,10 +111,7 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         ("Rows a second", speed(record), wording.explain("evaluation")),
         ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
     )
-    with st.container(key="tiles"):
-        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
-            with place:
-                tile(*content)
+    live.tiles("tiles", tiles)
     for note in notes_in(results):
         st.caption(f":material/info: {wording.markdown(note)}")
     _draw_curve(store, [record])
@@ -272,7 +241,7 @@ def _draw_estimate(store: RunStore, record: RunRecord) -> None:
     if share["low"] == share["high"]:
         text = wording.share(share["share"])
         drawn += " These are all there are, so nothing was left to chance and there is no interval."
-    tile(f"Share of discriminatory individuals, {what}", text, drawn)
+    live.tile(f"Share of discriminatory individuals, {what}", text, drawn)
     points = results.get("share_curve") or []
     if len(points) > 1:
         name = f"settling_{record.id}"
@@ -288,7 +257,9 @@ def _draw_count(store: RunStore, record: RunRecord) -> None:
         return
     everyone = wording.counted(counted["n_individuals"], "individual")
     text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
-    tile("Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw.")
+    live.tile(
+        "Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw."
+    )
 
 
 _DRAWN_HERE = {"estimate": _draw_estimate, "count": _draw_count}

@@ -10,11 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import importlib, sys
 from numba.core.registry import CPUDispatcher
-from fairness_engine.certification import warm
-from fairness_engine.models import tree_kernels
+from fairness_engine.certification import warm_up as warm
+from fairness_engine.models.trees import kernels as tree_kernels
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
-from test_box import opened
+from test_box_inspection import opened
 
 def signatures():
     names = [*(f"certification.{name}" for name in warm.KERNELS), "models.trees.kernels"]

@@ -141,9 +141,9 @@ def test_a_model_without_the_attribute_is_certified_by_construction(command: Com
         (["--model", str(MODEL), "--fixed", "age"], "age must not vary"),
         (["--model", str(MODEL), "--mode", "quick"], "invalid choice: 'quick'"),
         (["--model", str(MODEL), "--weights", "none"], "invalid choice: 'none'"),
-        (["--model", str(MODEL), "--target", "2"], "must be a share from 0 to 1"),
+        (["--model", str(MODEL), "--target", "2"], "'target' must be a number from 0 to 1, got '2'"),
         (["--model", str(MODEL), "--max-seconds", "0"], "must be greater than 0"),
-        (["--model", str(MODEL), "--max-boxes", "0"], "must be at least 1"),
+        (["--model", str(MODEL), "--max-boxes", "-1"], "must be a whole number of at least 0"),
         (["--model", str(MODEL), "--fail-if", "share > 0"], "must name something in the JSON of 'certify'"),
     ],
 )

@@ -17,7 +17,7 @@ from fairness_engine.cli.commands.rules import RULES_KEYS
 from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.groups.rule_sets.result import read_rules, write_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
-from fairness_engine.runs.writers.rule_sets import RULES_FILE
+from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
 from fairness_engine.store.store import RunStore
 
 SAMPLES = ROOT / "sample_data"
@@ -199,7 +199,7 @@ def test_the_same_seed_gives_the_same_and_another_seed_another(command: Commands
     first, again = (command.json("rules", *TABLE, *NETWORK, *SAMPLED, "--seed", "3") for _ in range(2))
     assert figures(first) == figures(again)
     store = RunStore(command.workspace)
-    stored, stored_again = (store.rules(result["run_id"]).to_arrays() for result in (first, again))
+    stored, stored_again = (stored_rules(store, result["run_id"]).to_arrays() for result in (first, again))
     assert all(np.array_equal(array, stored_again[name]) for name, array in stored.items())
     assert {rule_set["sampled"] for rule_set in first["rule_sets"]} <= {"shared", "own", "fresh"}
     other = command.json("rules", *TABLE, *NETWORK, *SAMPLED, "--seed", "4")
@@ -256,11 +256,11 @@ def test_gates_reach_into_the_list(command: Commands) -> None:
         ([*TABLE[:4], "--protected", ""], "Name the protected attributes"),
         ([*TABLE, "--support", "0.99"], "holds 9"),
         ([*TABLE[:4], "--protected", "height"], "'height' must be a column"),
-        ([*TABLE, "--support", "0"], "'support' must be a share above 0"),
-        ([*TABLE, "--support", "1"], "'support' must be a share above 0"),
-        ([*TABLE, "--support", "2"], "must be a share from 0 to 1"),
+        ([*TABLE, "--support", "0"], "'support' must be a number above 0"),
+        ([*TABLE, "--support", "1"], "'support' must be a number above 0"),
+        ([*TABLE, "--support", "2"], "above 0 and below 1, got '2'"),
         ([*TABLE, "--confidence", "0.1"], "'confidence' must be"),
-        ([*TABLE, "--bins", "1"], "'bins' must be 2 to 100"),
+        ([*TABLE, "--bins", "1"], "'bins' must be a whole number from 2 to 100, got '1'"),
         ([*TABLE, "--edges", "odd"], "invalid choice: 'odd'"),
         ([*TABLE, "--limit", "age=20:20"], "'age' has one value only"),
         ([*TABLE, *NETWORK, "--predictions", "offer"], "without a model"),

@@ -49,7 +49,8 @@ def test_a_value_out_of_its_range_is_named_with_what_was_got(name: str, values: 
     [
         ({"theta": 0.1}, "no setting 'theta'; known are: support, error"),
         ({"edges": "odd"}, "must be one of 'equal', 'round', got 'odd'"),
-        ({"bins": "ten"}, "A setting of the rule sets cannot be read"),
+        ({"bins": "ten"}, "'bins' must be a whole number from 2 to 100, got 'ten'"),
+        ({"terms": 5}, "'terms' must be identity terms by category, got 5"),
         ({"predictions": "guess"}, "compared without a model"),
         ({"terms": {"size": ["big"]}}, "at least two terms"),
     ],

@@ -131,9 +131,9 @@ def misbehave() -> None:
     elif MODE == "endless result":
         say(to_line(ResultReady("split", {"ranks": list(range(200_000))})))
     elif MODE == "infinite result":
-        say(to_line(ResultReady("count", {"share": float("inf")})))
-    elif MODE == "impossible count":
-        say(to_line(ResultReady("count", {"n_discriminatory": 3, "n_individuals": 2, "share": 1.5})))
+        say(to_line(ResultReady("diversity", {"share": float("inf")})))
+    elif MODE == "impossible scan":
+        say(to_line(ResultReady("scan", {"n_tested": 3, "n_people": 2})))
     elif MODE == "after the end":
         say(stopped())
         say(to_line(Progress(1, 0.1, 1, 1)))

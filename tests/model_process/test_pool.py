@@ -29,7 +29,6 @@ from fairness_engine.model_process.questions import (
     Simplify,
     Summary,
     WhyNotCertifiable,
-    _read_decisions,
     _read_scores,
 )
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
@@ -160,9 +159,10 @@ def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunC
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
         "from worker_cases import census_config; from fairness_engine.model_process.pool import Evaluator\n"
+        "from fairness_engine.model_process.questions import Summary\n"
         "from fairness_engine.store.store import RunStore\n"
         "store = RunStore(Path(sys.argv[1])); config = census_config(store); evaluator = Evaluator(store)\n"
-        "evaluator.summary(config.data_id, config.model_id, config.schema)\n"
+        "evaluator.ask(config, Summary())\n"
         "print('open', flush=True); input()\n"
     )
     folder = Path(__file__).resolve().parents[1]
@@ -239,9 +239,9 @@ def test_a_long_log_is_begun_afresh(store: RunStore, config: RunConfig, monkeypa
         {"least": pack_array(np.zeros(3, np.int64)), "most": pack_array(np.zeros(2, np.int64))},
     ],
 )
-def test_decisions_that_cannot_be_are_refused(reply: dict[str, object]) -> None:
+def test_decisions_that_cannot_be_are_refused(reply: dict[str, object], config: RunConfig) -> None:
     with pytest.raises(ProcessError, match="broke its protocol"):
-        _read_decisions(reply, 2)
+        Decisions(np.zeros((2, 9))).read(reply, config)
 
 
 def test_decisions_of_all_variants(evaluator: Evaluator, config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,8 @@ def test_a_box_is_told_from_the_models_process(evaluator: Evaluator, config: Run
 
 def test_a_box_is_asked_of_a_process_that_has_the_compiled_loops(evaluator: Evaluator, config: RunConfig) -> None:
     low, high = (ends[0] for ends in census_space().whole())
-    asked = (config.data_id, config.model_id, config.schema, config.scope, CertifySettings())
+    asked = (config.data_id, config.model_id, config.schema, config.scope)
+    question = InspectBox(CertifySettings(), low, high)
 
     def process() -> ModelProcess:
         (opened,) = evaluator._opened.values()
@@ -286,10 +287,10 @@ def test_a_box_is_asked_of_a_process_that_has_the_compiled_loops(evaluator: Eval
     first.loops = frozenset({Loops.MODELS})  # as if it had been started before they were compiled
     ask(evaluator, config)
     assert process() is first, "scores need none of them"
-    evaluator.ask(Held(*asked), InspectBox(low, high))
+    evaluator.ask(Held(*asked), question)
     second = process()
     assert second is not first
-    evaluator.ask(Held(*asked), InspectBox(low, high))
+    evaluator.ask(Held(*asked), question)
     assert process() is second
 
 

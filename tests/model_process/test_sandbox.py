@@ -15,7 +15,7 @@ from fairness_engine.model_process.sandbox import landlock, seccomp, walls
 _ATTACKS = """
 import ctypes, json, os, pathlib, signal, socket, subprocess, sys, threading
 from pathlib import Path
-from fairness_engine.runs import sandbox
+from fairness_engine.model_process.sandbox import walls
 
 scratch, outside, parent = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 up = walls.enter(scratch, [outside / "allowed.txt"], parent if parent else None)
@@ -121,7 +121,7 @@ def test_memory_is_limited(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     program = (
-        "import sys; from pathlib import Path; from fairness_engine.runs import sandbox\n"
+        "import sys; from pathlib import Path; from fairness_engine.model_process.sandbox import walls\n"
         "up = walls.enter(Path(sys.argv[1]), [])\n"
         "assert up['ends_with_parent'] is False\n"
         "try: bytearray(9 << 30)\n"

@@ -257,7 +257,8 @@ import tensorflow as tf
 from keras import layers as L
 from fairness_engine.errors import EvenhandError
 from fairness_engine.models.model import Output
-from fairness_engine.models.text_model import TextModel, open_text_model, score_texts
+from fairness_engine.models.open_text import open_text_model
+from fairness_engine.models.text_model import TextModel, score_texts
 from fairness_engine.data.schema import Column, Kind, Schema
 
 folder = Path(sys.argv[1])

@@ -225,13 +225,11 @@ def test_a_tree_too_long_for_a_line_goes_with_its_first_certificates(monkeypatch
 
 def test_what_the_app_reads_of_a_certification_needs_no_compiled_loops() -> None:
     names = (
-        "certification.tree",
-        "certification.settings",
-        "certification.space",
-        "certification.box",
-        "certification.tree_check",
+        *("certification.partition.partition_tree", "certification.settings", "certification.partition.lattice"),
+        *("certification.box_inspection.details", "certification.partition.validation"),
+        *("store.store", "model_process.pool", "runs.worker"),
     )
-    modules = ", ".join(f"fairness_engine.{name}" for name in (*names, "runs.store", "runs.evaluator", "runs.worker"))
+    modules = ", ".join(f"fairness_engine.{name}" for name in names)
     program = f"import sys, {modules}; print(sorted({{'numba', 'sklearn', 'tensorflow', 'keras'}} & set(sys.modules)))"
     told = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True

@@ -109,9 +109,10 @@ def test_labels_need_no_model(store: RunStore) -> None:
 
 def test_only_rule_sets_of_a_column_go_without_a_model(store: RunStore) -> None:
     config = census_config(store)
-    for changes in ({}, {"kind": kinds.ESTIMATE.name}, {"kind": kinds.RULES.name, "settings": {}}):
+    without = (config.data_id, "", config.schema, config.scope)
+    for kind, technique in ((kinds.SEARCH, "random"), (kinds.ESTIMATE, ""), (kinds.RULES, "")):
         with pytest.raises(SettingError, match="A model is needed"):
-            replace(config, model_id="", **changes)
+            kind.config(*without, technique=technique)
     with pytest.raises(SettingError, match="compared without a model"):
         census_config(store, **RULES, settings={"predictions": "income"})
 
@@ -215,7 +216,7 @@ def test_what_nobody_can_answer_fails_with_a_sentence(store: RunStore) -> None:
 
 @pytest.mark.parametrize(
     ("module", "heavy"),
-    [("worker", ("pandas", "scipy", "numba")), ("rules_writer", ("pandas", "scipy", "numba", "sklearn"))],
+    [("worker", ("pandas", "scipy", "numba")), ("writers.rule_sets", ("pandas", "scipy", "numba", "sklearn"))],
 )
 def test_a_worker_loads_no_more_than_it_needs(module: str, heavy: tuple[str, ...]) -> None:
     program = f"import sys, fairness_engine.runs.{module}; print(sorted({set(heavy)} & set(sys.modules)))"

@@ -244,8 +244,8 @@ def test_a_run_outlives_the_process_that_started_it(store: RunStore) -> None:
     run_id = store.create_run(endless_config(store))
     program = (
         "import sys; from pathlib import Path\n"
-        "from fairness_engine.runs import launch; from fairness_engine.store.store import RunStore\n"
-        "launch.launch(RunStore(Path(sys.argv[1])), sys.argv[2])\n"
+        "from fairness_engine.runs import queue; from fairness_engine.store.store import RunStore\n"
+        "queue.launch(RunStore(Path(sys.argv[1])), sys.argv[2])\n"
     )
     command = [sys.executable, "-c", program, str(store.workspace), run_id]
     subprocess.run(command, check=True, cwd=ROOT, timeout=60, stdin=subprocess.DEVNULL)

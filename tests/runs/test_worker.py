@@ -62,7 +62,7 @@ PROTOCOL = "broke its protocol"
         ("impossible share", "a share that cannot be"),
         ("unknown result", "a result that nobody asked for"),
         ("infinite result", "not finite"),
-        ("impossible count", "a result that cannot be (count)"),
+        ("impossible scan", "a result that cannot be (scan)"),
         ("proof: shares", "a proof that nobody asked for"),
         ("proof: a tree", "a proof that nobody asked for"),
         ("proof: a certification", "a result that nobody asked for"),

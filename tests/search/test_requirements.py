@@ -11,20 +11,21 @@ from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.model import Model, Output
 from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.search.technique import Technique
 from handmade import biased_score, function_model, network_model, small_domain
 
 DATA = small_domain().sample(400, np.random.default_rng(2))
 NONE = np.empty((0, 5))
 
 
-class Follower:
+class Follower(Technique):
     """A technique that needs the true gradient."""
 
     title: ClassVar[str] = "Follower"
     needs_gradient: ClassVar[bool] = True
 
 
-class Estimator:
+class Estimator(Technique):
     """A technique that estimates gradients from scores."""
 
     title: ClassVar[str] = "Estimator"

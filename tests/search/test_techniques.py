@@ -497,12 +497,12 @@ def test_settings_are_read_and_refused_in_a_sentence() -> None:
     assert (made.strategy, made.n_steps, made.step_direction) == ("random", 50, 0.5)
     for values, message in (
         ({"speed": 1}, "no setting 'speed'"),
-        ({"strategy": "best"}, "one of random"),
+        ({"strategy": "best"}, "one of 'random'"),
         ({"n_steps": "many"}, "whole number"),
         ({"n_steps": 2.5}, "whole number"),
-        ({"n_steps": 0}, "1 to"),
-        ({"floor": "nan"}, "finite"),
-        ({"step_direction": 3}, "0 to 1"),
+        ({"n_steps": 0}, "from 1 to"),
+        ({"floor": "nan"}, "must be a number"),
+        ({"step_direction": 3}, "from 0"),
     ):
         with pytest.raises(SettingError, match=message):
             aequitas.from_json(values)

@@ -47,7 +47,7 @@ def failures_of_a_round(store: RunStore, number: int) -> list[str]:
     def demo() -> None:
         evaluator = Evaluator(store)
         try:
-            evaluator.ask(Held(*add_both()), Fit(schema))
+            evaluator.ask(Held(*add_both(), schema), Fit())
         except Exception as error:  # noqa: BLE001 - counted, whatever it is
             failures.append(f"fit card: {error}")
         finally:

@@ -311,10 +311,19 @@ def test_results_are_replaced_by_name(store: RunStore) -> None:
     assert store.results(run_id) == {"share": {"share": 0.2}, "group_score": {"score": 0.3}}
 
 
-@pytest.mark.parametrize("changes", [{"seed": -1}, {"technique": ""}, {"max_starts": 0}, {"n_samples": 0}])
+@pytest.mark.parametrize("changes", [{"seed": -1}, {"max_starts": 0}, {"n_samples": 0}])
 def test_a_configuration_that_cannot_be_is_refused(store: RunStore, changes: dict[str, object]) -> None:
     with pytest.raises(SettingError):
         a_config(store, **changes)
+
+
+def test_a_search_needs_a_technique_and_its_own_settings(store: RunStore) -> None:
+    config = a_config(store)
+    asked = (config.data_id, config.model_id, config.schema, config.scope)
+    with pytest.raises(SettingError, match="needs a technique"):
+        kinds.SEARCH.config(*asked)
+    with pytest.raises(SettingError, match="no setting 'speed'"):
+        kinds.SEARCH.config(*asked, technique="random", settings={"speed": 3})
 
 
 def test_a_workspace_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:

@@ -206,9 +206,12 @@ def read_setting(value: Any) -> Terms:
     Raises:
         SettingError: they are none.
     """
-    if isinstance(value, Mapping):
-        value = tuple((str(category), tuple(words)) for category, words in value.items())
-    return check_terms(value) if value else ()
+    try:
+        pairs = value.items() if isinstance(value, Mapping) else value
+        terms = tuple((str(category), tuple(map(str, words))) for category, words in pairs)
+    except (TypeError, ValueError):
+        raise SettingError(f"The setting 'terms' must be identity terms by category, got {value!r}.") from None
+    return check_terms(terms) if terms else ()
 
 
 def write_setting(terms: Terms) -> dict[str, list[str]]:

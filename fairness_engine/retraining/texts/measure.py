@@ -17,6 +17,9 @@ from fairness_engine.retraining.evaluation.changes import GroupChange
 from fairness_engine.retraining.evaluation.measure import Meter
 from fairness_engine.retraining.texts.subject import TextData
 
+_TEXTS_OF_DATA = 0
+"""The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""
+
 _MOST_TEXTS = 2_000
 """Texts that are put through every term of their categories, at most: the same ones for every model."""
 
@@ -127,10 +130,6 @@ def decide(model: Model, rows: FloatArray, is_cancelled: Callable[[], bool]) -> 
             raise SearchStopped(StopReason.CANCELLED)
         found.append(model.decide(model.scores(rows[start : start + _AT_ONCE])))
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-
-
-_TEXTS_OF_DATA = 0
-"""The stream that draws texts where there are too many: the data's own, so that every run looks at the same ones."""
 
 
 def text_meter(

@@ -26,10 +26,8 @@ from pages.groups.rule_sets.phrases import capitalised, noun_of, score_text
 from pages.groups.texts import form as text_form
 from pages.groups.texts import sentences
 from pages.groups.two_attributes import view as group_matrix
-from pages.run.panel import tile
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.reruns import rerun_fragment
 from pages.shared.app.theme import CHART_CONFIG
 from pages.shared.people.decisions import decisions_of
 from pages.shared.review import kind
@@ -37,6 +35,7 @@ from pages.shared.runs import figures, models, of_kind
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs import rule_runs as rules_choice
 from pages.shared.runs import rule_runs as rules_runs
+from pages.shared.runs.live import stop_button, tiles
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -122,7 +121,7 @@ def support_chart(result: RuleResult, support: float) -> Figure:
         _step(x, steps["n"].tolist(), "y", "%{y:,d} rule sets", theme.LINE_DASHES[0]),
         _step(x, scores, "y2", "highest score %{y:.1f} points", theme.LINE_DASHES[1]),
     ]
-    return Figure(data=curves, layout=frame)
+    return Figure(data=curves, layout=layout)
 
 
 def _step(x: list[float], y: list[float], axis: str, template: str, dash: str) -> dict[str, Any]:
@@ -290,15 +289,12 @@ def draw_live(run_id: str) -> None:
         st.rerun()
     st.markdown(f"**{wording.markdown(run_words.run_title(run.config))}** · {run_words.state_text(run)}")
     st.progress(figures.what_is_left(run).done, text=wording.markdown(f"{run_words.activity(run)} …"))
-    label = "Stopping…" if run.is_cancel_requested else "Stop and keep what is scored"
-    if st.button(label, key="stop_rules", icon=":material/stop_circle:", disabled=run.is_cancel_requested):
-        store.request_cancel(run.id)
-        rerun_fragment()
+    stop_button([run], "stop_rules", "what is scored")
     _tiles(run)
 
 
 def _tiles(run: RunRecord) -> None:
-    tiles = (
+    content = (
         (
             "Groups",
             wording.count(run.n_tried) if run.n_tried else wording.DASH,
@@ -308,10 +304,7 @@ def _tiles(run: RunRecord) -> None:
         ("Rows a second", figures.speed(run), "Over the whole run."),
         ("Seconds", wording.number(round(run.seconds, 1)), "Time spent in the model."),
     )
-    with st.container(key="rules_tiles"):
-        for place, content in zip(st.columns(len(tiles)), tiles, strict=True):
-            with place:
-                tile(*content)
+    tiles("rules_tiles", content)
 
 
 STYLE = RULES_STYLE

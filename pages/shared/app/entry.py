@@ -13,6 +13,8 @@ from pages.shared.review import changes
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review
 
+_PREPARES = (navigation.DATA, navigation.MODEL, navigation.SCOPE)
+
 
 def require(place: navigation.Place) -> Review:
     """The open review, when it has all that this page needs; else say what to do next and stop.
@@ -47,6 +49,3 @@ def _stop_where_closed(place: navigation.Place, review: Review) -> None:
     if reason.remedy is not None:
         session.link_to(reason.remedy, reason.remedy_label)
     st.stop()
-
-
-_PREPARES = (navigation.DATA, navigation.MODEL, navigation.SCOPE)

@@ -20,6 +20,9 @@ from pages.shared.app.kept import kept, shared
 from pages.shared.pairs.table import change_texts, differing, score_gaps
 from pages.shared.people.decisions import score_digits
 
+MAX_LOADED = 200_000
+"""Pairs of a run that the page looks at; the CSV has all of them."""
+
 
 @dataclass(frozen=True)
 class PairFilter:
@@ -114,10 +117,6 @@ def _value_has(column: Column, values: np.ndarray, word: str) -> np.ndarray:
     texts = [column.text(value).casefold() for value in distinct.tolist()]
     hits = [word in text if column.codes else word == text for text in texts]
     return np.asarray(np.array(hits, dtype=bool)[positions])
-
-
-MAX_LOADED = 200_000
-"""Pairs of a run that the page looks at; the CSV has all of them."""
 
 
 def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:

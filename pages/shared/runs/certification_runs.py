@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import streamlit as st
-
 from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.runs import certification_phrases, models, of_kind, phrases
+from pages.shared.runs import certification_phrases, of_kind
 from pages.shared.runs.certification_phrases import Shares
 from pages.shared.runs.figures import elapsed
+from pages.shared.runs.run_list import Listing
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -49,49 +47,23 @@ def shares_of(store: RunStore, run: RunRecord) -> Shares | None:
     return Shares.of(content) if content else None
 
 
-def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
-    """All certifications of the review; a click opens one."""
-    if len(runs) < 2:
-        return
-    st.subheader("Certifications of this review", anchor=False)
-    stand = (open_id, review.changed, *((run.id, run.state.value, run.evaluations) for run in runs))
-    event = st.dataframe(
-        kept("certifications", stand, lambda: list_table(session.store(), runs, open_id)),
-        hide_index=True,
-        key=f"certifications_{review.id}_{len(runs)}_{open_id}",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
-            " ": st.column_config.TextColumn(width=85),
-            "Certification": st.column_config.TextColumn(width=250),
-        },
-    )
-    rows = event.selection.rows
-    if rows and runs[rows[0]].id != open_id:
-        session.set_run(runs[rows[0]].id)
-        st.rerun()
-
-
-def list_table(store: RunStore, runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
-    """One line a certification."""
-    shares = [shares_of(store, run) for run in runs]
+def _columns(runs: Sequence[RunRecord]) -> dict[str, list[str]]:
+    shares = [shares_of(session.store(), run) for run in runs]
     texts = [(wording.DASH,) * 3 if part is None else part.texts for part in shares]
-    review = session.current_review()
-    return pd.DataFrame(
-        {
-            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
-            "Certification": [
-                models.title_of(review, run, certification_phrases.run_title(run.config)) for run in runs
-            ],
-            "Scope": [models.scope_text(run.config) for run in runs],
-            "State": [phrases.state_text(run) for run in runs],
-            f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
-            f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],
-            f"{theme.UNDECIDED.symbol} Undecided": [text[2] for text in texts],
-            "Boxes": [wording.count(run.evaluations) for run in runs],
-            "Proving took": [wording.duration(run.seconds) for run in runs],
-            "In all": [wording.duration(elapsed(run)) for run in runs],
-            "Started": [wording.when(run.created) for run in runs],
-            "Seed": [run.config.seed for run in runs],
-        }
-    )
+    return {
+        f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],
+        f"{theme.DISCRIMINATORY.symbol} Falsified": [text[1] for text in texts],
+        f"{theme.UNDECIDED.symbol} Undecided": [text[2] for text in texts],
+        "Boxes": [wording.count(run.evaluations) for run in runs],
+        "In all": [wording.duration(elapsed(run)) for run in runs],
+    }
+
+
+CERTIFICATIONS = Listing(
+    "certifications",
+    "Certifications of this review",
+    "Certification",
+    _columns,
+    certification_phrases.run_title,
+    "Proving took",
+)

@@ -12,6 +12,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN
+from fairness_engine.settings import settings_of
 from pages.shared.app import navigation, wording
 from pages.shared.app.navigation import Place
 
@@ -75,9 +76,10 @@ class RunView:
 
 def _search_title(config: RunConfig) -> str:
     technique = TECHNIQUES.get(config.technique)
-    title = technique.title if technique else config.technique
-    strategy = config.settings.get("strategy") or (getattr(technique, "strategy", None) if technique else None)
-    return f"{title}, {strategy}" if strategy else title
+    if technique is None:
+        return config.technique
+    own = [info.default for info in settings_of(technique) if info.name == "strategy"]
+    return ", ".join([technique.title, *(str(config.settings.get("strategy", default)) for default in own)])
 
 
 def _search_finished(record: RunRecord) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import streamlit as st
 
 from fairness_engine.errors import RunError
@@ -13,7 +12,8 @@ from fairness_engine.runs.kinds import RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from pages.shared.app import session, wording
 from pages.shared.app.kept import kept, shared
-from pages.shared.runs import models, of_kind, phrases
+from pages.shared.runs import of_kind
+from pages.shared.runs.run_list import Listing
 
 if TYPE_CHECKING:
     from fairness_engine.groups.rule_sets.result import RuleResult
@@ -89,39 +89,20 @@ def open_run(run_id: str) -> None:
     choose(None)
 
 
-def draw_list(review: Review, runs: Sequence[RunRecord], open_id: str) -> None:
+RULE_RUNS = Listing(
+    "rules_runs",
+    "Rule sets of this review",
+    "Run",
+    lambda runs: {
+        "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],
+        "Rows evaluated": [wording.count(run.evaluations) for run in runs],
+    },
+)
+
+
+def draw_list(review: Review, runs: Sequence[RunRecord], shown: RunRecord) -> None:
     """All runs of rule sets of the review; a click opens one."""
-    if len(runs) < 2:
-        return
-    st.subheader("Rule sets of this review", anchor=False)
-    stand = (open_id, review.changed, *((run.id, run.state.value, run.n_found) for run in runs))
-    event = st.dataframe(
-        kept("rules_runs", stand, lambda: list_table(runs, open_id)),
-        hide_index=True,
-        key=f"rules_runs_{review.id}_{len(runs)}_{open_id}",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={" ": st.column_config.TextColumn(width=85)},
-    )
-    rows = event.selection.rows
-    if rows and runs[rows[0]].id != open_id:
-        open_run(runs[rows[0]].id)
+    chosen = RULE_RUNS.draw(review, runs, [shown])
+    if chosen is not None:
+        open_run(chosen.id)
         st.rerun()
-
-
-def list_table(runs: Sequence[RunRecord], open_id: str) -> pd.DataFrame:
-    """One line a run."""
-    review = session.current_review()
-    return pd.DataFrame(
-        {
-            " ": ["◆ shown" if run.id == open_id else "" for run in runs],
-            "Run": [models.title_of(review, run) for run in runs],
-            "Scope": [models.scope_text(run.config) for run in runs],
-            "State": [phrases.state_text(run) for run in runs],
-            "Rule sets": [wording.count(run.n_found) if run.n_found else wording.DASH for run in runs],
-            "Rows evaluated": [wording.count(run.evaluations) for run in runs],
-            "Took": [wording.duration(run.seconds) for run in runs],
-            "Started": [wording.when(run.created) for run in runs],
-            "Seed": [run.config.seed for run in runs],
-        }
-    )

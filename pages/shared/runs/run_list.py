@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -10,7 +11,9 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.runs.kinds import SEARCH, kind_of
+from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app.kept import kept
 from pages.shared.runs import comparison_choice, models, phrases
 
 if TYPE_CHECKING:
@@ -68,42 +71,78 @@ def _run_again(review: Review, group: list[RunRecord], *, is_compared: bool) -> 
     st.rerun()
 
 
-def draw(review: Review, runs: list[RunRecord], group: list[RunRecord]) -> None:
-    """All runs of the review, newest first; a click opens one."""
-    if len(runs) == len(group) and len(runs) < 2:
-        return
-    st.subheader("Runs of this review", anchor=False)
-    shown = {run.id for run in group}
-    event = st.dataframe(
-        run_table(runs, shown),
-        hide_index=True,
-        key=f"runs_{review.id}_{len(runs)}",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={"": st.column_config.TextColumn(width=85)},
-    )
-    chosen = event.selection.rows
-    if chosen and runs[chosen[0]].id not in shown:
-        session.set_run(runs[chosen[0]].id)
+@dataclass(frozen=True)
+class Listing:
+    """How runs of one sort are listed.
+
+    Args:
+        key: of the table.
+        heading: above it.
+        noun: heads the column of their names.
+        columns: what stands between their state and their times.
+        title: the name of one.
+        took: heads the column of their seconds.
+    """
+
+    key: str
+    heading: str
+    noun: str
+    columns: Callable[[Sequence[RunRecord]], dict[str, list[str]]]
+    title: Callable[[RunConfig], str] = phrases.run_title
+    took: str = "Took"
+
+    def table(self, runs: Sequence[RunRecord], open_ids: Collection[str]) -> pd.DataFrame:
+        """One line a run."""
+        review = session.current_review()
+        return pd.DataFrame(
+            {
+                " ": ["◆ shown" if run.id in open_ids else "" for run in runs],
+                self.noun: [models.title_of(review, run, self.title(run.config)) for run in runs],
+                "Scope": [models.scope_text(run.config) for run in runs],
+                "State": [phrases.state_text(run) for run in runs],
+                **self.columns(runs),
+                self.took: [wording.duration(run.seconds) for run in runs],
+                "Started": [wording.when(run.created) for run in runs],
+                "Seed": [run.config.seed for run in runs],
+            }
+        )
+
+    def draw(self, review: Review, runs: Sequence[RunRecord], shown: Sequence[RunRecord]) -> RunRecord | None:
+        """The table of a review's runs, where there are others than those shown; the one that was clicked."""
+        open_ids = {run.id for run in shown}
+        if len(runs) < 2 or len(runs) == len(shown):
+            return None
+        st.subheader(self.heading, anchor=False)
+        stand = (sorted(open_ids), review.changed, [(run.id, run.state.value, run.evaluations) for run in runs])
+        event = st.dataframe(
+            kept(self.key, stand, lambda: self.table(runs, open_ids)),
+            hide_index=True,
+            key=f"{self.key}_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
+            on_select="rerun",
+            selection_mode="single-row",
+            column_config={" ": st.column_config.TextColumn(width=85)},
+        )
+        chosen = [runs[row] for row in event.selection.rows]
+        return chosen[0] if chosen and chosen[0].id not in open_ids else None
+
+
+ALL = Listing(
+    "runs",
+    "Runs of this review",
+    "Run",
+    lambda runs: {
+        "Pairs found": [wording.count(run.n_found) if kind_of(run.config).has_pairs else "" for run in runs],
+        "Rows evaluated": [phrases.effort(run) for run in runs],
+    },
+)
+
+
+def draw(review: Review, runs: Sequence[RunRecord], shown: Sequence[RunRecord], listing: Listing = ALL) -> None:
+    """A list of runs, newest first; a click opens one."""
+    chosen = listing.draw(review, runs, shown)
+    if chosen is not None:
+        session.set_run(chosen.id)
         st.rerun()
-
-
-def run_table(runs: list[RunRecord], shown: set[str]) -> pd.DataFrame:
-    """One line a run."""
-    review = session.current_review()
-    return pd.DataFrame(
-        {
-            "": ["◆ shown" if run.id in shown else "" for run in runs],
-            "Run": [models.title_of(review, run) for run in runs],
-            "Scope": [models.scope_text(run.config) for run in runs],
-            "State": [phrases.state_text(run) for run in runs],
-            "Pairs found": [wording.count(run.n_found) if kind_of(run.config).has_pairs else "" for run in runs],
-            "Rows evaluated": [phrases.effort(run) for run in runs],
-            "Took": [wording.duration(run.seconds) for run in runs],
-            "Started": [wording.when(run.created) for run in runs],
-            "Seed": [run.config.seed for run in runs],
-        }
-    )
 
 
 def choose_search(runs: list[RunRecord]) -> RunRecord:

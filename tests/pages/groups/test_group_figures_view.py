@@ -270,7 +270,7 @@ def test_what_cannot_be_answered_is_said_with_a_way_out(open_app: OpenApp, store
     def refuse(*_: Any) -> None:
         raise RunError("The model's process has gone. Ask again.")
 
-    monkeypatch.setattr(questions, "group_figures", refuse)
+    monkeypatch.setattr(questions, "ask", refuse)
     app = open_app(GROUPS, review=group_cases.review_of(store).id, view="Group figures")
     assert said.errors_of(app) == ["The model's process has gone. Ask again."]
     assert "Change the scope" in said.links_of(app)

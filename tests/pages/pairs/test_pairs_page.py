@@ -303,7 +303,7 @@ def test_the_app_process_holds_no_model_library(open_app: OpenApp, finished: Fin
 
     program = (
         "import sys\n"
-        "from pages.pairs import browser, card_panel, downloads, export\n"
+        "from pages.pairs import browser, card_panel, export\n"
         "from pages.plan import form\n"
         "from pages.run import panel\n"
         "from pages.shared.charts import run_charts\n"

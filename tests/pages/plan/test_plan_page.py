@@ -14,6 +14,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
 from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.search.techniques.aequitas import Aequitas
 from fairness_engine.store.store import RunStore
 from pages.shared.runs.technique_families import BASELINES, known_families
 
@@ -97,7 +98,7 @@ def test_start_launches_one_run_and_opens_it(open_app: OpenApp, store: RunStore,
     (run,) = store.runs(review.id)
     assert started
     assert run.config.technique == "aequitas"
-    assert run.config.settings == {"strategy": "fully-directed", "n_steps": 50}
+    assert run.config.settings == {**Aequitas().to_json(), "n_steps": 50}
     assert run.config.budget == Budget(500_000, 600.0)
     assert run.config.seed == 7
     assert run.config.comparison is None

@@ -22,7 +22,7 @@ from run_cases import config_of, finished_runs, review_of
 
 RUN = "pages/run/page.py"
 COMPARE = "pages/compare/page.py"
-PAIRS, CERTIFY, GROUPS = (f"pages/explore/{name}.py" for name in ("pairs", "certification", "groups"))
+PAIRS, CERTIFY, GROUPS = (f"pages/{name}/page.py" for name in ("pairs", "certification", "groups"))
 RETRAIN = "pages/retrain/page.py"
 NEEDS = "This needs a model that fits the data"
 

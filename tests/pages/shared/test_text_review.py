@@ -35,7 +35,7 @@ from pages.shared.review import kind, model_fit
 from pages.shared.texts import counts as text_data
 from pages.shared.texts import marks as text_marks
 
-DATA, MODEL, SCOPE = (f"pages/prepare/{name}.py" for name in ("data", "model", "scope"))
+DATA, MODEL, SCOPE = (f"pages/{name}/page.py" for name in ("data", "model", "scope"))
 GROUPS = "pages/groups/page.py"
 WEAK = "That argument is weak. Please write more."
 HOSTILE = "<script>alert(1)</script> **Muslim** =cmd"
@@ -225,11 +225,9 @@ def test_a_threshold_of_ones_own_is_kept(open_app: OpenApp, store: RunStore) -> 
     assert store.review(review.id).scope == Scope(("comment",), threshold=0.7)
 
 
-@pytest.mark.parametrize(
-    "page", ["run/plan", "explore/where", "explore/gradients", "explore/pairs", "explore/certification"]
-)
+@pytest.mark.parametrize("page", ["plan", "where", "gradients", "pairs", "certification"])
 def test_pages_that_need_a_table_say_so_and_lead_to_groups(open_app: OpenApp, store: RunStore, page: str) -> None:
-    app = open_app(f"pages/{page}.py", review=complete(store).id)
+    app = open_app(f"pages/{page}/page.py", review=complete(store).id)
     assert said.errors_of(app) == []
     assert "need a table" in said.text_of(app)
     assert "Groups" in " ".join(said.links_of(app))

@@ -20,9 +20,7 @@ from pages.shared.review.changes import differences
 from pages.shared.review.dataset import with_schema
 from run_cases import config_of, review_of
 
-DATA, MODEL, SCOPE, PLAN = (
-    f"pages/{name}.py" for name in ("prepare/data", "prepare/model", "prepare/scope", "run/plan")
-)
+DATA, MODEL, SCOPE, PLAN = (f"pages/{name}/page.py" for name in ("data", "model", "scope", "plan"))
 CSV = (
     "sex,age,job,outcome\n"
     + "".join(
@@ -125,7 +123,7 @@ def test_every_save_of_a_page_knows_the_tab_that_it_is_made_in(root: Path) -> No
     saving = [
         path.name
         for path in (root / "pages").rglob("*.py")
-        if ".save_review(" in path.read_text() and path.name not in ("state.py", "demos.py")
+        if ".save_review(" in path.read_text() and path.name not in ("session.py", "demos.py")
     ]
     assert saving == [], "state.save notices what another tab saved; a demo's review is new"
 

@@ -109,7 +109,7 @@ def test_a_link_to_a_review_opens_it_and_one_to_nothing_says_so(open_app: OpenAp
 
 @pytest.mark.parametrize("page", ["data", "model", "scope"])
 def test_without_a_review_every_step_leads_to_the_start(open_app: OpenApp, page: str) -> None:
-    app = open_app(f"pages/prepare/{page}.py")
+    app = open_app(f"pages/{page}/page.py")
     assert said.errors_of(app) == []
     assert said.links_of(app) == ["Go to Start"]
 

@@ -240,6 +240,6 @@ def test_a_model_that_cannot_be_searched_is_refused_in_a_sentence(
     def refuse(*_: object) -> Where:
         raise FitError("The model must take a protected attribute, but sex is not among its inputs.")
 
-    monkeypatch.setattr(session.evaluator(), "where", refuse)
+    monkeypatch.setattr(session.evaluator(), "ask", refuse)
     app = open_app(WHERE, review=finished.review.id)
     assert said.errors_of(app) == ["The model must take a protected attribute, but sex is not among its inputs."]

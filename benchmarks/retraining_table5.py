@@ -4,7 +4,7 @@
 NAME...`` prints the figures of single classifiers. Each classifier is fitted on the training rows of the split alone,
 so no figure "before" knows a test row. *Plain* is Algorithm 5 as the paper prints it: single individuals, no tolerance,
 the end at the first round that does not lower the estimate. The other columns are the strategies of
-``fairness_engine/mitigation/strategies`` with their driver, within one point of accuracy.
+``fairness_engine/retraining/strategies`` with their driver, within one point of accuracy.
 """
 
 from __future__ import annotations

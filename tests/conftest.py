@@ -24,7 +24,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 
-_LONGEST_FIRST = ("certification", "browser", "command_line", "runs", "pages")
+_LONGEST_FIRST = ("certification", "browser", "truth", "cli", "runs", "pages")
 """Folders whose files take longest: the processes are handed whole files, and a long one at the end leaves the others
 idle.
 """
@@ -53,8 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if tests / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
-    ranks = {tests / folder: rank for rank, folder in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: ranks.get(item.path.parent, len(ranks)))
+    ranks = {folder: rank for rank, folder in enumerate(_LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(tests).parts[0], len(ranks)))
 
 
 @pytest.fixture(scope="session")

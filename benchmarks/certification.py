@@ -38,11 +38,11 @@ from benchmarks.table import keep_sections, markdown
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.certification.warm_up import warm_up
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady, Stopped
@@ -103,17 +103,17 @@ class Subject:
     """What is refined: bounds of boxes, and people of small ones."""
 
     assessor: Assessor
-    points: Points
+    points: BoxEnumerator
 
-    def begin(self, hands: Hands) -> Refinement:
+    def begin(self, threads: ThreadPool) -> Refinement:
         """A refinement of the whole domain."""
-        return Refinement(self.assessor, self.points, None, hands)
+        return Refinement(self.assessor, self.points, None, threads)
 
 
 def subject_of(case: Case) -> Subject:
     """The subject of a case, over its whole domain with every individual counted alike."""
-    space = make_space(case.domain)
-    return Subject(make_assessor(case.model, space, Mode.COUNTING), Points(case.model, case.domain, space))
+    space = make_lattice(case.domain)
+    return Subject(make_assessor(case.model, space, Mode.COUNTING), BoxEnumerator(case.model, case.domain, space))
 
 
 def refine(subject: Subject, max_seconds: float, target: float = -1.0, max_boxes: int = 0) -> list[Point]:
@@ -122,10 +122,10 @@ def refine(subject: Subject, max_seconds: float, target: float = -1.0, max_boxes
     """
     total = subject.assessor.space.total
     trace = []
-    hands = Hands()
+    threads = ThreadPool()
     started = time.perf_counter()
     try:
-        refinement = subject.begin(hands)
+        refinement = subject.begin(threads)
         while True:
             standing = refinement.standing
             seconds = time.perf_counter() - started
@@ -135,7 +135,7 @@ def refine(subject: Subject, max_seconds: float, target: float = -1.0, max_boxes
             if not refinement.step(max_seconds - seconds, max_boxes):
                 return trace
     finally:
-        hands.rest()
+        threads.close()
 
 
 def box_rate(subject: Subject, n_threads: int) -> float:
@@ -152,11 +152,11 @@ def box_rate(subject: Subject, n_threads: int) -> float:
 
 
 def _undecided_boxes(subject: Subject, n: int) -> tuple[np.ndarray, np.ndarray]:
-    hands = Hands()
-    refinement = subject.begin(hands)
+    threads = ThreadPool()
+    refinement = subject.begin(threads)
     while refinement.n_boxes < 4 * n and refinement.step(max_boxes=4 * n):
         pass
-    hands.rest()
+    threads.close()
     nodes = refinement.nodes
     undecided = np.where(nodes.child < 0, nodes.weight - nodes.certified - nodes.falsified, -1.0)
     return refinement.boxes(np.argsort(-undecided, kind="stable")[:n], refinement.parents()[0])

@@ -30,12 +30,12 @@ from benchmarks.table import keep_sections, markdown
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import draw_undecided
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.certification.warm_up import warm_up
 from fairness_engine.events import PairsFound, ResultReady
 from fairness_engine.models.model import Model
@@ -107,9 +107,9 @@ def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> R
     started = time.perf_counter()
     deadline = started + max_seconds
     rng = np.random.default_rng(seed)
-    space = make_space(domain)
-    hands = Hands(1)
-    points = Points(model, domain, space)
+    space = make_lattice(domain)
+    threads = ThreadPool(1)
+    points = BoxEnumerator(model, domain, space)
 
     def refined(standing: Standing, row: np.ndarray | None = None) -> Refined:
         pair = None if row is None else _pair(model, domain, row)
@@ -121,7 +121,7 @@ def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> R
         is_unfair = points.are_unfair(rows)
         if is_unfair.any():
             return refined(Standing.PAIR_FOUND, rows[is_unfair][0])
-        refinement = Refinement(make_assessor(model, space, Mode.COUNTING), points, None, hands)
+        refinement = Refinement(make_assessor(model, space, Mode.COUNTING), points, None, threads)
         drawn_at = 0.0
         while True:
             seconds = time.perf_counter() - started
@@ -142,7 +142,7 @@ def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> R
                 return refined(Standing.UNDECIDED)
             refinement.step(max_seconds - seconds)
     finally:
-        hands.rest()
+        threads.close()
 
 
 def _pair(model: Model, domain: Domain, row: np.ndarray) -> np.ndarray:

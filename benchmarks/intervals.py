@@ -19,13 +19,13 @@ from scipy import stats
 from benchmarks.table import keep, markdown
 from fairness_engine.arrays import FloatArray
 from fairness_engine.certification.networks.assessor import NetworkAssessor
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import draw_undecided
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ShareEstimated
 from fairness_engine.intervals import area_interval, paired_interval, share_interval
@@ -148,12 +148,12 @@ def _share_of(distribution: Distribution, rows: FloatArray, limit: int) -> float
 def of_undecided() -> Iterator[list[str]]:
     """Estimates of what a certification left undecided, against everybody evaluated, ``N_SEEDS`` a line."""
     domain = small_domain()
-    space = make_space(domain)
+    space = make_lattice(domain)
     digits = np.array(list(itertools.product(*map(range, space.n_digits.tolist()))))
     for n_boxes, network_seed, n in itertools.product((1, 15, 25, 35), (0, 1), (20, 200, 2000)):
         model = network_model(domain, small_network(domain, seed=network_seed))
         assessor = NetworkAssessor(read_network(model, space), space, Mode.COUNTING)
-        refinement = Refinement(assessor, Points(model, domain, space), hands=Hands(1))
+        refinement = Refinement(assessor, BoxEnumerator(model, domain, space), threads=ThreadPool(1))
         while refinement.step(max_boxes=n_boxes):
             pass
         standing = refinement.recount()

@@ -33,10 +33,11 @@ from fairness_engine.models.open import open_model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.oracle.oracle import Oracle
-from fairness_engine.retraining.driver import Subject, run_retraining
+from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.changes import paired_change
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.keras import KerasTrainer, reopened
 from fairness_engine.retraining.trainers.trainer import Binding, Examples, Job
 
@@ -174,7 +175,7 @@ def retrain(case: Case, strategy: Strategy, seed: int) -> tuple[Model, Model, fl
     trainer = KerasTrainer.of_file(case.bar.source.model_path, case.model, binding, settings, afresh=False)
     files: dict[int, list[bytes]] = {}
     started = time.perf_counter()
-    for event in run_retraining(Subject(case.model, case.domain, case.known, trainer), settings, seed):
+    for event in run_retraining(RetrainingTask(case.model, case.domain, case.known, trainer), settings, seed):
         if isinstance(event, ModelPart):
             files.setdefault(event.version, []).append(event.content)
     seconds = time.perf_counter() - started

@@ -42,10 +42,10 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.measure import Meter
-from fairness_engine.retraining.evaluation.split import Parts, split_rows
+from fairness_engine.retraining.evaluation.split import Split, split_rows
 from fairness_engine.retraining.labellers import MajorityOfVariants
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
-from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
 from fairness_engine.retraining.trainers.trainer import Binding, Examples, Job
 from fairness_engine.search.driver import run_search
@@ -129,7 +129,7 @@ def _census() -> tuple[Schema, np.ndarray, np.ndarray]:
     return census()
 
 
-def subject_of(name: str) -> tuple[Subject, Parts, RetrainSettings]:
+def subject_of(name: str) -> tuple[RetrainingTask, Split, RetrainSettings]:
     """A classifier fitted on the training rows, its data and how they are split."""
     schema, rows, labels = _census()
     n = N_ROWS.get(name, len(rows))
@@ -141,7 +141,7 @@ def subject_of(name: str) -> tuple[Subject, Parts, RetrainSettings]:
     binding = Binding(schema, classes, 1, None)
     trainer = EstimatorTrainer(estimator, CodesEncoder(schema), estimator.classes_, binding)
     domain = Domain(schema, Scope(("sex",)))
-    return Subject(binding.of_fitted(estimator), domain, dataset, trainer), parts, settings
+    return RetrainingTask(binding.of_fitted(estimator), domain, dataset, trainer), parts, settings
 
 
 def by_strategy(name: str, strategy: Strategy, seed: int) -> Outcome:
@@ -208,7 +208,7 @@ def plain(name: str, seed: int) -> Outcome:
     return _outcome(name, PLAIN, seed, before, after, 100 * n_added / len(training), seconds)
 
 
-def _found(subject: Subject, parts: Parts, seed: int) -> np.ndarray:
+def _found(subject: RetrainingTask, parts: Split, seed: int) -> np.ndarray:
     """Discriminatory individuals of a search by AEQUITAS: of each the row that was found."""
     starts = subject.dataset.rows[parts.train]
     events = run_search(Aequitas(), subject.model, subject.domain, starts, SEARCH, seed)

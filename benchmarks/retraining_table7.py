@@ -35,7 +35,7 @@ from fairness_engine.retraining.evaluation.rule_group import GroupMeter
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.evaluation.worst_rule_set import WorstGroups
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
-from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.keras import KerasTrainer, reopened
 from fairness_engine.retraining.trainers.trainer import Binding
 
@@ -122,14 +122,14 @@ class Outcome:
         return float(found["quality"]["accuracy"]["value"])
 
 
-def subject_of(case: Case, settings: RetrainSettings) -> Subject:
+def subject_of(case: Case, settings: RetrainSettings) -> RetrainingTask:
     """A network with its trainer."""
     protected = case.source.protected
     dataset = case.dataset
     scope = Scope(protected, bins={"age": _DECADES} if "age" in protected else {}, max_variants=2_000)
     domain = Domain(dataset.schema, scope, case.model.taken(dataset.schema.names))
     trainer = KerasTrainer.of_file(case.path, case.model, binding_of(case), settings, afresh=False)
-    return Subject(case.model, domain, dataset, trainer)
+    return RetrainingTask(case.model, domain, dataset, trainer)
 
 
 def binding_of(case: Case) -> Binding:

@@ -39,7 +39,7 @@ from fairness_engine.models.open_text import open_text_model
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.retraining.texts.book import on_rows
 from fairness_engine.retraining.texts.driver import TextBinding, run_text_retraining
-from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data, text_parts
+from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask, text_data, text_parts
 from fairness_engine.retraining.trainers.factory import make_trainer
 
 SEEDS = (0, 1, 2)
@@ -133,7 +133,7 @@ def retrained(case: Case, seed: int) -> Outcome:
     results = {}
     parts = list[ModelPart]()
     began = time.perf_counter()
-    for event in run_text_retraining(TextSubject(model, data, trainer), settings, seed):
+    for event in run_text_retraining(TextRetrainingTask(model, data, trainer), settings, seed):
         if isinstance(event, ResultReady):
             results[event.name] = event.content
         elif isinstance(event, ModelPart):

@@ -17,7 +17,7 @@ from benchmarks.rules_data import TABLES, TableSource
 from benchmarks.rules_models import table_model
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.events import Event, ResultReady, RulesScored, Stopped
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.sampling import Decider, Sampler
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -58,7 +58,7 @@ class Case:
         Raises:
             SettingError: no group is large enough.
         """
-        subject = Subject(self.dataset.rows, None, self.model)
+        subject = AssessedData(self.dataset.rows, None, self.model)
         return outcome_of(run_rules(subject, self.ranges, settings, seed))
 
     @property

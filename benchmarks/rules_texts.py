@@ -15,7 +15,7 @@ from benchmarks.table import markdown
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
-from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
+from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
 from fairness_engine.groups.rule_sets.phrases import group_text, interval_text, share_text
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.open_text import open_text_model
@@ -85,7 +85,7 @@ def _open(source: TextSource, texts: Texts, kind: str) -> TextModel:
 def _run(source: TextSource, texts: Texts, model: TextModel, repeats: int) -> tuple[Outcome, float]:
     """The first run, and the median of the seconds of all; nothing is kept from one run for the next."""
     settings = RuleSettings(support=source.support, error=ERROR, text_column=source.text)
-    runs = [outcome_of(run_text_rules(TextSubject(texts.texts, model), settings, seed)) for seed in range(repeats)]
+    runs = [outcome_of(run_text_rules(AssessedTexts(texts.texts, model), settings, seed)) for seed in range(repeats)]
     return runs[0], statistics.median(run.seconds for run in runs)
 
 

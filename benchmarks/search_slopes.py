@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.search_cases import CASES, Case
 from benchmarks.table import markdown, medians
-from fairness_engine.search.techniques.gradient.gradients import Terrain
+from fairness_engine.search.techniques.gradient.gradients import MovableColumns
 
 N_PEOPLE = 1_000
 REPEATS = 7
@@ -40,7 +40,7 @@ def slopes_part() -> str:
 
 def _row(case: Case) -> tuple[str, ...]:
     people = case.rows[case.domain.contains(case.rows)][:N_PEOPLE]
-    ground = Terrain.of(case.domain)
+    ground = MovableColumns.of(case.domain)
     up = people[:, ground.columns] + _H * ground.unit <= ground.top
     steps = np.where(up, _H * ground.unit, -_H * ground.unit)
     slopes = [take(case, people, ground, steps) for take in _WAYS.values()]
@@ -64,7 +64,7 @@ def _row(case: Case) -> tuple[str, ...]:
     return line
 
 
-def _one_probe_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: np.ndarray) -> np.ndarray:
+def _one_probe_a_call(case: Case, people: np.ndarray, ground: MovableColumns, steps: np.ndarray) -> np.ndarray:
     """Algorithm 1: for each person the score, then for each attribute the score of its probe, one row a call."""
     slopes = np.empty(steps.shape)
     for i, person in enumerate(people):
@@ -76,7 +76,7 @@ def _one_probe_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: np
     return slopes
 
 
-def _one_person_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: np.ndarray) -> np.ndarray:
+def _one_person_a_call(case: Case, people: np.ndarray, ground: MovableColumns, steps: np.ndarray) -> np.ndarray:
     """Algorithm 2: a person's probes in one call, the person in another."""
     slopes = np.empty(steps.shape)
     order = np.arange(len(ground.columns))
@@ -89,13 +89,13 @@ def _one_person_a_call(case: Case, people: np.ndarray, ground: Terrain, steps: n
     return slopes
 
 
-def _everybody_in_one_call(case: Case, people: np.ndarray, ground: Terrain, steps: np.ndarray) -> np.ndarray:
+def _everybody_in_one_call(case: Case, people: np.ndarray, ground: MovableColumns, steps: np.ndarray) -> np.ndarray:
     """As a search takes them: probes of everybody, which differ from the people in one column, in one call."""
     here, near = case.model.nearby_scores(people, ground.columns, steps)
     return np.asarray((near[:, :, 0] - here) / (steps / ground.unit))
 
 
-_WAYS: dict[str, Callable[[Case, np.ndarray, Terrain, np.ndarray], np.ndarray]] = {
+_WAYS: dict[str, Callable[[Case, np.ndarray, MovableColumns, np.ndarray], np.ndarray]] = {
     "one probe a call": _one_probe_a_call,
     "one person a call": _one_person_a_call,
     "everybody in one call": _everybody_in_one_call,

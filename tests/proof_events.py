@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.certification.partition.lattice import Space, make_space
+from fairness_engine.certification.partition.lattice import Lattice, make_lattice
 from fairness_engine.certification.partition.validation import space_to_json
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import TreeReady
@@ -16,8 +16,8 @@ from fairness_engine.oracle.domain import Domain, Scope
 SCHEMA = Path(__file__).resolve().parents[1] / "sample_data" / "census_income.schema.json"
 
 
-def census_space() -> Space:
-    return make_space(Domain(Schema.read(SCHEMA), Scope(("sex",))))
+def census_space() -> Lattice:
+    return make_lattice(Domain(Schema.read(SCHEMA), Scope(("sex",))))
 
 
 def whole(*values: int) -> np.ndarray:

@@ -19,8 +19,9 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import Event, ModelPart, ResultReady, Stopped
 from fairness_engine.models.open import open_model
 from fairness_engine.oracle.domain import Domain, Scope
-from fairness_engine.retraining.driver import Subject, run_retraining
+from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.retraining.trainers.trainer import Binding
 
@@ -35,7 +36,7 @@ def data_of(name: str, protected: tuple[str, ...]) -> Dataset:
 
 def subject_of(
     model: Path, dataset: Dataset, scope: Scope, settings: RetrainSettings | None = None, **changes: Any
-) -> Subject:
+) -> RetrainingTask:
     """What is retrained: a model file bound to rows."""
     schema = dataset.schema
     favourable = 1 if dataset.favourable_class is None else dataset.favourable_class
@@ -44,10 +45,14 @@ def subject_of(
     )
     binding = Binding(schema, dataset.classes, favourable, scope.threshold)
     trainer = make_trainer(model, model.name, opened, binding, settings or RetrainSettings(), unsafe_formats=False)
-    return replace(Subject(opened, Domain(schema, scope, opened.taken(schema.names)), dataset, trainer), **changes)
+    return replace(
+        RetrainingTask(opened, Domain(schema, scope, opened.taken(schema.names)), dataset, trainer), **changes
+    )
 
 
-def sample_subject(model: str, *protected: str, settings: RetrainSettings | None = None, **limits: Any) -> Subject:
+def sample_subject(
+    model: str, *protected: str, settings: RetrainSettings | None = None, **limits: Any
+) -> RetrainingTask:
     """A model of the samples, named by its file: ``census_income_tree.skops``."""
     name = next(name for name in ("census_income", "credit", "marketing", "recidivism") if model.startswith(name))
     path = Path(__file__).resolve().parent.parent / "sample_models" / model
@@ -95,7 +100,7 @@ class Retrained:
 
 
 def retrain(
-    subject: Subject,
+    subject: RetrainingTask,
     settings: RetrainSettings,
     seed: int = 3,
     max_seconds: float = math.inf,
@@ -105,7 +110,7 @@ def retrain(
     return Retrained(list(run_retraining(subject, settings, seed, max_seconds, is_cancelled)))
 
 
-def three_outcomes(folder: Path) -> Subject:
+def three_outcomes(folder: Path) -> RetrainingTask:
     """People of two groups, one of which is moved down by a step; three outcomes; a tree that learned it."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.integers(0, 2, 600), rng.integers(0, 30, 600), rng.integers(0, 10, 600)]).astype(float)

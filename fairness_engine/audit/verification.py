@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.data.dataset import make_dataset, read_table
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.intervals import share_interval
@@ -41,7 +41,7 @@ _FALSE_ALARM = 1e-4
 _SUMS = 1e-9
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """What a check came to."""
 
     HOLDS = "holds"
@@ -60,7 +60,7 @@ class Check:
     """
 
     name: str
-    verdict: Verdict
+    verdict: CheckVerdict
     said: str
 
     def to_json(self) -> dict[str, str]:
@@ -78,10 +78,10 @@ def look(name: str, check: Callable[[], tuple[bool, str]]) -> Check:
     try:
         holds, said = check()
     except (EvenhandError, OSError) as error:
-        return Check(name, Verdict.NOT_CHECKED, str(error))
+        return Check(name, CheckVerdict.NOT_CHECKED, str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return Check(name, Verdict.NOT_CHECKED, f"what is stored is not as it was written ({error})")
-    return Check(name, Verdict.HOLDS if holds else Verdict.CONTRADICTED, said)
+        return Check(name, CheckVerdict.NOT_CHECKED, f"what is stored is not as it was written ({error})")
+    return Check(name, CheckVerdict.HOLDS if holds else CheckVerdict.CONTRADICTED, said)
 
 
 def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Sequence[IntArray]) -> list[Check]:
@@ -122,10 +122,12 @@ def _files(store: RunStore, run: RunRecord) -> tuple[bool, str]:
 
 def _seal(store: RunStore, run: RunRecord) -> Check:
     if run.state is RunState.QUEUED:
-        return Check("seal", Verdict.HOLDS, "the run has not begun: nothing is stored")
+        return Check("seal", CheckVerdict.HOLDS, "the run has not begun: nothing is stored")
     found = check_seal(store, run.id)
     if not found.seal:
-        return Check("seal", Verdict.NOT_CHECKED, "the run has none: it has not ended, or an older version made it")
+        return Check(
+            "seal", CheckVerdict.NOT_CHECKED, "the run has none: it has not ended, or an older version made it"
+        )
     right = f"{found.n_parts} stored parts are what they were when it ended"
     return look("seal", lambda: _told(list(found.changed), right))
 
@@ -259,7 +261,7 @@ def _drawn(store: RunStore, run: RunRecord) -> FloatArray:
         return domain.sample(n, rng)
     data = store.file(config.data_id)
     dataset = make_dataset(read_table(data.path, name=data.name), config.schema)
-    space = make_space(domain, Weights.DATA, dataset.rows)
+    space = make_lattice(domain, Weights.DATA, dataset.rows)
     low, high = (np.repeat(end, n, axis=0) for end in space.whole())
     return space.rows_inside(space.draw(low, high, rng), rng)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 
 
 @dataclass(frozen=True)
 class Assessed:
-    """What is proved of boxes; weights are from below, in the unit of ``Space.weigh``.
+    """What is proved of boxes; weights are from below, in the unit of ``Lattice.weigh``.
 
     Args:
         certified: weight of the individuals all of whose variants are decided alike ``(n,)``.
@@ -63,7 +63,7 @@ class Assessor(Protocol):
     asked with it.
     """
 
-    space: Space
+    space: Lattice
     kind: str
     """What is certified, in words: "ReLU network of 2 hidden layers"."""
     method: str

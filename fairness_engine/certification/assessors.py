@@ -12,7 +12,7 @@ from fairness_engine.certification.forests.ensemble import is_tree_model
 from fairness_engine.certification.linear.assessor import LinearAssessor
 from fairness_engine.certification.networks.assessor import NetworkAssessor
 from fairness_engine.certification.networks.multiclass.assessor import ClassesAssessor
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import read_network, why_not
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.voting import VotesAssessor
@@ -46,7 +46,7 @@ _REASONS = {
 """By the class of the predictor: why, and what to do."""
 
 
-def make_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
+def make_assessor(model: Model, space: Lattice, mode: Mode) -> Assessor:
     """The assessor of a model.
 
     Raises:
@@ -87,7 +87,7 @@ def _are_provable(vote: Model) -> bool:
     return vote.is_binary and 0 <= vote.threshold < 1 and known and all(member.is_binary for member in members)
 
 
-def is_certified_by_construction(model: Model, domain: Domain) -> bool:
+def ignores_protected(model: Model, domain: Domain) -> bool:
     """True when the model takes none of the protected attributes: all variants of everybody are decided alike.
 
     Encoders take every column by itself, so those whose inputs are the same for all variants of one row are so for
@@ -101,7 +101,7 @@ def is_certified_by_construction(model: Model, domain: Domain) -> bool:
     return bool((values == values[:1]).all())
 
 
-def _network_assessor(model: Model, space: Space, mode: Mode) -> Assessor:
+def _network_assessor(model: Model, space: Lattice, mode: Mode) -> Assessor:
     network = read_network(model, space)
     if network.n_outputs > 1:
         return ClassesAssessor(network, space, mode)

@@ -16,8 +16,8 @@ from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order
 from fairness_engine.certification.partition.refinement import Refinement
-from fairness_engine.oracle.confirmation import Candidates, Replayer
-from fairness_engine.oracle.evaluation import Judge
+from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
+from fairness_engine.oracle.evaluation import VariantEvaluator
 from fairness_engine.pairs import Pairs
 
 MAX_PAIRS = 10_000
@@ -100,8 +100,8 @@ class _Finder:
         points = refinement.points
         self._domain = points.domain
         self._n_boxes = refinement.n_boxes
-        self._judge = Judge(points.model, points.domain)
-        self._replayer = Replayer(points.model, points.domain)
+        self._judge = VariantEvaluator(points.model, points.domain)
+        self._replayer = PairConfirmer(points.model, points.domain)
         self._found: list[Pairs] = []
         self.n_found = 0
 
@@ -122,7 +122,7 @@ class _Finder:
             spent = np.full(len(hits), self._n_boxes, np.int64)
             widest = (lowest[hits], highest[hits])
             plain = self._judge.plainest(rows[part][hits], values[hits], *widest)
-            self._replayer.add(Candidates(rows[part][hits], *plain, spent, widest))
+            self._replayer.add(CandidatePairs(rows[part][hits], *plain, spent, widest))
             self._found.append(self._replayer.replay())
             self.n_found += len(self._found[-1])
             if self.n_found == MAX_PAIRS or (stops_at_first and self.n_found):
@@ -141,7 +141,7 @@ def _constructed(
     low, high = refinement.boxes(boxes, refinement.parents()[0])
     is_whole = refinement.nodes.column[boxes] == refine_kernels.EVALUATED
     told = np.flatnonzero(~is_whole)
-    certificates = explain_in_order(assessor, refinement.hands, low[told], high[told], deadline, is_cancelled)
+    certificates = explain_in_order(assessor, refinement.threads, low[told], high[told], deadline, is_cancelled)
     people = [np.empty((0, low.shape[1]), np.int64)]
     for box in np.flatnonzero(is_whole):
         ranges = [np.arange(first, last + 1) for first, last in zip(low[box], high[box], strict=True)]

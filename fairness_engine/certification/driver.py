@@ -16,18 +16,18 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.certification.assessor import Assessor
-from fairness_engine.certification.assessors import is_certified_by_construction, make_assessor
+from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
-from fairness_engine.certification.fairquant.rule import ClassicRule
-from fairness_engine.certification.pace import Rest, never
-from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.fairquant.rule import FairQuantRule
+from fairness_engine.certification.pace import TimeLeft, never
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.export import export_certificates, export_tree
-from fairness_engine.certification.partition.lattice import Space, make_space
+from fairness_engine.certification.partition.lattice import Lattice, make_lattice
 from fairness_engine.certification.partition.partition_tree import PartitionTree
-from fairness_engine.certification.partition.refinement import Refinement, Standing
+from fairness_engine.certification.partition.refinement import ProvedShares, Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, SharesProved, Stopped, TreeReady
 from fairness_engine.models.model import Model
@@ -68,7 +68,7 @@ class _End:
     """How refinement ended."""
 
     reason: StopReason
-    standing: Standing
+    standing: ProvedShares
     seconds: float
 
 
@@ -102,21 +102,21 @@ def run_certification(
     """
     started = time.perf_counter()
     asked = _Question(model, domain, rows, settings, seed)
-    space = make_space(domain, settings.weights, rows)
-    if is_certified_by_construction(model, domain):
+    space = make_lattice(domain, settings.weights, rows)
+    if ignores_protected(model, domain):
         yield from _by_construction(asked, space, time.perf_counter() - started)
         return
     assessor = make_assessor(model, space, settings.mode)
-    points = Points(model, domain, space)
-    hands = Hands()
+    points = BoxEnumerator(model, domain, space)
+    threads = ThreadPool()
     network = getattr(assessor, "network", None)
-    rule = ClassicRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
+    rule = FairQuantRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
     try:
-        refinement = Refinement(assessor, points, rule, hands)
+        refinement = Refinement(assessor, points, rule, threads)
         end = yield from _refine(refinement, settings, started, max_seconds, is_cancelled)
         yield from _conclude(asked, refinement, rule, end, max_seconds, is_cancelled)
     finally:
-        hands.rest()
+        threads.close()
 
 
 def _refine(
@@ -157,7 +157,7 @@ def _why_stop(
     return StopReason.SECONDS if seconds >= max_seconds else None
 
 
-def _report(standing: Standing, total: float, seconds: float, n_found: int) -> Iterator[Event]:
+def _report(standing: ProvedShares, total: float, seconds: float, n_found: int) -> Iterator[Event]:
     yield SharesProved(
         seconds, standing.certified / total, standing.falsified / total, standing.n_boxes, standing.n_open
     )
@@ -178,14 +178,14 @@ def _patience(end: _End, max_seconds: float) -> float:
 def _conclude(
     asked: _Question,
     refinement: Refinement,
-    rule: ClassicRule | None,
+    rule: FairQuantRule | None,
     end: _End,
     max_seconds: float,
     is_cancelled: Callable[[], bool],
 ) -> Iterator[Event]:
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled, or is meanwhile."""
     was_cancelled = end.reason is StopReason.CANCELLED
-    rest = Rest(_patience(end, max_seconds), (lambda: True) if was_cancelled else is_cancelled)
+    rest = TimeLeft(_patience(end, max_seconds), (lambda: True) if was_cancelled else is_cancelled)
     estimate = None
     pairs = Pairs.empty(asked.domain.n_columns)
     n = end.standing.n_boxes
@@ -210,7 +210,7 @@ def _conclude(
 
 
 def _drawn(
-    asked: _Question, refinement: Refinement, rule: ClassicRule | None, rest: Rest
+    asked: _Question, refinement: Refinement, rule: FairQuantRule | None, rest: TimeLeft
 ) -> tuple[dict[str, float | int] | None, Pairs]:
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
@@ -249,11 +249,11 @@ def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:
 # --- nothing to refine --------------------------------------------------------------------------
 
 
-def _by_construction(asked: _Question, space: Space, seconds: float) -> Iterator[Event]:
+def _by_construction(asked: _Question, space: Lattice, seconds: float) -> Iterator[Event]:
     """The model takes no protected attribute: everybody is certified, whatever kind of model it is."""
     inside = asked.rows[asked.domain.contains(asked.rows)] if len(asked.rows) else asked.rows
     n_inside = len(inside)
-    standing = Standing(space.total, 0.0, 0.0, 1, 0)
+    standing = ProvedShares(space.total, 0.0, 0.0, 1, 0)
     yield from _report(standing, space.total, seconds, 0)
     names = ", ".join(asked.domain.scope.protected)
     n = asked.domain.n_individuals
@@ -282,7 +282,7 @@ def _by_construction(asked: _Question, space: Space, seconds: float) -> Iterator
     yield Stopped(StopReason.EXHAUSTED, 1, seconds, 1, 0)
 
 
-def _one_leaf(space: Space, n_people: int) -> PartitionTree:
+def _one_leaf(space: Lattice, n_people: int) -> PartitionTree:
     none = np.array([-1])
     nothing = np.zeros(1)
     zero = np.zeros(1, np.int64)

@@ -48,7 +48,7 @@ def paced(
 
 
 @dataclass(frozen=True)
-class Rest:
+class TimeLeft:
     """What time there is for what follows the main work.
 
     Args:

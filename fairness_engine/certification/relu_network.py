@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.dense.layers import Activation
@@ -224,7 +224,7 @@ class ReluNetwork:
         return sums
 
 
-def read_network(model: Model, space: Space) -> ReluNetwork:
+def read_network(model: Model, space: Lattice) -> ReluNetwork:
     """The network of a model over a space.
 
     Args:
@@ -274,7 +274,7 @@ def _slope(layer: Layer) -> float:
     return float(layer.slope) if layer.activation is Activation.LEAKY_RELU else 0.0
 
 
-def _distinct_variants(model: Model, space: Space, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+def _distinct_variants(model: Model, space: Lattice, weights: FloatArray) -> tuple[FloatArray, IntArray]:
     """The inputs of the variants with digit 0 elsewhere, each once, and the line of every variant.
 
     Two are the same where all inputs that have weights are: equal sums are not enough, since they may be rounded
@@ -294,7 +294,7 @@ def _distinct_variants(model: Model, space: Space, weights: FloatArray) -> tuple
 class _ColumnReader:
     """What each column adds to the first sums."""
 
-    def __init__(self, model: Model, space: Space, weights: FloatArray) -> None:
+    def __init__(self, model: Model, space: Lattice, weights: FloatArray) -> None:
         self._model = model
         self._space = space
         self._weights = weights

@@ -18,7 +18,7 @@ def n_threads_here() -> int:
     return max(1, min(MAX_THREADS, len(allowed(0)) if allowed else os.cpu_count() or 1))
 
 
-class Hands:
+class ThreadPool:
     """A pool of threads that is kept for a run.
 
     Args:
@@ -29,7 +29,7 @@ class Hands:
         self.n = n or n_threads_here()
         self._others = ThreadPoolExecutor(self.n - 1, "certify") if self.n > 1 else None
 
-    def share(self, work: Callable[[int, int], None], n_items: int) -> None:
+    def map_ranges(self, work: Callable[[int, int], None], n_items: int) -> None:
         """Call ``work(begin, end)`` for parts that make up ``range(n_items)``; returns when all are done.
 
         Whoever is done takes the next part, so that a thread that is held up by other programs holds up a part and not
@@ -56,7 +56,7 @@ class Hands:
             if failure is not None:
                 raise failure
 
-    def rest(self) -> None:
+    def close(self) -> None:
         """End the threads."""
         if self._others is not None:
             self._others.shutdown()

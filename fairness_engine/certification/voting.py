@@ -12,7 +12,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor, Certificates
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 
 _SURE = 1e-9
 """A member is sure where its margin is further from 0 than this: what lies nearer is left to evaluation."""
@@ -30,7 +30,7 @@ class VotesAssessor:
     is_exact = False
     method = "members whose decision is sure, on whole boxes"
 
-    def __init__(self, members: Sequence[Assessor], weights: FloatArray, space: Space) -> None:
+    def __init__(self, members: Sequence[Assessor], weights: FloatArray, space: Lattice) -> None:
         self.members = tuple(members)
         self.space = space
         self.kind = f"vote of {len(members)}: {', '.join(member.kind for member in members)}"

@@ -21,7 +21,7 @@ from fairness_engine.store.store import FileRole, RunStore, StoredFile
 
 
 @dataclass(frozen=True)
-class Assessed:
+class Request:
     """What a command is about: files kept in the store, and what they mean."""
 
     store: RunStore
@@ -38,7 +38,7 @@ def open_store(options: argparse.Namespace) -> RunStore:
     return RunStore(options.workspace or default_workspace(), os.environ.get("EVENHAND_DATABASE_URL"))
 
 
-def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assessed:
+def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request:
     """Check that the files are there, read or infer the schema, and keep data and model in the store.
 
     Raises:
@@ -69,7 +69,7 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Assesse
     store = open_store(options)
     data = store.add_file(data_path, data_path.name, FileRole.DATA)
     model = store.add_file(model_path, model_path.name, FileRole.MODEL) if model_path else None
-    return Assessed(store, data, model, schema, table)
+    return Request(store, data, model, schema, table)
 
 
 def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]:

@@ -16,7 +16,7 @@ from fairness_engine.errors import SettingError
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedDecisions:
     """What a column says of the rows of a data set.
 
     Args:
@@ -30,7 +30,7 @@ class Recorded:
     column: str
 
 
-def recorded_labels(dataset: Dataset) -> Recorded:
+def recorded_labels(dataset: Dataset) -> RecordedDecisions:
     """What the label says.
 
     Raises:
@@ -47,10 +47,12 @@ def recorded_labels(dataset: Dataset) -> Recorded:
         raise SettingError(
             f"One outcome of '{schema.label}' ({shown}) must be the favourable one, got none. Choose it in the schema."
         )
-    return Recorded(dataset.labels == dataset.favourable_class, np.ones(len(dataset.rows), dtype=bool), schema.label)
+    return RecordedDecisions(
+        dataset.labels == dataset.favourable_class, np.ones(len(dataset.rows), dtype=bool), schema.label
+    )
 
 
-def recorded_predictions(table: Table, dataset: Dataset, name: str) -> Recorded:
+def recorded_predictions(table: Table, dataset: Dataset, name: str) -> RecordedDecisions:
     """What a column of predictions says; its cells are outcomes of the label, as the file or as people write them.
 
     Args:
@@ -82,7 +84,7 @@ def recorded_predictions(table: Table, dataset: Dataset, name: str) -> Recorded:
             "into outcomes."
         )
     says = np.append(position, -1)[cells.index][dataset.kept]  # the last one is the empty cell, of index -1
-    return Recorded(says == favourable, says >= 0, name)
+    return RecordedDecisions(says == favourable, says >= 0, name)
 
 
 def _with_label(schema: Schema, name: str) -> Schema:

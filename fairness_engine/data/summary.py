@@ -125,7 +125,7 @@ def _examples(cells: Cells, column: Column) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Group:
+class CategoryGroup:
     """The rows with one value in each of some protected attributes.
 
     Args:
@@ -146,7 +146,7 @@ class GroupSizes:
     """The groups of some protected attributes, and how many rows of the file belong to none for sure."""
 
     protected: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[CategoryGroup, ...]
     n_unknown: int
 
 
@@ -200,7 +200,7 @@ def _cut(column: Column, values: FloatArray) -> tuple[IntArray, tuple[str, ...]]
 
 def _count(
     attributes: list[tuple[IntArray, tuple[str, ...]]], favourable: NDArray[np.bool_] | None
-) -> tuple[Group, ...]:
+) -> tuple[CategoryGroup, ...]:
     shape = tuple(len(labels) for _, labels in attributes)
     key = np.ravel_multi_index(tuple(index for index, _ in attributes), shape)
     n_groups = int(np.prod(shape))
@@ -215,5 +215,5 @@ def _count(
         position = at.get(one)
         n = int(n_rows[position]) if position is not None else 0
         good = float(n_good[position]) / n if n_good is not None and position is not None else None
-        groups.append(Group(labels, n, n / len(key), good))
+        groups.append(CategoryGroup(labels, n, n / len(key), good))
     return tuple(groups)

@@ -125,7 +125,7 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class Group:
+class WhereGroup:
     """One node of the tree: position of its parent (-1: the root), its conditions, and whether it is split no
     further.
     """
@@ -158,7 +158,7 @@ class _Feature:
         return by_value[np.searchsorted(self.order[by_value], values)].astype(np.float64)
 
 
-def learn_groups(domain: Domain, rows: FloatArray, verdicts: BoolArray, max_depth: int) -> list[Group]:
+def learn_groups(domain: Domain, rows: FloatArray, verdicts: BoolArray, max_depth: int) -> list[WhereGroup]:
     """Groups of people, each before its parts, that separate discriminatory rows from the others.
 
     Numbers are cut at a threshold. Categories are cut by the order of their rates, which finds the best set of labels
@@ -175,7 +175,7 @@ def learn_groups(domain: Domain, rows: FloatArray, verdicts: BoolArray, max_dept
 
     features = _features(domain, rows, verdicts)
     if not features or verdicts.all() or not verdicts.any():
-        return [Group(-1, (), True)]
+        return [WhereGroup(-1, (), True)]
     least = max(_LEAST_ROWS, math.ceil(_LEAST_SHARE * len(rows)))
     learner = DecisionTreeClassifier(criterion="entropy", max_depth=max_depth, min_samples_leaf=least, random_state=0)
     learner.fit(np.column_stack([feature.encode(rows) for feature in features]), verdicts)
@@ -230,13 +230,15 @@ def _kept_splits(tree: Any, n_cuts: int) -> BoolArray:
     return is_split
 
 
-def _read(domain: Domain, features: list[_Feature], tree: Any, is_split: BoolArray) -> list[Group]:
+def _read(domain: Domain, features: list[_Feature], tree: Any, is_split: BoolArray) -> list[WhereGroup]:
     """The tree's nodes as groups, a group before its parts."""
-    groups: list[Group] = []
+    groups: list[WhereGroup] = []
     waiting: list[tuple[int, int, dict[int, Condition]]] = [(0, -1, {})]
     while waiting:
         node, parent, conditions = waiting.pop()
-        groups.append(Group(parent, tuple(conditions[key] for key in sorted(conditions)), not bool(is_split[node])))
+        groups.append(
+            WhereGroup(parent, tuple(conditions[key] for key in sorted(conditions)), not bool(is_split[node]))
+        )
         if is_split[node]:
             position = len(groups) - 1
             feature = features[tree.feature[node]]

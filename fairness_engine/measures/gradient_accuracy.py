@@ -38,9 +38,9 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.start_rows import nearest_variants
-from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Slopes, Terrain, TrueSlopes
+from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Gradients, MovableColumns, TrueSlopes
 from fairness_engine.search.techniques.gradient.maft import Maft
-from fairness_engine.search.techniques.gradient.search import EPSILON, People, furthest
+from fairness_engine.search.techniques.gradient.search import EPSILON, ScoredPeople, furthest
 
 _MAX_PEOPLE = 1000
 _SEARCH_EVALUATIONS = 50_000
@@ -132,7 +132,7 @@ def _estimates(model: Model, domain: Domain, people: FloatArray, h: float) -> tu
         kernels as gradient_kernels,  # numba is loaded in the model's process, not by the app
     )
 
-    ground = Terrain.of(domain)
+    ground = MovableColumns.of(domain)
     steps = gradient_kernels.probe_steps(people, ground.columns, h * ground.unit, ground.low, ground.top, ground.unit)
     probes = gradient_kernels.moved_rows(people, ground.columns, steps)
     own = model.scores(people)
@@ -200,14 +200,14 @@ class _Paired:
 
     Args:
         oracle, ground: what slopes are taken of, and along which columns.
-        rows, own, other: the pairs as ``Slopes`` takes them.
+        rows, own, other: the pairs as ``Gradients`` takes them.
         scores: of all variants ``(n_pairs, n_variants, n_scores)``.
         true: true slopes of both people, ``(n_pairs, n_movable)`` each.
         is_discriminatory: whether the two are decided differently ``(n_pairs,)``, or differ by more than the score gap.
     """
 
     oracle: Oracle
-    ground: Terrain
+    ground: MovableColumns
     rows: FloatArray
     own: IntArray
     other: IntArray
@@ -215,7 +215,7 @@ class _Paired:
     is_discriminatory: BoolArray
     true: tuple[FloatArray, FloatArray]
 
-    def slopes(self, slopes: Slopes) -> tuple[FloatArray, FloatArray]:
+    def slopes(self, slopes: Gradients) -> tuple[FloatArray, FloatArray]:
         """Slopes of both people, of this kind."""
         return slopes(self.rows, self.own, self.other, self.scores)
 
@@ -225,14 +225,14 @@ def _pair(model: Model, domain: Domain, people: FloatArray) -> _Paired:
     scores = model.scores(domain.variants(rows).reshape(-1, domain.n_columns)).reshape(len(rows), domain.n_variants, -1)
     own = nearest_variants(domain, rows)
     at = np.arange(len(rows))
-    other = furthest(People(rows, own, scores))
+    other = furthest(ScoredPeople(rows, own, scores))
     gap = domain.scope.score_gap
     if gap > 0:
         is_discriminatory = np.abs(scores[at, own] - scores[at, other]).max(axis=1) > gap
     else:
         is_discriminatory = model.decide(scores[at, own]) != model.decide(scores[at, other])
     oracle = Oracle(model, domain, _UNLIMITED)
-    ground = Terrain.of(domain)
+    ground = MovableColumns.of(domain)
     true = TrueSlopes(oracle, ground)(rows, own, other, scores)
     return _Paired(oracle, ground, rows, own, other, scores, is_discriminatory, true)
 

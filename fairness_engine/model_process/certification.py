@@ -10,9 +10,9 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification import warm_up
-from fairness_engine.certification.assessors import is_certified_by_construction, make_assessor
+from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.validation import space_to_json
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.errors import InputError
@@ -55,7 +55,7 @@ def certification_events(
     # its pairs come at its end and are few: they are measured however long it took
     for event in with_plausibility(events, learn, None, is_cancelled):
         if isinstance(event, TreeReady):
-            yield replace(event, space=space_to_json(make_space(domain)))
+            yield replace(event, space=space_to_json(make_lattice(domain)))
         else:
             yield event
 
@@ -63,8 +63,8 @@ def certification_events(
 def why_not_certifiable(model: Model, domain: Domain) -> str | None:
     """Why nothing can be proved of a model over a domain, in a sentence or two; ``None`` when it can be certified."""
     try:
-        space = make_space(domain)
-        if not is_certified_by_construction(model, domain):
+        space = make_lattice(domain)
+        if not ignores_protected(model, domain):
             make_assessor(model, space, Mode.COUNTING)
     except InputError as error:
         return str(error)

@@ -11,20 +11,20 @@ from fairness_engine.arrays import BoolArray
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.errors import SearchStopped, SettingError
-from fairness_engine.groups.figures.figures import Decided, group_figures
+from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
 from fairness_engine.groups.figures.report import FigureSettings, report_to_json
 from fairness_engine.groups.rule_sets.sampling import Decider
 from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.models.model import Model
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.session import Opened
+    from fairness_engine.model_process.session import ModelSession
 
 _DECIDE_SECONDS = 45.0
 """Half of what a page waits for."""
 
 
-def answer(opened: Opened, content: Mapping[str, Any]) -> dict[str, Any]:
+def answer(opened: ModelSession, content: Mapping[str, Any]) -> dict[str, Any]:
     """The group figures that are asked for, as JSON.
 
     Args:
@@ -40,7 +40,7 @@ def answer(opened: Opened, content: Mapping[str, Any]) -> dict[str, Any]:
     return report_to_json(group_figures(dataset, opened.scope, decided, settings))
 
 
-def _decided(opened: Opened, settings: FigureSettings) -> tuple[Dataset, Decided]:
+def _decided(opened: ModelSession, settings: FigureSettings) -> tuple[Dataset, GroupDecisions]:
     """Decisions on the data's rows, and the label beside them where it is not what decides.
 
     Rows that miss a cell count too, where they have a decision: a model's only if it takes such rows, and a column's
@@ -54,14 +54,14 @@ def _decided(opened: Opened, settings: FigureSettings) -> tuple[Dataset, Decided
             decided, is_answered = more
             dataset = dataset.with_incomplete(is_answered)
             favourable = np.append(favourable, decided[is_answered])
-        return dataset, Decided(favourable, actual_outcomes(dataset), np.ones(len(dataset.rows), dtype=bool))
+        return dataset, GroupDecisions(favourable, actual_outcomes(dataset), np.ones(len(dataset.rows), dtype=bool))
     dataset = opened.dataset
     if dataset.incomplete is not None:
         dataset = dataset.with_incomplete(np.ones(len(dataset.incomplete), dtype=bool))
     recorded = opened.recorded(settings.predictions, dataset)
     is_label = recorded.column == dataset.schema.label
     actual = None if is_label else actual_outcomes(dataset)
-    return dataset, Decided(recorded.favourable, actual, recorded.is_known, recorded.column)
+    return dataset, GroupDecisions(recorded.favourable, actual, recorded.is_known, recorded.column)
 
 
 def actual_outcomes(dataset: Dataset) -> BoolArray | None:

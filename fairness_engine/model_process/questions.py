@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fairness_engine.explanation.where import Where
     from fairness_engine.groups.figures.report import FigureSettings, GroupReport
     from fairness_engine.measures.gradient_agreement import GradientCheck
-    from fairness_engine.measures.plausibility.plausibility import Assessed
+    from fairness_engine.measures.plausibility.plausibility import PersonAssessed
     from fairness_engine.models.fit.known_answers import KnownAnswers
     from fairness_engine.models.fit.report import FitCard
     from fairness_engine.retraining.trainable import Trainable
@@ -286,7 +286,7 @@ class CheckGradients(Question["GradientCheck"]):
 
 
 @dataclass(frozen=True)
-class Plausible(Question["Assessed"]):
+class Plausible(Question["PersonAssessed"]):
     """Could this person exist? A row of the engine ``(n_columns,)``."""
 
     name = "plausible"
@@ -295,11 +295,11 @@ class Plausible(Question["Assessed"]):
     def content(self) -> dict[str, Any]:
         return {"row": pack_array(self.row[None])}
 
-    def read(self, reply: dict[str, Any], target: Target) -> Assessed:
-        from fairness_engine.measures.plausibility.plausibility import Assessed
+    def read(self, reply: dict[str, Any], target: Target) -> PersonAssessed:
+        from fairness_engine.measures.plausibility.plausibility import PersonAssessed
 
         try:
-            return Assessed.from_json(reply["plausible"], len(target.schema.inputs))
+            return PersonAssessed.from_json(reply["plausible"], len(target.schema.inputs))
         except (KeyError, TypeError, ValueError):
             raise breach("it sent no plausibility") from None
 

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
-from fairness_engine.retraining.driver import Source, Subject, run_retraining
+from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.split import checked_labels, split_rows
 from fairness_engine.retraining.settings import RetrainSettings, Surrogate
+from fairness_engine.retraining.subject import Origin, RetrainingTask
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.retraining.trainers.trainer import Binding, Trainer
 from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.session import Opened
+    from fairness_engine.model_process.session import ModelSession
 
 
 def retraining_events(
-    opened: Opened, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    opened: ModelSession, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
 ) -> Iterator[Event]:
     """The events of a retraining.
 
@@ -39,7 +40,7 @@ def retraining_events(
     """
     check_data(opened)
     settings = RetrainSettings.from_json(config.settings)
-    subject = Subject(
+    subject = RetrainingTask(
         opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked, opened.group
     )
     subject = replace(subject, source=source_of(opened))
@@ -47,7 +48,7 @@ def retraining_events(
     yield from run_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)
 
 
-def check_data(opened: Opened) -> None:
+def check_data(opened: ModelSession) -> None:
     """Refuse data that nothing can be trained on.
 
     Raises:
@@ -65,14 +66,14 @@ def check_data(opened: Opened) -> None:
         )
 
 
-def source_of(opened: Opened) -> Source:
+def source_of(opened: ModelSession) -> Origin:
     """Where the model came from, for the card."""
     assert opened.model_file is not None, "checked with the data"
     path, name = opened.model_file
-    return Source(name, hashlib.sha256(path.read_bytes()).hexdigest())
+    return Origin(name, hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def trainer_of(opened: Opened, settings: RetrainSettings) -> Trainer:
+def trainer_of(opened: ModelSession, settings: RetrainSettings) -> Trainer:
     """What trains the model that was opened, or the surrogate that the settings name.
 
     Raises:
@@ -87,7 +88,7 @@ def trainer_of(opened: Opened, settings: RetrainSettings) -> Trainer:
     return make_trainer(path, name, opened.model, binding, settings, unsafe_formats=unsafe_formats_allowed())
 
 
-def trainable(opened: Opened) -> Trainable:
+def trainable(opened: ModelSession) -> Trainable:
     """Can the model be retrained on its data, and what may be trained instead; nothing is trained."""
     settings = RetrainSettings()
     try:

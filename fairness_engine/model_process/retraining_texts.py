@@ -16,20 +16,20 @@ from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.retraining.settings import RetrainSettings
-from fairness_engine.retraining.subject import Source
+from fairness_engine.retraining.subject import Origin
 from fairness_engine.retraining.texts.book import on_rows
 from fairness_engine.retraining.texts.driver import TextBinding, check_settings, run_text_retraining
-from fairness_engine.retraining.texts.subject import TextData, TextSubject, text_data, text_parts
+from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask, text_data, text_parts
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.text_session import OpenedTexts
+    from fairness_engine.model_process.text_session import TextSession
 
 
 def text_retraining_events(
-    opened: OpenedTexts, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    opened: TextSession, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
 ) -> Iterator[Event]:
     """The events of a retraining on texts.
 
@@ -64,7 +64,7 @@ def terms_of(settings: RetrainSettings, group: RuleGroup | None) -> Terms:
     return settings.terms or own or default_terms()
 
 
-def data_of(opened: OpenedTexts, terms: Terms) -> TextData:
+def data_of(opened: TextSession, terms: Terms) -> TextData:
     """The texts with a known outcome.
 
     Raises:
@@ -81,19 +81,19 @@ def data_of(opened: OpenedTexts, terms: Terms) -> TextData:
     return data
 
 
-def _subject(opened: OpenedTexts, data: TextData, settings: RetrainSettings) -> TextSubject:
+def _subject(opened: TextSession, data: TextData, settings: RetrainSettings) -> TextRetrainingTask:
     path, name = opened.model_file
     model = on_rows(opened.model, data.book)
     binding = TextBinding(opened.schema, data.dataset.classes, model.favourable, opened.scope.threshold, data.book)
     trainer = make_trainer(path, name, model, binding, settings, unsafe_formats=unsafe_formats_allowed())
-    return TextSubject(model, data, trainer, opened.group, Source(name, _hash(path)))
+    return TextRetrainingTask(model, data, trainer, opened.group, Origin(name, _hash(path)))
 
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def text_trainable(opened: OpenedTexts) -> Trainable:
+def text_trainable(opened: TextSession) -> Trainable:
     """Can the model be retrained on the texts; nothing is trained. There are no surrogates for texts."""
     settings = RetrainSettings()
     try:

@@ -25,15 +25,15 @@ from fairness_engine.model_process.sandbox import walls
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
-    from fairness_engine.model_process.session import Opened
-    from fairness_engine.model_process.text_session import OpenedTexts
+    from fairness_engine.model_process.session import ModelSession
+    from fairness_engine.model_process.text_session import TextSession
 
 Request = dict[str, Any]
 _WARM_UP_NICENESS = 5
 """Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
 
 
-class Child:
+class RequestServer:
     """Answers requests, one after the other.
 
     Args:
@@ -44,7 +44,7 @@ class Child:
     def __init__(self, send: Callable[[str], None], at_end: Callable[[], None]) -> None:
         self._send = send
         self._at_end = at_end
-        self._opened: Opened | OpenedTexts | None = None
+        self._opened: ModelSession | TextSession | None = None
         self._cancel = threading.Event()
 
     def listen(self, requests: BinaryIO) -> Iterator[Request]:
@@ -103,7 +103,7 @@ class Child:
         content = {name: value for name, value in request.items() if name not in ("id", "do")}
         return answer(self._opened, request["do"], content)
 
-    def _run(self, opened: Opened | OpenedTexts, request: Request) -> dict[str, Any]:
+    def _run(self, opened: ModelSession | TextSession, request: Request) -> dict[str, Any]:
         from fairness_engine.events import to_line
         from fairness_engine.store.run_config import RunConfig
 
@@ -115,7 +115,7 @@ class Child:
         return {}
 
 
-def answer(opened: Opened | OpenedTexts, question: str, content: dict[str, Any]) -> dict[str, Any]:
+def answer(opened: ModelSession | TextSession, question: str, content: dict[str, Any]) -> dict[str, Any]:
     """What was opened answers under the name of the question, see ``questions``.
 
     Raises:
@@ -127,7 +127,7 @@ def answer(opened: Opened | OpenedTexts, question: str, content: dict[str, Any])
     known = (session.ANSWERS, text_session.ANSWERS)
     if not any(question in answers for answers in known):
         raise ProcessError(f"There is no request '{question}'.")
-    answers = known[isinstance(opened, text_session.OpenedTexts)]
+    answers = known[isinstance(opened, text_session.TextSession)]
     if question not in answers:
         raise FitError(
             "Rows of a table and texts are asked about in different ways, and this review is of the other kind."
@@ -234,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     send = _take_stdout()
     protections = walls.enter(options.scratch, options.readable, options.parent)
     send(json.dumps({"hello": protections}))
-    child = Child(send, _leave_soon)
+    child = RequestServer(send, _leave_soon)
     for request in child.listen(sys.stdin.buffer):
         child.answer(request)
     return 0

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
-from fairness_engine.data.recorded import Recorded, recorded_labels, recorded_predictions
+from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.events import Event, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
-from fairness_engine.model_process.text_session import OpenedTexts, open_texts, text_column
+from fairness_engine.model_process.text_session import TextSession, open_texts, text_column
 from fairness_engine.models.fit.known_answers import KnownAnswers
 from fairness_engine.models.model import Model, is_there, no_model
 from fairness_engine.models.open import open_model
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Opened:
+class ModelSession:
     """What one process holds.
 
     Args:
@@ -87,7 +87,7 @@ class Opened:
 
         yield from OF_TABLES[config.kind](self, config, is_cancelled, report)
 
-    def with_picked(self, packed: Any, rule_set: Any = None) -> Opened:
+    def with_picked(self, packed: Any, rule_set: Any = None) -> ModelSession:
         """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for
         none.
         """
@@ -96,7 +96,7 @@ class Opened:
         pairs = None if packed is None else unpack_pairs(packed, self.domain.n_columns)
         return replace(self, picked=pairs, group=None if rule_set is None else RuleGroup.from_json(rule_set))
 
-    def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> Recorded:
+    def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> RecordedDecisions:
         """What a column of the data decides: of predictions, or the label when no name is given.
 
         Args:
@@ -287,7 +287,7 @@ class Opened:
         }
 
 
-def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
+def open_all(request: Mapping[str, Any]) -> ModelSession | TextSession:
     """Read the data and open the model that an ``open`` request names; without a model, what the data says is left.
 
     A scope whose protected column holds texts asks for a model of texts.
@@ -309,7 +309,7 @@ def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
     table = read_table(Path(data["path"]), name=data["name"])
     dataset = make_dataset(table, schema)
     if model_file is None:
-        return Opened(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
+        return ModelSession(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
     if not schema.inputs:
         raise FitError(
             "A model of tables needs a column of categories or numbers, but the data has texts only. Choose another "
@@ -324,22 +324,22 @@ def open_all(request: Mapping[str, Any]) -> Opened | OpenedTexts:
         unsafe_formats=bool(request.get("unsafe_formats")),
         name=model_file["name"],
     )
-    return Opened(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
+    return ModelSession(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
-    "summary": Opened.summary,
-    "fit": Opened.fit,
-    "scores": Opened.scores,
-    "decisions": Opened.decisions,
-    "plausible": Opened.plausible,
-    "simplify": Opened.simplify,
-    "shap": Opened.shap,
-    "where": Opened.where,
-    "gradients": Opened.gradients,
-    "group_figures": Opened.group_figures,
-    "box": Opened.box,
-    "certifiable": Opened.certifiable,
-    "trainable": Opened.trainable,
+    "summary": ModelSession.summary,
+    "fit": ModelSession.fit,
+    "scores": ModelSession.scores,
+    "decisions": ModelSession.decisions,
+    "plausible": ModelSession.plausible,
+    "simplify": ModelSession.simplify,
+    "shap": ModelSession.shap,
+    "where": ModelSession.where,
+    "gradients": ModelSession.gradients,
+    "group_figures": ModelSession.group_figures,
+    "box": ModelSession.box,
+    "certifiable": ModelSession.certifiable,
+    "trainable": ModelSession.trainable,
 }
 """By the name of the question, see ``questions``."""

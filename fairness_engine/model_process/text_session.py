@@ -42,7 +42,7 @@ def text_column(schema: Schema, scope: Scope | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class OpenedTexts:
+class TextSession:
     """What one process holds of a review of texts.
 
     Args:
@@ -75,7 +75,7 @@ class OpenedTexts:
 
         yield from work_texts(self, config, is_cancelled, report)
 
-    def with_picked(self, _: Any, rule_set: Any = None) -> OpenedTexts:
+    def with_picked(self, _: Any, rule_set: Any = None) -> TextSession:
         """The same with the rule set that a person picked, as it came in a request; ``None`` for none. Pairs are of
         tables.
         """
@@ -121,7 +121,7 @@ class OpenedTexts:
         }
 
 
-def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column: str) -> OpenedTexts:
+def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column: str) -> TextSession:
     """Read the texts and open the model that an ``open`` request names.
 
     Raises:
@@ -145,7 +145,7 @@ def open_texts(request: Mapping[str, Any], schema: Schema, scope: Scope, column:
         name=model_file["name"],
     )
     model = model if texts.favourable_class is not None else _with_favourable(model, schema)
-    return OpenedTexts(
+    return TextSession(
         texts, model, schema, scope, Path(data["path"]), (Path(model_file["path"]), str(model_file["name"]))
     )
 
@@ -165,9 +165,9 @@ def _with_favourable(model: TextModel, schema: Schema) -> TextModel:
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
-    "summary": OpenedTexts.summary,
-    "fit": OpenedTexts.fit,
-    "texts": OpenedTexts.texts,
-    "trainable": OpenedTexts.trainable,
+    "summary": TextSession.summary,
+    "fit": TextSession.fit,
+    "texts": TextSession.texts,
+    "trainable": TextSession.trainable,
 }
 """By the name of the question, see ``questions``."""

@@ -20,8 +20,8 @@ from fairness_engine.oracle.domain import Distribution, Ranges
 from fairness_engine.search.technique import Technique
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.session import Opened
-    from fairness_engine.model_process.text_session import OpenedTexts
+    from fairness_engine.model_process.session import ModelSession
+    from fairness_engine.model_process.text_session import TextSession
     from fairness_engine.store.run_config import RunConfig
 
 _STARTS_STREAM = 1
@@ -31,7 +31,7 @@ IsCancelled = Callable[[], bool]
 Report = Callable[[Event], None]
 
 
-def _search(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _search(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.diversity import with_discovery, with_diversity
     from fairness_engine.measures.plausibility.background import with_plausibility
     from fairness_engine.search.driver import run_search
@@ -48,7 +48,7 @@ def _search(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Rep
     yield from with_plausibility(events, lambda: opened.plausibility, config.budget.max_seconds, is_cancelled)
 
 
-def _with_left_out(opened: Opened, event: Event, n_starts: int) -> Event:
+def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:
     """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
     if not isinstance(event, ResultReady) or event.name != "scan":
         return event
@@ -60,7 +60,7 @@ def _with_left_out(opened: Opened, event: Event, n_starts: int) -> Event:
     return ResultReady("scan", {**event.content, **left_out})
 
 
-def _estimate(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _estimate(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.share import run_estimate
 
     yield from _prepare(opened)
@@ -77,14 +77,14 @@ def _estimate(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: R
     )
 
 
-def _count(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _count(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.exact_count import run_exact
 
     yield from _prepare(opened)
     yield from run_exact(opened.model, opened.domain, is_cancelled, config.budget.max_seconds or math.inf)
 
 
-def _prepare(opened: Opened, technique: type[Technique] | None = None) -> Iterator[Event]:
+def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> Iterator[Event]:
     """Look at the model, and compile or load the loops that compare variants.
 
     Raises:
@@ -101,40 +101,40 @@ def _prepare(opened: Opened, technique: type[Technique] | None = None) -> Iterat
         technique.warm_up()
 
 
-def _certify(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _certify(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
     from fairness_engine.model_process.certification import certification_events
 
     held = (opened.model, opened.domain, opened.dataset.rows)
     yield from certification_events(*held, config, lambda: opened.plausibility, is_cancelled)
 
 
-def _rules(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
-    from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+def _rules(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+    from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
     from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 
     schema = opened.dataset.schema
     rows = opened.dataset.rows
     settings = RuleSettings.from_json(config.settings)
-    subject = Subject(rows, None, opened.model)
+    subject = AssessedData(rows, None, opened.model)
     if settings.source is Source.LABELS:
         recorded = opened.recorded(settings.predictions)
         n_unknown = int((~recorded.is_known).sum())
         if n_unknown:
             said = f"{n_unknown:,} rows hold no outcome in '{recorded.column}' and are left out."
             yield ResultReady("notes", {"notes": [said]})
-        subject = Subject(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
+        subject = AssessedData(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
     ranges = Ranges(schema, config.scope, opened.model.taken(schema.names))
     max_seconds = config.budget.max_seconds or math.inf
     yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
 
 
-def _retrain(opened: Opened, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+def _retrain(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
     from fairness_engine.model_process.retraining import retraining_events
 
     yield from retraining_events(opened, config, is_cancelled, report)
 
 
-OF_TABLES: dict[str, Callable[[Opened, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
     "search": _search,
     "estimate": _estimate,
     "count": _count,
@@ -148,7 +148,7 @@ OF_TABLES: dict[str, Callable[[Opened, RunConfig, IsCancelled, Report], Iterator
 # --- texts --------------------------------------------------------------------------------------
 
 
-def work_texts(opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+def work_texts(opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
     """The events of a run on texts.
 
     Raises:
@@ -162,24 +162,24 @@ def work_texts(opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled
     yield from _OF_TEXTS[config.kind](opened, config, is_cancelled, report)
 
 
-def _text_rules(opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
-    from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
+def _text_rules(opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+    from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
     from fairness_engine.groups.rule_sets.settings import RuleSettings
 
     settings = RuleSettings.from_json({**config.settings, "text_column": opened.texts_of_data.column})
-    subject = TextSubject(opened.texts_of_data.texts, opened.model)
+    subject = AssessedTexts(opened.texts_of_data.texts, opened.model)
     yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
 
 
 def _retrain_texts(
-    opened: OpenedTexts, config: RunConfig, is_cancelled: IsCancelled, report: Report
+    opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, report: Report
 ) -> Iterator[Event]:
     from fairness_engine.model_process.retraining_texts import text_retraining_events
 
     yield from text_retraining_events(opened, config, is_cancelled, report)
 
 
-_OF_TEXTS: dict[str, Callable[[OpenedTexts, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+_OF_TEXTS: dict[str, Callable[[TextSession, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
     "rules": _text_rules,
     "retrain": _retrain_texts,
 }

@@ -16,7 +16,7 @@ from fairness_engine.pairs import Pairs
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidatePairs:
     """Rows of one batch that look discriminatory, with two of their variants.
 
     Args:
@@ -34,7 +34,7 @@ class Candidates:
     widest: tuple[IntArray, IntArray] | None = None
 
 
-class Replayer:
+class PairConfirmer:
     """Candidates that wait for their second look.
 
     Attributes:
@@ -45,9 +45,9 @@ class Replayer:
         self.n_waiting = 0
         self._model = model
         self._domain = domain
-        self._waiting: list[Candidates] = []
+        self._waiting: list[CandidatePairs] = []
 
-    def add(self, candidates: Candidates) -> None:
+    def add(self, candidates: CandidatePairs) -> None:
         """Let candidates wait."""
         self._waiting.append(candidates)
         self.n_waiting += len(candidates.rows)

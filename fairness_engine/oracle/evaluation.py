@@ -15,7 +15,7 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.variants import PlainVariants, class_leads, settled_margins, settled_scores, widest_gap
 
 
-class Judge:
+class VariantEvaluator:
     """Evaluates variants of rows and decides whether they make a pair.
 
     Args:

@@ -19,11 +19,11 @@ from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle import kernels
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.confirmation import Candidates, Replayer
+from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.domain import Domain, KeyArray
-from fairness_engine.oracle.evaluation import Judge
-from fairness_engine.oracle.variants import Leads
-from fairness_engine.oracle.visited import KnownIndividuals, expected_individuals
+from fairness_engine.oracle.evaluation import VariantEvaluator
+from fairness_engine.oracle.variants import VariantMargins
+from fairness_engine.oracle.visited import VisitedIndividuals, expected_individuals
 from fairness_engine.pairs import Pairs
 
 _FIRST_BLOCK_EVALUATIONS = 1 << 10
@@ -49,7 +49,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Measured:
+class VariantScores:
     """What ``Oracle.measure`` found: the scores that a gradient search is guided by.
 
     Args:
@@ -88,15 +88,15 @@ class Oracle:
         self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
-        self._judge = Judge(model, domain)
+        self._judge = VariantEvaluator(model, domain)
         self._is_cancelled = is_cancelled
         self._started = time.perf_counter()
-        self._replayer = Replayer(model, domain)
+        self._replayer = PairConfirmer(model, domain)
         self._replayed = self._started
         self._pending: list[Pairs] = []
         self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
         self._began = 0  # evaluations before the block at work
-        self._known = KnownIndividuals(expected_individuals(budget, domain))
+        self._known = VisitedIndividuals(expected_individuals(budget, domain))
 
     @property
     def evaluations(self) -> int:
@@ -188,7 +188,7 @@ class Oracle:
             done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
 
-    def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> Leads:
+    def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> VariantMargins:
         """As ``probe``, and of the individuals found here also which two variants differ most, and how firmly.
 
         Args:
@@ -222,9 +222,9 @@ class Oracle:
             widest = np.stack([lowest, highest], axis=1)[verdicts]
             variants[found] = widest
             classes[found], leads[found] = self._judge.firmness(values[np.flatnonzero(verdicts)[:, None], widest])
-        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+        return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
-    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> Leads:
+    def probe_alike(self, rows: FloatArray, variants: IntArray, classes: IntArray) -> VariantMargins:
         """Test whether two variants of each row get two given decisions: one or two evaluations a row.
 
         The second variant is evaluated only where the first gets the decision meant, so name first the one likelier to
@@ -254,7 +254,7 @@ class Oracle:
             self.n_partly += int(is_partly.sum())
             self._known.states[slots[chosen]] = np.where(is_partly, kernels.PARTLY, found)
             self._keep_candidates(part, found, pair[:, 0], pair[:, 1])
-        return Leads(self._known.states[slots] == 1, fresh, variants, classes, leads)
+        return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
     @property
     def known(self) -> tuple[KeyArray, NDArray[np.int8]]:
@@ -279,7 +279,7 @@ class Oracle:
         self._check_found()
         return Probe(self._known.states[slots] == 1, fresh)
 
-    def measure(self, rows: FloatArray) -> Measured:
+    def measure(self, rows: FloatArray) -> VariantScores:
         """Scores of all variants of every row, known or not: each is paid. Individuals not known before are tested.
 
         Args:
@@ -308,7 +308,7 @@ class Oracle:
             )
             done += block
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
-        return Measured(scores, decisions, verdicts)
+        return VariantScores(scores, decisions, verdicts)
 
     def scores(self, rows: FloatArray) -> FloatArray:
         """Scores ``(n_rows, n_scores)`` of rows as they are, one evaluation each; nobody is tested.
@@ -484,7 +484,7 @@ class Oracle:
             lowest, highest: variants that differ, of each row.
             values: of all variants, from which the plainest pair is chosen; without them, it is looked for at the
                 replay.
-            is_measured: they come from ``Judge.measure``.
+            is_measured: they come from ``VariantEvaluator.measure``.
         """
         found = np.flatnonzero(is_found)
         if len(found):
@@ -493,10 +493,10 @@ class Oracle:
             held = rows[found]
             wide = (lowest[found], highest[found])
             if values is None:
-                self._replayer.add(Candidates(held, *wide, spent))
+                self._replayer.add(CandidatePairs(held, *wide, spent))
             else:
                 plain = self._judge.plainest(held, values[found], *wide, is_measured=is_measured)
-                self._replayer.add(Candidates(held, *plain, spent, wide))
+                self._replayer.add(CandidatePairs(held, *plain, spent, wide))
             if self.budget.max_found is not None:
                 self._replay()
 

@@ -17,7 +17,7 @@ from fairness_engine.oracle.domain import Domain
 
 
 @dataclass(frozen=True)
-class Leads:
+class VariantMargins:
     """How firmly two variants of each row get two decisions.
 
     Args:

@@ -14,7 +14,7 @@ _MIN_TABLE_SLOTS = 1 << 16
 _MAX_EXPECTED = 5e7
 
 
-class KnownIndividuals:
+class VisitedIndividuals:
     """Who was tested.
 
     Attributes:
@@ -46,7 +46,7 @@ class KnownIndividuals:
         return slots, fresh, int(n_new)
 
     def _grow(self, n_needed: int) -> None:
-        larger = KnownIndividuals(2 * n_needed)
+        larger = VisitedIndividuals(2 * n_needed)
         kernels.rehash(self.table, self.states, larger.table, larger.states)
         self.table = larger.table
         self.states = larger.states

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.retraining.strategy import Proposal, Standing
+from fairness_engine.retraining.strategy import Proposal, Validation
 from fairness_engine.retraining.trainers.trainer import Examples
 
 _LEAST_GAIN = 0.9
@@ -27,7 +27,7 @@ _MOST_MOVED = 3
 
 def climb(
     propose: Callable[[float], Proposal], doses: Sequence[float], max_rounds: int
-) -> Generator[Proposal, Standing, Standing | None]:
+) -> Generator[Proposal, Validation, Validation | None]:
     """Propose doses until the strongest within the tolerance is known; returns how the strongest that held became.
 
     Args:
@@ -39,7 +39,7 @@ def climb(
     broken = 0.0
     best = 1.0
     step = 0
-    strongest: Standing | None = None
+    strongest: Validation | None = None
     dose = doses[0]
     for _ in range(max_rounds):
         standing = yield propose(dose)
@@ -60,7 +60,7 @@ def climb(
 
 
 @dataclass(frozen=True)
-class People:
+class LabelledPeople:
     """Persons, what they are labelled when their variants are to be decided alike, and what that costs the model.
 
     Args:
@@ -80,25 +80,25 @@ class People:
         return len(self.rows)
 
     @classmethod
-    def unjudged(cls, rows: FloatArray, labels: IntArray) -> People:
+    def unjudged(cls, rows: FloatArray, labels: IntArray) -> LabelledPeople:
         """Persons who are all to be decided alike, whatever it costs: the model is not asked."""
         return cls(rows, labels, np.empty((len(rows), 0), dtype=np.int64), np.zeros(len(rows)))
 
-    def and_more(self, more: People) -> People:
+    def and_more(self, more: LabelledPeople) -> LabelledPeople:
         """These and others, judged as these are."""
-        return People(
+        return LabelledPeople(
             np.concatenate([self.rows, more.rows]),
             np.concatenate([self.labels, more.labels]),
             np.concatenate([self.own, more.own]),
             np.concatenate([self.costs, more.costs]),
         )
 
-    def part(self, which: NDArray[np.bool_] | IntArray | slice) -> People:
+    def part(self, which: NDArray[np.bool_] | IntArray | slice) -> LabelledPeople:
         """Some of them."""
-        return People(self.rows[which], self.labels[which], self.own[which], self.costs[which])
+        return LabelledPeople(self.rows[which], self.labels[which], self.own[which], self.costs[which])
 
 
-def judged(model: Model, domain: Domain, rows: FloatArray, labels: IntArray | None = None) -> People:
+def judged(model: Model, domain: Domain, rows: FloatArray, labels: IntArray | None = None) -> LabelledPeople:
     """Persons with what a model makes of their variants.
 
     Args:
@@ -122,7 +122,7 @@ def judged(model: Model, domain: Domain, rows: FloatArray, labels: IntArray | No
         of_wanted = np.take_along_axis(by_class, wanted[:, None, None], axis=2)[:, :, 0]
         costs[part] = (by_class.max(axis=2) - of_wanted).max(axis=1)
         majority[part] = wanted
-    return People(rows, majority if labels is None else labels, own, costs)
+    return LabelledPeople(rows, majority if labels is None else labels, own, costs)
 
 
 def _tie_break(scores: FloatArray) -> FloatArray:
@@ -149,7 +149,7 @@ def cut_at(costs: FloatArray, share: float) -> float:
 
 
 def with_some_variants(
-    domain: Domain, people: People, cut: float, rng: np.random.Generator, *, n_each: int, keeps_rows: bool
+    domain: Domain, people: LabelledPeople, cut: float, rng: np.random.Generator, *, n_each: int, keeps_rows: bool
 ) -> Examples:
     """Variants of every person, the same number of each, so that all count alike without weights.
 

@@ -13,12 +13,12 @@ from fairness_engine.events import PairsFound, Progress
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.pairs import Pairs
-from fairness_engine.retraining.evaluation.split import Parts, same_people
+from fairness_engine.retraining.evaluation.split import Split, same_people
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import RetrainSettings
 
 if TYPE_CHECKING:
-    from fairness_engine.retraining.subject import Subject
+    from fairness_engine.retraining.subject import RetrainingTask
 
 _MAX_SECONDS = 60.0
 _MAX_EVALUATIONS = 20_000_000
@@ -34,7 +34,7 @@ class NoCases:
         self.facts: dict[str, Any] = {"n_cases": 0, "n_of_test_people": 0, "technique": ""}
 
 
-class Cases:
+class CaseFinder:
     """Finds cases, and remembers which were used.
 
     Args:
@@ -52,8 +52,8 @@ class Cases:
 
     def __init__(
         self,
-        subject: Subject,
-        parts: Parts,
+        subject: RetrainingTask,
+        parts: Split,
         settings: RetrainSettings,
         rng: np.random.Generator,
         is_cancelled: Callable[[], bool],

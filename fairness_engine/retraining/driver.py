@@ -20,17 +20,17 @@ from fairness_engine.errors import ModelError, SearchStopped, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.models.formats import model_parts
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.cases import Cases, NoCases
+from fairness_engine.retraining.cases import CaseFinder, NoCases
 from fairness_engine.retraining.evaluation.changes import Changes, changes
 from fairness_engine.retraining.evaluation.control import MAX_SECONDS as CONTROL_SECONDS
 from fairness_engine.retraining.evaluation.control import TITLE, compare_with_control, control_text, gain_text
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
 from fairness_engine.retraining.evaluation.model_card import model_card
-from fairness_engine.retraining.evaluation.selection import Judge
+from fairness_engine.retraining.evaluation.selection import ModelSelector
 from fairness_engine.retraining.evaluation.split import checked_labels, split_rows
 from fairness_engine.retraining.evaluation.summary import (
-    Kept,
-    Story,
+    ChosenModel,
+    RunLog,
     aim_note,
     none_found,
     nothing_to_mitigate,
@@ -45,7 +45,7 @@ from fairness_engine.retraining.evaluation.verdict import Opinion, Verdict, Word
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups, WorstGroups
 from fairness_engine.retraining.labellers import Labeller, MajorityOfVariants
 from fairness_engine.retraining.registry import objective_of, rounds_of
-from fairness_engine.retraining.session import Desk
+from fairness_engine.retraining.session import Session
 from fairness_engine.retraining.settings import (
     CASES_STREAM,
     MEASURE_STREAM,
@@ -57,12 +57,12 @@ from fairness_engine.retraining.settings import (
     RetrainSettings,
     Strategy,
 )
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, Standing
-from fairness_engine.retraining.subject import Retrainable, Source, Subject
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, Validation
+from fairness_engine.retraining.subject import Retrainable, RetrainingTask
 from fairness_engine.retraining.trainers.trainer import Examples, Job, Trained, Trainer
 
 
-class Workshop:
+class Resources:
     """Everything that rounds need, made from one seed.
 
     Args:
@@ -83,7 +83,7 @@ class Workshop:
 
     words = Words()
 
-    def __init__(self, subject: Subject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
+    def __init__(self, subject: RetrainingTask, settings: RetrainSettings, seed: int, desk: Session) -> None:
         self.subject: Retrainable = subject
         self._subject = subject
         self.settings = settings
@@ -94,8 +94,8 @@ class Workshop:
             subject.model, subject.domain.n_variants, subject.dataset.rows, settings.n_draws
         )
         clock = desk.must_end, desk.say, lambda: desk.seconds_left
-        self._found = Cases(subject, self.parts, settings, self._stream(CASES_STREAM), *clock)
-        self.cases: Cases | NoCases = self._found
+        self._found = CaseFinder(subject, self.parts, settings, self._stream(CASES_STREAM), *clock)
+        self.cases: CaseFinder | NoCases = self._found
         self.groups: Groups = WorstGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.is_over)
         desk.counts = lambda: self._found.evaluations + self.groups.evaluations
 
@@ -108,12 +108,14 @@ class Workshop:
         """What measures before and after: test rows, and draws that choose nothing."""
         return self._meter(MEASURE_STREAM, self.parts.test, self._subject.dataset.rows, self._desk.is_over)
 
-    def judge(self) -> Judge:
+    def judge(self) -> ModelSelector:
         """What chooses among models: rows and draws that are not measured by."""
         seen = self.parts.seen
         meter = self._meter(SELECT_STREAM, seen, self._subject.dataset.rows[seen], self._desk.must_end)
         own = objective_of(self.settings.strategy, self.groups)
-        return Judge(meter, self._examples(self.parts.validation), self._subject.model, self.settings.tolerance, own)
+        return ModelSelector(
+            meter, self._examples(self.parts.validation), self._subject.model, self.settings.tolerance, own
+        )
 
     def rounds(self) -> Rounds:
         """The rounds of the strategy that the settings name."""
@@ -132,10 +134,10 @@ class Workshop:
         notes = (aim_note(self.settings, changed), unseen_note(model, self._subject))
         return [text for text in notes if text]
 
-    def _context(self) -> Context:
+    def _context(self) -> RoundContext:
         """What the strategy works with."""
         subject = self._subject
-        return Context(
+        return RoundContext(
             subject.model,
             subject.domain,
             subject.dataset,
@@ -170,7 +172,7 @@ class Workshop:
         trainer: Trainer | None = None,
         stopping: Examples | None = None,
     ) -> Trained:
-        """Train once; see ``Context.train`` and ``Job``."""
+        """Train once; see ``RoundContext.train`` and ``Job``."""
         held = validation or self._examples(self.parts.validation)
         seed = self._number(TRAIN_STREAM, self._desk.n_trained + 1)
         job = Job(examples, held, seed, self._desk.must_end, self._desk.note_epoch, stopping)
@@ -212,7 +214,7 @@ _EXACT = 1e-12
 
 
 def run_retraining(
-    subject: Subject,
+    subject: RetrainingTask,
     settings: RetrainSettings,
     seed: int,
     max_seconds: float = math.inf,
@@ -237,11 +239,11 @@ def run_retraining(
         DataError: no labels, one outcome, too few rows.
         ModelError: the model cannot be trained.
     """
-    desk = Desk(max_seconds, is_cancelled, report)
-    yield from retraining_events(Workshop(subject, settings, seed, desk), desk)
+    desk = Session(max_seconds, is_cancelled, report)
+    yield from retraining_events(Resources(subject, settings, seed, desk), desk)
 
 
-def retraining_events(shop: Workshop, desk: Desk) -> Iterator[Event]:
+def retraining_events(shop: Resources, desk: Session) -> Iterator[Event]:
     """The events of a retraining, whatever is retrained; see ``run_retraining``."""
     yield from _Retraining(shop, desk).events()
 
@@ -252,13 +254,13 @@ class _Best:
 
     trained: Trained
     model: Model
-    standing: Standing
+    standing: Validation
 
 
 class _Retraining:
     """One run: see ``run_retraining``."""
 
-    def __init__(self, shop: Workshop, desk: Desk) -> None:
+    def __init__(self, shop: Resources, desk: Session) -> None:
         self._shop = shop
         self._desk = desk
         self._subject = shop.subject
@@ -267,7 +269,7 @@ class _Retraining:
         self._cases = shop.cases
         self._groups = shop.groups
         self._test = shop.test_meter()
-        self._story = Story(desk.log)
+        self._story = RunLog(desk.log)
         self._best: _Best | None = None
         self._control: Examined | None = None
         self._least_accuracy = 1.0
@@ -321,7 +323,7 @@ class _Retraining:
         if self._control is None and desk.quickest < min(CONTROL_SECONDS, desk.seconds_left):
             yield from self._train_control(judge)
 
-    def _count_from_control(self, judge: Judge) -> Iterator[Event]:
+    def _count_from_control(self, judge: ModelSelector) -> Iterator[Event]:
         """Train the control, and let the tolerance count from it, on the rows that choose and on the test rows."""
         yield from self._train_control(judge)
         assert self._control is not None, "just made"
@@ -329,9 +331,9 @@ class _Retraining:
         self._least_accuracy = self._control.measured.quality.accuracy.value - self._settings.tolerance
         self._story.notes.append(control_text(self._control, self._settings.tolerance))
 
-    def _rounds(self, judge: Judge) -> Iterator[Event]:
+    def _rounds(self, judge: ModelSelector) -> Iterator[Event]:
         rounds = self._shop.rounds()
-        standing: Standing | None = None
+        standing: Validation | None = None
         while self._desk.seconds_left > 0:
             try:
                 proposal = next(rounds) if standing is None else rounds.send(standing)
@@ -340,7 +342,7 @@ class _Retraining:
             trained = self._shop.made(proposal)
             standing = yield from self._take(proposal, trained, judge.judge(trained.model))
 
-    def _take(self, proposal: Proposal, trained: Trained, standing: Standing) -> Generator[Event, None, Standing]:
+    def _take(self, proposal: Proposal, trained: Trained, standing: Validation) -> Generator[Event, None, Validation]:
         """Note a round, and return what the strategy is told of it: a refused model broke the tolerance, wherever it
         did.
 
@@ -357,14 +359,14 @@ class _Retraining:
         number = desk.log.note(proposal, standing, is_best=is_best, is_vetoed=is_vetoed, no_file=no_file)
         if is_best:
             self._best = _Best(trained, model, standing)
-            self._story.kept = Kept(number, standing.objective, bool(content), getattr(trained, "no_file", ""))
+            self._story.kept = ChosenModel(number, standing.objective, bool(content), getattr(trained, "no_file", ""))
             if content:
                 yield from model_parts(content, getattr(trained, "suffix", self._subject.trainer.suffix), number)
         yield desk.training()
         yield desk.progress()
         return replace(standing, is_within=False) if is_vetoed else standing
 
-    def _train_control(self, judge: Judge) -> Iterator[Event]:
+    def _train_control(self, judge: ModelSelector) -> Iterator[Event]:
         """The same kind of model, on the training rows as they are."""
         proposal = Proposal(TITLE, self._shop.training)
         model = self._shop.made(proposal).model
@@ -437,6 +439,3 @@ def _file_of(trained: Trained) -> tuple[bytes, str]:
         return trained.content(), ""
     except ModelError as error:
         return b"", str(error)
-
-
-__all__ = ["Source", "Subject", "run_retraining"]

@@ -10,7 +10,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.retraining.evaluation.split import Parts, checked_labels
+from fairness_engine.retraining.evaluation.split import Split, checked_labels
 from fairness_engine.retraining.trainers.trainer import Examples
 
 _BLOCK_PEOPLE = 1 << 12
@@ -89,7 +89,7 @@ class Committee:
 
     title = "majority of a committee (forest, linear, neighbours)"
 
-    def __init__(self, dataset: Dataset, parts: Parts, domain: Domain, seed: int) -> None:
+    def __init__(self, dataset: Dataset, parts: Split, domain: Domain, seed: int) -> None:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
         from sklearn.neighbors import KNeighborsClassifier

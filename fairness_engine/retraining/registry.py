@@ -13,7 +13,7 @@ from fairness_engine.retraining.settings import Strategy
 if TYPE_CHECKING:
     from fairness_engine.models.model import Model
     from fairness_engine.retraining.evaluation.worst_rule_set import Groups
-    from fairness_engine.retraining.strategy import Context, Rounds
+    from fairness_engine.retraining.strategy import RoundContext, Rounds
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
 }
 
 
-def rounds_of(context: Context) -> Rounds:
+def rounds_of(context: RoundContext) -> Rounds:
     """The rounds of the strategy that the settings name."""
-    start: Callable[[Context], Rounds] = _module(context.settings.strategy).rounds
+    start: Callable[[RoundContext], Rounds] = _module(context.settings.strategy).rounds
     return start(context)
 
 

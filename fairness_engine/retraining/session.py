@@ -10,7 +10,7 @@ from typing import Any
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.events import Event, Progress, ResultReady
 from fairness_engine.retraining.evaluation.measure import Meter
-from fairness_engine.retraining.strategy import Proposal, Standing
+from fairness_engine.retraining.strategy import Proposal, Validation
 from fairness_engine.retraining.trainers.trainer import Epoch, Job, Trained, Trainer
 
 MAX_EPOCHS = 1_200
@@ -61,7 +61,7 @@ class RoundsLog:
     def note(
         self,
         proposal: Proposal,
-        standing: Standing,
+        standing: Validation,
         *,
         is_best: bool = False,
         is_vetoed: bool = False,
@@ -119,7 +119,7 @@ _REPORT_SECONDS = 0.5
 """How often the curve of a training is sent while it works."""
 
 
-class Desk:
+class Session:
     """What every step of a run asks and tells.
 
     Args:
@@ -195,7 +195,7 @@ class Desk:
         content: dict[str, Any] = self.log.to_json()
         return ResultReady("training", {**content, "reference": self.reference})
 
-    def refer_to(self, standing: Standing, accuracy: float, tolerance: float) -> None:
+    def refer_to(self, standing: Validation, accuracy: float, tolerance: float) -> None:
         """Note where the original stands and what the tolerance counts from, for live charts."""
         shares = {"uniform": standing.uniform, "data": standing.data}
         self.reference = {"accuracy": accuracy, **shares, "tolerance": tolerance}

@@ -17,7 +17,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups
 from fairness_engine.retraining.labellers import Labeller
 from fairness_engine.retraining.settings import RetrainSettings
@@ -45,7 +45,7 @@ class Train(Protocol):
 
 
 @dataclass(frozen=True)
-class Context:
+class RoundContext:
     """What a strategy works with.
 
     Args:
@@ -65,7 +65,7 @@ class Context:
     model: Model
     domain: Domain
     dataset: Dataset
-    parts: Parts
+    parts: Split
     settings: RetrainSettings
     labeller: Labeller
     find_cases: Callable[[Model], Pairs]
@@ -120,7 +120,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Validation:
     """How a proposed model became, on rows that choose among models.
 
     Args:
@@ -141,7 +141,7 @@ class Standing:
     is_within: bool
 
 
-Rounds = Generator[Proposal, Standing, None]
+Rounds = Generator[Proposal, Validation, None]
 
 
 def people_of(pairs: Pairs) -> FloatArray:
@@ -149,7 +149,7 @@ def people_of(pairs: Pairs) -> FloatArray:
     return pairs.first
 
 
-def need_two_outcomes(context: Context, what: str) -> None:
+def need_two_outcomes(context: RoundContext, what: str) -> None:
     """Refuse data of several outcomes.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from fairness_engine.certification.assessors import is_certified_by_construction
+from fairness_engine.certification.assessors import ignores_protected
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.model import Model
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """Where a model came from, for its card; what is not known is empty.
 
     Args:
@@ -33,7 +33,7 @@ class Source:
 
 
 class Retrainable(Protocol):
-    """What any retraining is of: rows of a table (``Subject``), or texts (``texts.subject.TextSubject``)."""
+    """What any retraining is of: rows of a table (``RetrainingTask``), or texts (``texts.subject.TextSubject``)."""
 
     @property
     def model(self) -> Model:
@@ -51,7 +51,7 @@ class Retrainable(Protocol):
         ...
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Origin:
         """Where the model came from."""
         ...
 
@@ -72,7 +72,7 @@ class Retrainable(Protocol):
 
 
 @dataclass(frozen=True)
-class Subject:
+class RetrainingTask:
     """What is retrained.
 
     Args:
@@ -90,7 +90,7 @@ class Subject:
     trainer: Trainer
     picked: Pairs | None = None
     group: RuleGroup | None = None
-    source: Source = field(default_factory=Source)
+    source: Origin = field(default_factory=Origin)
 
     @property
     def protected_names(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Subject:
         """No decision can depend on a protected attribute of the scope directly: none is an input, or none has an
         effect.
         """
-        return is_certified_by_construction(self.model, self.domain) or self._has_no_weight
+        return ignores_protected(self.model, self.domain) or self._has_no_weight
 
     @property
     def _has_no_weight(self) -> bool:

@@ -20,7 +20,7 @@ from fairness_engine.pairs import Pairs
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
     from fairness_engine.store.run_config import RunConfig
-    from fairness_engine.store.runs import RunShelf
+    from fairness_engine.store.runs import RunTable
 
 
 MAX_PAIRS = 20_000
@@ -76,7 +76,7 @@ class Fates:
         return {name: getattr(self, name) for name in names}
 
 
-def pair_fates(store: RunShelf, evaluator: Evaluator, before_run_id: str, after_run_id: str) -> Fates:
+def pair_fates(store: RunTable, evaluator: Evaluator, before_run_id: str, after_run_id: str) -> Fates:
     """Put the pairs of each run to the other run's model.
 
     A person counts as discriminated against when any two of the person's variants are decided differently; in a scope

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
 
@@ -93,7 +93,7 @@ def _is_at_work(run: RunRecord) -> bool:
     if run.worker_host != host_name():
         heard = run.heard or run.created
         return time.time() - heard.timestamp() < _OTHER_HOST_SECONDS
-    return run.worker_pid is not None and birth(run.worker_pid) == run.worker_born
+    return run.worker_pid is not None and process_start_time(run.worker_pid) == run.worker_born
 
 
 def _start(store: RunStore, run_id: str) -> None:

@@ -25,7 +25,7 @@ from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import unsafe_formats_allowed
 from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
@@ -210,7 +210,7 @@ class Worker:
 def work(store: RunStore, run_id: str, is_told_to_end: Callable[[], bool]) -> RunState | None:
     """Claim a run and work it to its end; ``None`` when someone else has it."""
     pid = os.getpid()
-    if not store.claim(run_id, host_name(), pid, birth(pid) or ""):
+    if not store.claim(run_id, host_name(), pid, process_start_time(pid) or ""):
         return None
     try:
         worker = Worker(store, store.run(run_id), is_told_to_end)

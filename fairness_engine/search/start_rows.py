@@ -16,7 +16,7 @@ wait.
 _ITERATIONS = 10
 
 
-class Starts:
+class StartRows:
     """Start rows in the order in which a search takes them (line 4 of MAFT's Algorithm 3).
 
     The data's rows are shuffled and dealt in blocks; within a block, K-means makes the clusters, and rows are taken
@@ -42,7 +42,7 @@ class Starts:
         is_uniform: bool = False,
     ) -> None:
         from fairness_engine.oracle.visited import (
-            KnownIndividuals,  # numba is loaded when a search begins, not by the app
+            VisitedIndividuals,  # numba is loaded when a search begins, not by the app
         )
 
         self._domain = domain
@@ -52,7 +52,7 @@ class Starts:
         self._order: IntArray = rng.permutation(0 if is_uniform else len(data_rows))
         self._n_dealt = 0
         self._centres: FloatArray | None = None
-        self._taken = KnownIndividuals(0)
+        self._taken = VisitedIndividuals(0)
         self._waiting: FloatArray = np.empty((0, domain.n_columns))
 
     def take(self, n_rows: int) -> FloatArray:

@@ -15,7 +15,7 @@ def host_name() -> str:
     return platform.node() or "here"
 
 
-def birth(pid: int) -> str | None:
+def process_start_time(pid: int) -> str | None:
     """When a process of this machine started, as a text that no other process of that id will share.
 
     Returns:

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 1 << 20
 _MAX_NAME = 200
 
 
-class FileShelf:
+class FileStore:
     """The part of the run store that keeps files. Their bytes lie in ``<workspace>/files/ab/abcd...``."""
 
     engine: Engine

@@ -20,7 +20,7 @@ from fairness_engine.store import tables
 from fairness_engine.store.records import AnswersSource, Pin, Review, ReviewTerms, RulePin, to_time
 
 
-class PinShelf:
+class PinTable:
     """The part of the run store that keeps pins."""
 
     engine: Engine
@@ -107,7 +107,7 @@ _MAX_STATES = 20
 """Changes of a review that can be taken back."""
 
 
-class ReviewShelf:
+class ReviewTable:
     """The part of the run store that keeps reviews."""
 
     engine: Engine

@@ -32,7 +32,7 @@ _MAX_NAMED = 500
 _PLAIN = [column for column in tables.runs.c if column.name != "config"]
 
 
-class RunShelf:
+class RunTable:
     """The part of the run store that keeps runs, their progress, pairs and results."""
 
     engine: Engine

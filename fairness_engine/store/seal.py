@@ -20,7 +20,7 @@ from sqlalchemy import delete, insert, select
 from fairness_engine.store import tables
 
 if TYPE_CHECKING:
-    from fairness_engine.store.runs import RunShelf
+    from fairness_engine.store.runs import RunTable
 
 _AFTERWARDS = frozenset({"measured"})
 """Results that are written when other runs have ended."""
@@ -67,7 +67,7 @@ def file_hash(path: Path) -> str:
     return found.hexdigest()
 
 
-def write_seal(store: RunShelf, run_id: str) -> str:
+def write_seal(store: RunTable, run_id: str) -> str:
     """Make the chain of a run that has ended; returns the seal."""
     lines = _chained(_parts(store, run_id))
     with store.engine.begin() as connection:
@@ -76,13 +76,13 @@ def write_seal(store: RunShelf, run_id: str) -> str:
     return str(lines[-1]["chain"])
 
 
-def seal_of(store: RunShelf, run_id: str) -> str:
+def seal_of(store: RunTable, run_id: str) -> str:
     """The seal of a run; empty where it has none yet, or was made by a version without."""
     lines = _stored(store, run_id)
     return lines[-1]["chain"] if lines else ""
 
 
-def check_seal(store: RunShelf, run_id: str) -> SealCheck:
+def check_seal(store: RunTable, run_id: str) -> SealCheck:
     """Hash every part again and compare."""
     stored = _stored(store, run_id)
     if not stored:
@@ -107,19 +107,19 @@ def _chained(parts: list[tuple[str, str]]) -> list[dict[str, Any]]:
     return lines
 
 
-def _stored(store: RunShelf, run_id: str) -> list[dict[str, str]]:
+def _stored(store: RunTable, run_id: str) -> list[dict[str, str]]:
     table = tables.seals
     query = select(table).where(table.c.run_id == run_id).order_by(table.c.position)
     with store.engine.connect() as connection:
         return [dict(row._mapping) for row in connection.execute(query)]
 
 
-def _parts(store: RunShelf, run_id: str) -> list[tuple[str, str]]:
+def _parts(store: RunTable, run_id: str) -> list[tuple[str, str]]:
     """Name and hash of all that is stored of a run, in a fixed order."""
     return [*_of_database(store, run_id), *_of_files(store, run_id)]
 
 
-def _of_database(store: RunShelf, run_id: str) -> Iterator[tuple[str, str]]:
+def _of_database(store: RunTable, run_id: str) -> Iterator[tuple[str, str]]:
     with store.engine.connect() as connection:
         run = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one()._mapping
         yield "the question", _hash(run["config"])
@@ -144,7 +144,7 @@ def _of_database(store: RunShelf, run_id: str) -> Iterator[tuple[str, str]]:
         yield "the model that was made", _hash([list(row) for row in connection.execute(made)])
 
 
-def _of_files(store: RunShelf, run_id: str) -> Iterator[tuple[str, str]]:
+def _of_files(store: RunTable, run_id: str) -> Iterator[tuple[str, str]]:
     folder = store.run_folder(run_id)
     for name in (*(part.file for part in store.parts(run_id)), *_FILES):
         if name not in _FILES or (folder / name).is_file():

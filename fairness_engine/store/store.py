@@ -9,15 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairness_engine.errors import RunError
-from fairness_engine.store.files import FileShelf
+from fairness_engine.store.files import FileStore
 from fairness_engine.store.records import FileRole, Pin, Review, RulePin, RunRecord, RunState, StoredFile
-from fairness_engine.store.reviews import LOCAL_OWNER, PinShelf, ReviewShelf
-from fairness_engine.store.runs import RunShelf
+from fairness_engine.store.reviews import LOCAL_OWNER, PinTable, ReviewTable
+from fairness_engine.store.runs import RunTable
 from fairness_engine.store.tables import open_database
-from fairness_engine.store.versions import VersionShelf
+from fairness_engine.store.versions import VersionTable
 
 
-class RunStore(FileShelf, ReviewShelf, PinShelf, RunShelf, VersionShelf):
+class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

@@ -12,7 +12,7 @@ from fairness_engine.store import tables
 from fairness_engine.store.records import Version, VersionState, to_time
 
 
-class VersionShelf:
+class VersionTable:
     """The part of the run store that keeps the lineage of models."""
 
     engine: Engine

@@ -14,7 +14,7 @@ from pages.shared.review import dataset as data_files
 from pages.shared.review.kind import LABELS, PREDICTIONS, SOURCE, predictions_of
 
 if TYPE_CHECKING:
-    from fairness_engine.data.recorded import Recorded
+    from fairness_engine.data.recorded import RecordedDecisions
     from fairness_engine.store.records import Review
 
 _MOST_OUTCOMES = 20
@@ -25,7 +25,7 @@ _NO_PREDICTIONS = " No other column holds outcomes like the label's, so there ar
 # --- what may be chosen -------------------------------------------------------------------------
 
 
-def recorded(review: Review, predictions: str) -> Recorded:
+def recorded(review: Review, predictions: str) -> RecordedDecisions:
     """What a column says of the rows of the review's data.
 
     Args:
@@ -158,7 +158,7 @@ def _unknown_text(n: int) -> str | None:
     return f"{wording.count(n)} more without a prediction" if n else None
 
 
-def _agreement(review: Review, said: Recorded) -> float | None:
+def _agreement(review: Review, said: RecordedDecisions) -> float | None:
     """Share of the rows whose prediction is favourable where the label is, and is not where it is not."""
     dataset = data_files.dataset_of(review)
     if dataset.labels is None or dataset.favourable_class is None or not said.is_known.any():

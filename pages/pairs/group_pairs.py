@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.pairs import Pairs
     from fairness_engine.store.records import Review, RunRecord
-    from pages.shared.people.group_link import Group
+    from pages.shared.people.group_link import LinkedGroup
 
 MAX_RUNS = 5
 """Searches whose pairs are counted, the newest first: each is a file to read."""
@@ -36,7 +36,7 @@ class Which(StrEnum):
 # --- on the Pairs page --------------------------------------------------------------------------
 
 
-def narrow(review: Review, group: Group | None, schema: Schema, pairs: Pairs, positions: IntArray) -> IntArray:
+def narrow(review: Review, group: LinkedGroup | None, schema: Schema, pairs: Pairs, positions: IntArray) -> IntArray:
     """Draw the chip of the group, and keep the pairs that have the right people in it.
 
     Args:
@@ -68,7 +68,7 @@ def narrow(review: Review, group: Group | None, schema: Schema, pairs: Pairs, po
     return kept_positions
 
 
-def _why_not(group: Group, schema: Schema) -> str | None:
+def _why_not(group: LinkedGroup, schema: Schema) -> str | None:
     """Why it cannot be told whether rows of a schema are in a group; ``None`` when it can."""
     if group.is_of_texts:
         return "The group is made by words in texts, and these pairs are people in a table."
@@ -76,7 +76,7 @@ def _why_not(group: Group, schema: Schema) -> str | None:
     return f"These people have no {wording.listed(lacking)} to tell whether they are in the group." if lacking else None
 
 
-def matching(group: Group, schema: Schema, pairs: Pairs, which: Which) -> np.ndarray:
+def matching(group: LinkedGroup, schema: Schema, pairs: Pairs, which: Which) -> np.ndarray:
     """Whether each pair has the right people in a group ``(n_pairs,)``."""
     first, second = (group.contains(schema, rows) for rows in (pairs.first, pairs.second))
     if which is Which.BOTH:
@@ -87,7 +87,7 @@ def matching(group: Group, schema: Schema, pairs: Pairs, which: Which) -> np.nda
 # --- beside a group -----------------------------------------------------------------------------
 
 
-def draw_counts(review: Review, group: Group) -> None:
+def draw_counts(review: Review, group: LinkedGroup) -> None:
     """How many stored pairs of the review's searches have a person in the group, with links to them."""
     runs = [run for run in session.store().runs(review.id) if run_list.has_pairs(run) and run.n_found]
     if not runs:
@@ -121,7 +121,7 @@ def _say_none(review: Review) -> None:
     session.link_to(navigation.PLAN, "Plan a search")
 
 
-def _count(group: Group, run: RunRecord) -> tuple[int, int]:
+def _count(group: LinkedGroup, run: RunRecord) -> tuple[int, int]:
     """Pairs of a run with a person in the group, and pairs looked at; counted once a browser session."""
     memory: dict[tuple[str, int, str, int], int] = st.session_state.setdefault("group_pair_counts", {})
     n = min(session.store().n_pairs(run.id), MAX_LOADED)

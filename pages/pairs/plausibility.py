@@ -18,7 +18,7 @@ from pages.shared.app import wording
 from pages.shared.review import questions
 
 if TYPE_CHECKING:
-    from fairness_engine.measures.plausibility.plausibility import Assessed
+    from fairness_engine.measures.plausibility.plausibility import PersonAssessed
     from fairness_engine.store.records import RunRecord
 
 _MOST_UNSEEN = 5
@@ -56,7 +56,7 @@ def stored_sentence(pair: Pairs) -> str:
     return f"Distance to the data {wording.share(distance)}; {unseen} together in it."
 
 
-def verdict(domain: Domain, known: Assessed, person: FloatArray) -> str:
+def verdict(domain: Domain, known: PersonAssessed, person: FloatArray) -> str:
     """How far the nearest person is, and in what they differ, in markdown."""
     if known.distance == 0:
         return "✓ Yes: protected attributes aside, this person is in the data."
@@ -75,7 +75,7 @@ def verdict(domain: Domain, known: Assessed, person: FloatArray) -> str:
     return f"{opening} That person has {differences(domain, known, person)}."
 
 
-def differences(domain: Domain, known: Assessed, person: FloatArray) -> str:
+def differences(domain: Domain, known: PersonAssessed, person: FloatArray) -> str:
     """The attributes in which the nearest person differs, with their values: ``age 41 instead of 37``."""
     parts = []
     for index in known.differs:
@@ -86,7 +86,7 @@ def differences(domain: Domain, known: Assessed, person: FloatArray) -> str:
     return wording.markdown(wording.listed(parts, 8))
 
 
-def unseen_lines(domain: Domain, known: Assessed) -> list[str]:
+def unseen_lines(domain: Domain, known: PersonAssessed) -> list[str]:
     """One line for each two values that never occur together, in markdown."""
     inputs = domain.schema.inputs
     lines = []
@@ -101,7 +101,7 @@ def unseen_lines(domain: Domain, known: Assessed) -> list[str]:
     return lines
 
 
-def constraint_sentence(domain: Domain, known: Assessed) -> str:
+def constraint_sentence(domain: Domain, known: PersonAssessed) -> str:
     """Whether the review's own constraints hold: ranges, and attributes that must not vary."""
     ranges = (
         "All values lie in the ranges of the review."

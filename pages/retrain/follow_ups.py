@@ -45,7 +45,7 @@ _NEVER = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class FollowUps:
     """What measures both models, of one kind.
 
     Args:
@@ -81,7 +81,7 @@ class Measured:
 class AllMeasured:
     """Everything that measures both models."""
 
-    of_kind: Mapping[str, Measured] = field(default_factory=dict)
+    of_kind: Mapping[str, FollowUps] = field(default_factory=dict)
 
     @property
     def is_at_work(self) -> bool:
@@ -106,7 +106,7 @@ def measured_of(results: Mapping[str, Any]) -> AllMeasured:
     found = {}
     for kind in KINDS:
         runs = [_run((told.get(side) or {}).get(kind)) for side in SIDES]
-        found[kind] = Measured(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
+        found[kind] = FollowUps(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
     return AllMeasured(found)
 
 
@@ -151,7 +151,7 @@ def _start_button(run: RunRecord, label: str) -> None:
     st.rerun()
 
 
-def say_missing(measured: Measured) -> None:
+def say_missing(measured: FollowUps) -> None:
     """Why there is nothing to compare: it is being measured, is not possible, or broke off."""
     if measured.is_at_work:
         st.info(wording.markdown(working_text(measured)), icon=":material/hourglass_top:")
@@ -165,7 +165,7 @@ def say_missing(measured: Measured) -> None:
         st.caption(_NEVER[measured.kind])
 
 
-def working_text(measured: Measured) -> str:
+def working_text(measured: FollowUps) -> str:
     """How far both runs are."""
     parts = []
     for run, meaning in zip(measured.runs, (theme.BEFORE, theme.AFTER), strict=True):
@@ -186,7 +186,7 @@ _NAMES = (BEFORE, AFTER)
 _AREAS = {AreaOf.DOMAIN: "Size of domain", AreaOf.PEOPLE: "The data's people"}
 
 
-def draw_maps(measured: Measured) -> None:
+def draw_maps(measured: FollowUps) -> None:
     """Shares of both certifications and their maps.
 
     Args:
@@ -220,7 +220,7 @@ def draw_maps(measured: Measured) -> None:
     _links(measured)
 
 
-def _draw_maps(measured: Measured) -> None:
+def _draw_maps(measured: FollowUps) -> None:
     """Both maps; a click in one leaves the rest of the page alone."""
     assert measured.both is not None, "drawn with both"
     trees = [tree.load(session.store(), run) for run in measured.both]
@@ -264,7 +264,7 @@ def _map(read: ReadTree | None, area: AreaOf) -> None:
         st.caption(wording.markdown(f"{read.marks(picked)} {read.words(picked)}"))
 
 
-def _links(measured: Measured) -> None:
+def _links(measured: FollowUps) -> None:
     """To the boxes themselves, one by one, and as tables."""
     assert measured.both is not None, "drawn with both"
     before, after = measured.both
@@ -290,7 +290,7 @@ STILL = theme.Meaning("still there", "●", "#5F666F", "#A7ADB5")
 NEW = theme.Meaning("new", "✚", "#B84A00", "#FF8A4C")
 
 
-def draw_pairs(review: Review, results: Mapping[str, Any], measured: Measured) -> None:
+def draw_pairs(review: Review, results: Mapping[str, Any], measured: FollowUps) -> None:
     """The cases, and the fresh pairs of both models.
 
     Args:

@@ -15,7 +15,7 @@ from pages.groups.rule_sets import cards as rules_cards
 from pages.groups.rule_sets import phrases as rules_words
 from pages.retrain import charts, follow_ups
 from pages.retrain import phrases as retrain_numbers
-from pages.retrain.follow_ups import Measured
+from pages.retrain.follow_ups import FollowUps
 from pages.retrain.phrases import Figure, Line, Unit
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -29,7 +29,7 @@ _N_GROUPS = 8
 _N_CARDS = 3
 
 
-def draw(run: RunRecord, results: Mapping[str, Any], measured: Measured) -> None:
+def draw(run: RunRecord, results: Mapping[str, Any], measured: FollowUps) -> None:
     """The worst rule set, and the groups of both models.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
@@ -71,7 +71,7 @@ def _between(n_in: int, n_out: int, n_layers: int, rng: np.random.Generator) -> 
     return np.eye(n_in) + weights / n_layers if n_layers > 10 and n_in == n_out else weights
 
 
-def space_of(digits: tuple[int, ...], masses: tuple[np.ndarray, ...] | None = None) -> Space:
+def space_of(digits: tuple[int, ...], masses: tuple[np.ndarray, ...] | None = None) -> Lattice:
     """A lattice with these digits; everybody counts alike where no masses are given."""
     columns = tuple(Column(f"c{i}", Kind.INTEGER, minimum=0, maximum=n - 1) for i, n in enumerate(digits))
     protected = Column("p", Kind.INTEGER, minimum=0, maximum=1)
@@ -79,7 +79,7 @@ def space_of(digits: tuple[int, ...], masses: tuple[np.ndarray, ...] | None = No
     domain = Domain(schema, Scope(("p",)))
     counts = np.array(digits, dtype=np.int64)
     ones = tuple(np.ones(n) for n in digits)
-    return Space(
+    return Lattice(
         domain, np.arange(len(digits)), counts, np.zeros(len(digits), bool), ones if masses is None else masses
     )
 

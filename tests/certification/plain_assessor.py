@@ -11,7 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Certificates
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.certification.settings import Mode
 
@@ -38,7 +38,7 @@ class PlainAssessor:
 
     is_exact = False
 
-    def __init__(self, network: ReluNetwork, space: Space, mode: Mode) -> None:
+    def __init__(self, network: ReluNetwork, space: Lattice, mode: Mode) -> None:
         self.network = network
         self.space = space
         self.mode = mode

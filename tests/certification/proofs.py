@@ -14,7 +14,7 @@ from certification.independent import Judge, People, read_judge
 from certification.stored_proof import Proof
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.partition_tree import LeafCertificates, read_tree, write_tree
 from fairness_engine.certification.partition.validation import read_certificates, read_tree_arrays, space_to_json
 from fairness_engine.certification.settings import CertifySettings
@@ -52,7 +52,7 @@ def certify(
     events = list(run_certification(model, domain, none if rows is None else rows, settings, 0, max_seconds))
     ready = next(event for event in events if isinstance(event, TreeReady))
     tree = read_tree_arrays(ready.arrays)
-    write_tree(path, tree, read_certificates(ready.certificates, tree), space_to_json(make_space(domain)))
+    write_tree(path, tree, read_certificates(ready.certificates, tree), space_to_json(make_lattice(domain)))
     return Certified(events, next(event.content for event in events if isinstance(event, ResultReady)))
 
 
@@ -63,7 +63,7 @@ def complete(path: Path, model: Model, domain: Domain, settings: CertifySettings
     tree, more = read_tree(path)
     leaf = np.flatnonzero(tree.is_leaf & (tree.n_merged == 0) & (tree.certified + tree.falsified > 0))
     low, high = tree.boxes()
-    space = make_space(domain)
+    space = make_lattice(domain)
     leaf = leaf[space.n_points(low[leaf], high[leaf]) > SMALL]
     found = make_assessor(model, space, settings.mode).explain(low[leaf], high[leaf])
     write_tree(path, tree, LeafCertificates(leaf, found.coefficients, found.starts, found.thresholds), more)

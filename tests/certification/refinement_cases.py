@@ -9,12 +9,12 @@ import numpy as np
 
 from fairness_engine.certification.assessor import Assessed, Certificates
 from fairness_engine.certification.networks.assessor import NetworkAssessor
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.lattice import Space, Weights, make_space
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain, Scope
@@ -28,7 +28,7 @@ from handmade import (
 )
 
 
-def unfair_table(model: Model, space: Space) -> np.ndarray:
+def unfair_table(model: Model, space: Lattice) -> np.ndarray:
     """Whether each individual is decided differently for two variants, an axis a column, by scores of everybody."""
     domain = space.domain
     rows = all_individuals(domain)
@@ -39,7 +39,7 @@ def unfair_table(model: Model, space: Space) -> np.ndarray:
     return table
 
 
-def mass_table(space: Space) -> np.ndarray:
+def mass_table(space: Lattice) -> np.ndarray:
     """The weight of each individual, an axis a column."""
     table = np.ones(())
     for mass in space.masses:
@@ -60,7 +60,7 @@ class KnowingAssessor:
     method = "by knowing"
     is_exact = False
 
-    def __init__(self, space: Space, is_unfair: np.ndarray, part: float = 0.0, cut: int | None = None) -> None:
+    def __init__(self, space: Lattice, is_unfair: np.ndarray, part: float = 0.0, cut: int | None = None) -> None:
         self.space = space
         self._is_unfair = is_unfair
         self._masses = mass_table(space)
@@ -105,7 +105,7 @@ class OpenAssessor:
     method = "not at all"
     is_exact = False
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Lattice) -> None:
         self.space = space
 
     def assess(self, low: np.ndarray, high: np.ndarray) -> Assessed:
@@ -128,17 +128,17 @@ def boxes_as_slices(low: np.ndarray, high: np.ndarray) -> list[tuple[slice, ...]
     return [tuple(slice(a, b + 1) for a, b in zip(*ends, strict=True)) for ends in zip(low, high, strict=True)]
 
 
-def everybody(space: Space) -> np.ndarray:
+def everybody(space: Lattice) -> np.ndarray:
     """Digits of every individual ``(n, D)``."""
     return np.array(list(itertools.product(*(range(n) for n in space.n_digits))), dtype=np.int64)
 
 
-def weighted_space(domain: Domain, seed: int = 0) -> Space:
+def weighted_space(domain: Domain, seed: int = 0) -> Lattice:
     """A space weighed by rows of the data whose values are far from equally frequent."""
     rng = np.random.default_rng(seed)
     rows = domain.sample(400, rng)
     rows[::2] = rows[0]
-    return make_space(domain, Weights.DATA, rows)
+    return make_lattice(domain, Weights.DATA, rows)
 
 
 def large_domain(is_continuous: bool = False) -> Domain:
@@ -155,7 +155,7 @@ def threshold_model() -> Model:
     return function_model(lambda rows: (rows[:, 1] + 10 * rows[:, 0] > 250).astype(float))
 
 
-def small_case(weights: Weights = Weights.UNIFORM) -> tuple[Model, Space, np.ndarray]:
+def small_case(weights: Weights = Weights.UNIFORM) -> tuple[Model, Lattice, np.ndarray]:
     """A model of ``small_domain`` whose unfair individuals lie scattered, its space, and the truth."""
     domain = small_domain()
 
@@ -164,13 +164,13 @@ def small_case(weights: Weights = Weights.UNIFORM) -> tuple[Model, Space, np.nda
         return 1 / (1 + np.exp(-(wave + 0.4 * rows[:, 0])))
 
     model = function_model(score)
-    space = make_space(domain) if weights is Weights.UNIFORM else weighted_space(domain)
+    space = make_lattice(domain) if weights is Weights.UNIFORM else weighted_space(domain)
     return model, space, unfair_table(model, space)
 
 
-def points_of(model: Model, space: Space) -> Points:
+def points_of(model: Model, space: Lattice) -> BoxEnumerator:
     assert isinstance(model.predictor, FunctionPredictor)
-    return Points(model, space.domain, space)
+    return BoxEnumerator(model, space.domain, space)
 
 
 def in_a_minute() -> float:
@@ -180,9 +180,9 @@ def in_a_minute() -> float:
 def network_refined(n_boxes: int, weights: Weights = Weights.UNIFORM, seed: int = 0) -> Refinement:
     domain = small_domain()
     model = network_model(domain, small_network(domain, seed=seed))
-    space = make_space(domain) if weights is Weights.UNIFORM else weighted_space(domain)
+    space = make_lattice(domain) if weights is Weights.UNIFORM else weighted_space(domain)
     assessor = NetworkAssessor(read_network(model, space), space, Mode.COUNTING)
-    refinement = Refinement(assessor, Points(model, domain, space), hands=Hands(1))
+    refinement = Refinement(assessor, BoxEnumerator(model, domain, space), threads=ThreadPool(1))
     while refinement.step(max_boxes=n_boxes):
         pass
     return refinement

@@ -13,7 +13,7 @@ import pytest
 
 from fairness_engine.certification.box_inspection.details import MAX_DRAWN, BoxDetails
 from fairness_engine.certification.box_inspection.inspector import BoxInspector
-from fairness_engine.certification.box_inspection.reasons import Context, reasons_of
+from fairness_engine.certification.box_inspection.reasons import BoxContext, reasons_of
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import make_dataset, read_table
@@ -228,11 +228,11 @@ def test_a_counterexample_without_an_unfair_person_is_refused() -> None:
 # --- words --------------------------------------------------------------------------------------
 
 
-def context(**changes: Any) -> Context:
+def context(**changes: Any) -> BoxContext:
     model, domain, _ = opened("census_income_network")
     names = tuple(name for name in domain.schema.names if name != "sex")
     values = {"model": model, "domain": domain, "names": names, "unit": "neurons", "is_blind": False}
-    return Context(**{"people_scores": np.empty((0, 1)), **values, **changes})
+    return BoxContext(**{"people_scores": np.empty((0, 1)), **values, **changes})
 
 
 def words(box: BoxDetails, **changes: Any) -> str:

@@ -23,9 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from fairness_engine.certification.assessors import is_certified_by_construction, make_assessor
+from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ModelError, SettingError, StopReason
@@ -269,7 +269,7 @@ def proved(model: Model, domain: Domain, **settings: Any) -> tuple[dict[str, Any
 
 
 def check_by_construction(model: Model, domain: Domain) -> None:
-    assert is_certified_by_construction(model, domain)
+    assert ignores_protected(model, domain)
     result, stopped = proved(model, domain)
     assert (result["certified"], result["falsified"], result["undecided"]) == (1.0, 0.0, 0.0)
     assert result["is_by_construction"]
@@ -282,7 +282,7 @@ def test_a_protected_attribute_that_is_no_input_is_certified_by_construction() -
     model = bind(DenseNetwork(layers), CodesEncoder(SCHEMA, [2, 3]), SCHEMA)
     check_by_construction(model, domain_of(model))
     check_by_construction(model, domain_of(model, ("sex", "race")))
-    assert not is_certified_by_construction(model, domain_of(model, ("sex", "age")))
+    assert not ignores_protected(model, domain_of(model, ("sex", "age")))
 
 
 def test_any_family_of_model_is_when_it_takes_no_protected_attribute() -> None:
@@ -298,7 +298,7 @@ def test_one_hot_models_without_inputs_of_the_protected_attribute() -> None:
     network = DenseNetwork([Layer(rng.normal(size=(len(features), 1)), np.zeros(1), Activation.SIGMOID)])
     model = bind(network, OneHotColumns(SCHEMA, features), SCHEMA)
     check_by_construction(model, domain_of(model))
-    assert not is_certified_by_construction(model, domain_of(model, ("race",)))
+    assert not ignores_protected(model, domain_of(model, ("race",)))
 
 
 def test_pipelines_that_drop_the_protected_attribute() -> None:
@@ -323,7 +323,7 @@ def test_of_two_protected_attributes_one_is_no_input(hidden: tuple[int, ...]) ->
     assert [proved(model, domain)[0]["falsified"] for domain in (both, alone)] == pytest.approx(
         [exact_share(model, alone)] * 2
     )
-    space = make_space(both)
+    space = make_lattice(both)
     assessor = make_assessor(model, space, Mode.COUNTING)
     assert assessor.network.n_variants == 2
     bounds = assessor.explain(*space.whole()).bounds
@@ -416,7 +416,7 @@ def test_fifty_layers(n_outputs: int) -> None:
     ]
     model = bind(DenseNetwork([first, *inner, last]), CodesEncoder(SCHEMA), SCHEMA)
     domain = domain_of(model)
-    space = make_space(domain)
+    space = make_lattice(domain)
     assessor = make_assessor(model, space, Mode.COUNTING)
     assert "50 hidden layers" in assessor.kind
     told = assessor.explain(*space.whole())
@@ -451,5 +451,5 @@ def test_a_linear_model_that_was_not_read_is_refused_for_that_reason() -> None:
     domain = small_domain()
     model = Model(EstimatorPredictor(estimator, reason=reason), CodesEncoder(domain.schema))
     with pytest.raises(ModelError, match=reason) as refusal:
-        make_assessor(model, make_space(domain), Mode.COUNTING)
+        make_assessor(model, make_lattice(domain), Mode.COUNTING)
     assert "proofs are made for" not in str(refusal.value)

@@ -11,11 +11,11 @@ from certification.refinement_cases import KnowingAssessor, in_a_minute, network
 from fairness_engine.certification import counterexamples as module
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
 from fairness_engine.certification.linear.assessor import LinearAssessor
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import read_network
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
 from handmade import linear_network, network_model
@@ -24,7 +24,7 @@ from handmade import linear_network, network_model
 @pytest.mark.parametrize("weights", list(Weights))
 def test_counterexamples_hold_and_nobody_appears_twice(weights: Weights) -> None:
     model, space, truth = small_case(weights)
-    refinement = Refinement(KnowingAssessor(space, truth, 0.4), points_of(model, space), hands=Hands(1))
+    refinement = Refinement(KnowingAssessor(space, truth, 0.4), points_of(model, space), threads=ThreadPool(1))
     for _ in range(4):
         refinement.step()
     rows = falsified_rows(refinement, np.random.default_rng(0))
@@ -59,9 +59,9 @@ def test_what_is_falsified_has_an_example_however_rare_it_is(n_columns: int) -> 
     weights = [10.0**i for i in range(n_columns)]
     threshold = sum(7 * weight for weight in weights)  # each number must be 7: they are the digits of the sum
     model = network_model(domain, linear_network(1.0, *weights, bias=-threshold - 0.5))
-    space = make_space(domain)
+    space = make_lattice(domain)
     refinement = Refinement(
-        LinearAssessor(read_network(model, space), space), Points(model, domain, space), hands=Hands(1)
+        LinearAssessor(read_network(model, space), space), BoxEnumerator(model, domain, space), threads=ThreadPool(1)
     )
     while refinement.step(max_boxes=50):
         pass

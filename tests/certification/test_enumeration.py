@@ -10,19 +10,19 @@ import pytest
 from certification.refinement_cases import boxes_as_slices, mass_table, unfair_table, weighted_space
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.partition import enumeration
-from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.enumeration_kernels import drawn_inside
-from fairness_engine.certification.partition.lattice import Space, make_space
+from fairness_engine.certification.partition.lattice import Lattice, make_lattice
 from fairness_engine.certification.partition.refine_kernels import EVALUATED
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork, Layer
 from handmade import network_model, small_domain, small_network
 
 
-def random_boxes(space: Space, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def random_boxes(space: Lattice, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, space.n_digits, size=(2, n, len(space.n_digits)))
     low = ends.min(axis=0)
@@ -38,12 +38,12 @@ def test_weights_of_boxes_are_those_of_their_people(
 ) -> None:
     domain = small_domain(protected)
     model = network_model(domain, small_network(domain, n_outputs, seed=5))
-    space = weighted_space(domain) if is_weighted else make_space(domain)
+    space = weighted_space(domain) if is_weighted else make_lattice(domain)
     truth = unfair_table(model, space)
     masses = mass_table(space)
     low, high = random_boxes(space, 60)
     weights = space.weigh(low, high)
-    certified, falsified = Points(model, domain, space).evaluate(low, high, weights)
+    certified, falsified = BoxEnumerator(model, domain, space).evaluate(low, high, weights)
     slices = boxes_as_slices(low, high)
     assert certified == pytest.approx([masses[box][~truth[box]].sum() for box in slices], rel=1e-12, abs=1e-15)
     assert falsified == pytest.approx([masses[box][truth[box]].sum() for box in slices], rel=1e-12, abs=1e-15)
@@ -55,11 +55,11 @@ def test_weights_of_boxes_are_those_of_their_people(
 def test_margins_too_near_the_threshold_are_decided_at_full_precision() -> None:
     domain = small_domain()
     model = network_model(domain, small_network(domain, seed=3))
-    space = make_space(domain)
+    space = make_lattice(domain)
     truth = unfair_table(model, space)
     unsure = type(model)(**{**vars(model), "rounding": 1e9})
     low, high = random_boxes(space, 20)
-    _, falsified = Points(unsure, domain, space).evaluate(low, high, space.weigh(low, high))
+    _, falsified = BoxEnumerator(unsure, domain, space).evaluate(low, high, space.weigh(low, high))
     assert falsified.tolist() == [truth[box].sum() for box in boxes_as_slices(low, high)]
     assert falsified.any()
 
@@ -67,12 +67,12 @@ def test_margins_too_near_the_threshold_are_decided_at_full_precision() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = small_domain()
     model = network_model(domain)
-    space = make_space(domain)
+    space = make_lattice(domain)
     rows = space.rows(space.draw(*(np.repeat(ends, 100, axis=0) for ends in space.whole()), np.random.default_rng(0)))
-    at_once = Points(model, domain, space).are_unfair(rows)
+    at_once = BoxEnumerator(model, domain, space).are_unfair(rows)
     monkeypatch.setattr(enumeration, "_BLOCK_ROWS", 6)
-    assert np.array_equal(Points(model, domain, space).are_unfair(rows), at_once)
-    assert not len(Points(model, domain, space).are_unfair(rows[:0]))
+    assert np.array_equal(BoxEnumerator(model, domain, space).are_unfair(rows), at_once)
+    assert not len(BoxEnumerator(model, domain, space).are_unfair(rows[:0]))
 
 
 @pytest.mark.parametrize(("width", "most"), [(8, 64), (400, 200)])
@@ -85,9 +85,11 @@ def test_larger_boxes_are_evaluated_where_bounds_are_dear(width: int, most: int)
         for a, b in itertools.pairwise(sizes)
     ]
     model = network_model(domain, DenseNetwork(layers))
-    space = make_space(domain)
+    space = make_lattice(domain)
     assert enumeration.most_points(model) == most
-    refinement = Refinement(make_assessor(model, space, Mode.COUNTING), Points(model, domain, space), hands=Hands(1))
+    refinement = Refinement(
+        make_assessor(model, space, Mode.COUNTING), BoxEnumerator(model, domain, space), threads=ThreadPool(1)
+    )
     while refinement.step():
         pass
     is_evaluated = refinement.nodes.column == EVALUATED

@@ -12,15 +12,15 @@ from certification.refinement_cases import unfair_table
 from fairness_engine.certification.assessor import Assessed
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.fairquant.kernels import choose_columns
-from fairness_engine.certification.fairquant.rule import N_SAMPLES, ClassicRule, flatten
+from fairness_engine.certification.fairquant.rule import N_SAMPLES, FairQuantRule, flatten
 from fairness_engine.certification.networks.assessor import NetworkAssessor
-from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.enumeration_kernels import drawn_inside
-from fairness_engine.certification.partition.lattice import Space, make_space
+from fairness_engine.certification.partition.lattice import Lattice, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ResultReady
 from fairness_engine.models.dense.layers import Activation
@@ -127,8 +127,8 @@ def smears(network: ReluNetwork, low: np.ndarray, high: np.ndarray) -> np.ndarra
 class Printed:
     """Algorithms 1-4 with a stack."""
 
-    def __init__(self, model: Model, space: Space, settings: CertifySettings) -> None:
-        self.points = Points(model, space.domain, space)
+    def __init__(self, model: Model, space: Lattice, settings: CertifySettings) -> None:
+        self.points = BoxEnumerator(model, space.domain, space)
         self.assessor = NetworkAssessor(read_network(model, space), space, Mode.CLASSIC)
         self.settings = settings
         self.space = space
@@ -186,14 +186,14 @@ def test_batches_come_to_what_the_printed_algorithms_come_to(
 ) -> None:
     domain = small_domain(("sex", "job"))
     model = random_network(domain, *widths, seed=len(widths), slope=slope)
-    space = make_space(domain)
+    space = make_lattice(domain)
     settings = CertifySettings(mode=Mode.CLASSIC, check_depth=check_depth, max_depth=max_depth)
     printed = Printed(model, space, settings)
     printed.run()
-    points = Points(model, domain, space)
+    points = BoxEnumerator(model, domain, space)
     assessor = NetworkAssessor(read_network(model, space), space, Mode.CLASSIC)
-    rule = ClassicRule(settings, points, assessor.network, SEED)
-    refinement = Refinement(assessor, points, rule, Hands(2))
+    rule = FairQuantRule(settings, points, assessor.network, SEED)
+    refinement = Refinement(assessor, points, rule, ThreadPool(2))
     while refinement.step():
         pass
     standing = refinement.recount()
@@ -207,7 +207,7 @@ def test_batches_come_to_what_the_printed_algorithms_come_to(
 @pytest.mark.parametrize("widths", [(9,), (7, 6, 5)])
 def test_the_column_chosen_has_the_largest_smear(widths: tuple[int, ...]) -> None:
     domain = small_domain()
-    space = make_space(domain)
+    space = make_lattice(domain)
     network = read_network(random_network(domain, *widths, seed=4), space)
     rng = np.random.default_rng(0)
     ends = rng.integers(0, space.n_digits, size=(2, 300, len(space.n_digits)))
@@ -227,10 +227,10 @@ def test_the_column_chosen_has_the_largest_smear(widths: tuple[int, ...]) -> Non
 def test_counterexamples_lie_in_their_boxes_and_are_true() -> None:
     domain = small_domain()
     model = random_network(domain, 8, seed=1)
-    space = make_space(domain)
+    space = make_lattice(domain)
     truth = unfair_table(model, space)
-    points = Points(model, domain, space)
-    rule = ClassicRule(CertifySettings(mode=Mode.CLASSIC, check_depth=0), points, None, SEED)
+    points = BoxEnumerator(model, domain, space)
+    rule = FairQuantRule(CertifySettings(mode=Mode.CLASSIC, check_depth=0), points, None, SEED)
     low = np.repeat(space.whole()[0], 5, axis=0)
     high = np.repeat(space.whole()[1], 5, axis=0)
     low[:, 1] = np.arange(5)

@@ -37,7 +37,7 @@ from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.forests.assessor import TreeAssessor
 from fairness_engine.certification.forests.ensemble import read_ensemble
-from fairness_engine.certification.partition.lattice import Space, Weights, make_space
+from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
 from fairness_engine.errors import ModelError
@@ -110,9 +110,11 @@ def bound(estimator: Any, schema: Schema, classes: tuple[str, ...], threshold: f
     return bind(predictor, encoder, schema, classes=classes, own_classes=tuple(estimator.classes_), threshold=threshold)
 
 
-def space_of(model: Model, schema: Schema, *protected: str, bins: dict[str, tuple[float, ...]] | None = None) -> Space:
+def space_of(
+    model: Model, schema: Schema, *protected: str, bins: dict[str, tuple[float, ...]] | None = None
+) -> Lattice:
     scope = Scope(protected, bins=bins or {})
-    return make_space(Domain(schema.with_protected(protected), scope, model.taken(schema.names)))
+    return make_lattice(Domain(schema.with_protected(protected), scope, model.taken(schema.names)))
 
 
 def refine(assessor: TreeAssessor, truth: Any = None) -> tuple[float, float, float, int]:
@@ -153,12 +155,12 @@ def refine(assessor: TreeAssessor, truth: Any = None) -> tuple[float, float, flo
     return certified, falsified, undecided, n_boxes
 
 
-def truth_of(model: Model, space: Space) -> Any:
+def truth_of(model: Model, space: Lattice) -> Any:
     verdicts = np.concatenate([block for block, _ in decide_all(model, space.domain)])
     return verdicts.reshape(tuple(space.n_digits))
 
 
-def check_against_enumeration(model: Model, space: Space) -> TreeAssessor:
+def check_against_enumeration(model: Model, space: Lattice) -> TreeAssessor:
     assessor = TreeAssessor(model, space)
     truth = truth_of(model, space)
     certified, falsified, undecided, _ = refine(assessor, truth)
@@ -401,7 +403,7 @@ def test_weights_of_the_data_and_digits_that_weigh_nothing() -> None:
     model = fitted(ESTIMATORS["forest"](2), schema, 2)
     domain = space_of(model, schema, "sex").domain
     rows = domain.sample(30, np.random.default_rng(0))
-    space = make_space(domain, Weights.DATA, rows)
+    space = make_lattice(domain, Weights.DATA, rows)
     truth = truth_of(model, space)
     masses = (
         space.masses[0][:, None, None, None]

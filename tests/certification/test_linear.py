@@ -17,7 +17,7 @@ from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.linear import sums as linear_sums
 from fairness_engine.certification.linear.assessor import LinearAssessor
 from fairness_engine.certification.linear.sums import ColumnSums, distribute, is_enumerable
-from fairness_engine.certification.partition.lattice import N_CELLS, Space, Weights, make_space
+from fairness_engine.certification.partition.lattice import N_CELLS, Lattice, Weights, make_lattice
 from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.data.schema import Column, Kind, Schema
@@ -145,14 +145,14 @@ def model_of(seed: int = 0, schema: Schema = SCHEMA, **options: object) -> Model
 
 def case_of(
     model: Model, schema: Schema = SCHEMA, protected: tuple[str, ...] = ("race",), **scope: object
-) -> tuple[LinearAssessor, Space]:
-    space = make_space(Domain(schema, Scope(protected, **scope), model.taken(schema.names)))
+) -> tuple[LinearAssessor, Lattice]:
+    space = make_lattice(Domain(schema, Scope(protected, **scope), model.taken(schema.names)))
     assessor = make_assessor(model, space, Mode.COUNTING)
     assert isinstance(assessor, LinearAssessor)
     return assessor, space
 
 
-def unfair(model: Model, space: Space, digits: np.ndarray) -> np.ndarray:
+def unfair(model: Model, space: Lattice, digits: np.ndarray) -> np.ndarray:
     rows = space.domain.variants(space.rows(digits)).reshape(-1, space.domain.n_columns)
     classes = model.decide(model.scores(rows)).reshape(len(digits), -1)
     return classes.min(axis=1) != classes.max(axis=1)
@@ -178,7 +178,7 @@ def test_boxes_are_counted_as_the_model_decides(seed: int, threshold: float | No
 def test_weights_of_the_data_are_summed(seed: int) -> None:
     model = model_of(seed)
     domain = Domain(SCHEMA, Scope(("race", "wealth")))
-    space = make_space(domain, Weights.DATA, domain.sample(40, np.random.default_rng(seed)))
+    space = make_lattice(domain, Weights.DATA, domain.sample(40, np.random.default_rng(seed)))
     assessor = make_assessor(model, space, Mode.COUNTING)
     low, high = random_boxes(tuple(space.n_digits), 40, np.random.default_rng(seed + 1))
     found = assessor.assess(low, high)
@@ -360,7 +360,7 @@ def test_one_individual_and_one_value() -> None:
 
 def test_boxes_of_no_weight_are_left_alone() -> None:
     domain = Domain(SCHEMA, Scope(("race",)))
-    space = make_space(domain, Weights.DATA, np.array([[0, 0, 5, 5, 0.5]]))
+    space = make_lattice(domain, Weights.DATA, np.array([[0, 0, 5, 5, 0.5]]))
     assessor = make_assessor(model_of(1), space, Mode.COUNTING)
     low, high = space.whole()
     high[0, 1] = 4
@@ -374,7 +374,7 @@ def test_slack_grows_with_what_cancels_out() -> None:
         np.ones((1, 1)), np.array([0, 1]), np.zeros(1), np.array([[0.5], [-0.5]]), (), (), (), magnitude=1e13
     )
     year = Column("year", Kind.INTEGER, minimum=0, maximum=0)
-    space = make_space(Domain(Schema((RACE, year), label="y", protected=("race",)), Scope(("race",))))
+    space = make_lattice(Domain(Schema((RACE, year), label="y", protected=("race",)), Scope(("race",))))
     assert LinearAssessor(network, space).assess(*space.whole()).falsified.tolist() == [0]
     assert LinearAssessor(replace(network, magnitude=1.0), space).assess(*space.whole()).falsified.tolist() == [1]
 
@@ -383,7 +383,7 @@ def test_slack_grows_with_what_cancels_out() -> None:
 def test_published_data_sets_are_settled_in_one_box(shared_linear: tuple[Model, Domain, np.ndarray]) -> None:
     model, domain, rows = shared_linear
     for weights in Weights:
-        space = make_space(domain, weights, rows)
+        space = make_lattice(domain, weights, rows)
         assessor = LinearAssessor(read_network(model, space), space)
         found = assessor.assess(*space.whole())
         assert 1 - (found.certified[0] + found.falsified[0]) / space.total < 1e-4

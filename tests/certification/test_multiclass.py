@@ -15,7 +15,7 @@ from fairness_engine.certification.assessor import Certificates
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.networks.multiclass.assessor import ClassesAssessor
-from fairness_engine.certification.partition.lattice import Space, Weights, make_space
+from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
 from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.data.schema import Column, Kind, Schema
@@ -63,11 +63,11 @@ def model_of(*hidden: int, n_classes: int = 3, seed: int = 0, schema: Schema = S
     return bind(DenseNetwork([*network.layers[:-1], replace(last, biases=biases)]), CodesEncoder(schema), schema)
 
 
-def space_of(model: Model, protected: tuple[str, ...] = ("race",), schema: Schema = SCHEMA, **scope: object) -> Space:
-    return make_space(Domain(schema, Scope(protected, **scope), model.taken(schema.names)))
+def space_of(model: Model, protected: tuple[str, ...] = ("race",), schema: Schema = SCHEMA, **scope: object) -> Lattice:
+    return make_lattice(Domain(schema, Scope(protected, **scope), model.taken(schema.names)))
 
 
-def decisions(model: Model, space: Space, digits: np.ndarray) -> np.ndarray:
+def decisions(model: Model, space: Lattice, digits: np.ndarray) -> np.ndarray:
     """Classes of all variants ``(n, n_variants)``."""
     rows = space.domain.variants(space.rows(digits)).reshape(-1, space.domain.n_columns)
     return model.decide(model.scores(rows)).reshape(len(digits), -1)
@@ -268,7 +268,7 @@ def test_boxes_are_blamed_and_bounded_as_they_were_decided() -> None:
 def test_boxes_are_decided_one_like_many_and_weigh_by_the_data() -> None:
     model = model_of(6)
     rows = Domain(SCHEMA, Scope(("race",))).sample(30, np.random.default_rng(0))
-    space = make_space(Domain(SCHEMA, Scope(("race",))), Weights.DATA, rows)
+    space = make_lattice(Domain(SCHEMA, Scope(("race",))), Weights.DATA, rows)
     assessor = make_assessor(model, space, Mode.COUNTING)
     low, high = random_boxes(tuple(space.n_digits), 50, np.random.default_rng(3))
     high = np.minimum(high, low + 2)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 from sklearn.svm import LinearSVC
 
 from fairness_engine.certification import relu_network
-from fairness_engine.certification.partition.lattice import N_CELLS, Space, make_space
+from fairness_engine.certification.partition.lattice import N_CELLS, Lattice, make_lattice
 from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
@@ -60,20 +60,20 @@ def layers_of(
 
 def case_of(
     model: Model, schema: Schema = SCHEMA, protected: tuple[str, ...] = ("sex",), **scope: Any
-) -> tuple[ReluNetwork, Space]:
+) -> tuple[ReluNetwork, Lattice]:
     domain = Domain(schema, Scope(protected, **scope), model.taken(schema.names))
-    space = make_space(domain)
+    space = make_lattice(domain)
     return read_network(model, space), space
 
 
-def exact_sums(model: Model, space: Space, digits: np.ndarray) -> np.ndarray:
+def exact_sums(model: Model, space: Lattice, digits: np.ndarray) -> np.ndarray:
     """Margins of every variant of individuals ``(n, n_variants, n_scores)``, as the model itself computes them."""
     variants = space.domain.variants(space.rows(digits))
     margins = model.exact_margins(variants.reshape(-1, space.domain.n_columns))
     return margins.reshape(len(digits), space.domain.n_variants, -1)
 
 
-def check(model: Model, network: ReluNetwork, space: Space, n: int = 400) -> None:
+def check(model: Model, network: ReluNetwork, space: Lattice, n: int = 400) -> None:
     """Sums over random digits, and over all corners' digits, are the model's margins."""
     whole = [np.repeat(ends, n, axis=0) for ends in space.whole()]
     digits = np.concatenate([space.draw(*whole, np.random.default_rng(0)), *space.whole()])
@@ -421,7 +421,7 @@ def test_millions_of_values_are_not_written_out() -> None:
         CodesEncoder(schema),
         schema,
     )
-    space = make_space(Domain(schema, Scope(("sex",))))
+    space = make_lattice(Domain(schema, Scope(("sex",))))
     assert peak_bytes(lambda: read_network(model, space)) < 1e6
     check(model, read_network(model, space), space)
 
@@ -436,7 +436,7 @@ def test_many_values_behind_labels_are_read_in_blocks(monkeypatch: pytest.Monkey
         schema,
     )
     monkeypatch.setattr(relu_network, "_BLOCK_NUMBERS", 1 << 16)
-    space = make_space(Domain(schema, Scope(("sex",))))
+    space = make_lattice(Domain(schema, Scope(("sex",))))
     assert peak_bytes(lambda: read_network(model, space)) < 200_000 * 64 * 8 / 20
     network = read_network(model, space)
     assert len(network.first) == 1

@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 
 from fairness_engine.certification import pace
-from fairness_engine.certification.pace import Rest, paced
+from fairness_engine.certification.pace import TimeLeft, paced
 
 
 @pytest.mark.parametrize("n_items", [0, 1, 3, 4, 5, 1000])
@@ -57,7 +57,7 @@ def test_parts_are_so_short_that_a_cancel_is_heard(monkeypatch: pytest.MonkeyPat
 def test_little_time_is_left_after_a_cancel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace.time, "perf_counter", lambda: 100.0)
     is_wanted = False
-    rest = Rest(50.0, lambda: is_wanted)
+    rest = TimeLeft(50.0, lambda: is_wanted)
     until, is_cancelled = rest.time_for(0.5)
     assert (until, is_cancelled()) == (125.0, False)
     is_wanted = True

@@ -19,21 +19,21 @@ from certification.refinement_cases import (
 )
 from fairness_engine.certification.networks.assessor import NetworkAssessor
 from fairness_engine.certification.partition.certificates import proved_by
-from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.export import export_certificates, export_tree
-from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.errors import RunError
 from handmade import all_individuals, network_model, small_domain
 
 
 def refined(n_boxes: int, weights: Weights = Weights.UNIFORM) -> Refinement:
     model, space, truth = small_case(weights)
-    refinement = Refinement(KnowingAssessor(space, truth, 0.4), points_of(model, space), hands=Hands(1))
+    refinement = Refinement(KnowingAssessor(space, truth, 0.4), points_of(model, space), threads=ThreadPool(1))
     while refinement.step(max_boxes=n_boxes):
         pass
     return refinement
@@ -42,9 +42,9 @@ def refined(n_boxes: int, weights: Weights = Weights.UNIFORM) -> Refinement:
 def network_refined(n_boxes: int) -> Refinement:
     domain = small_domain()
     model = network_model(domain)
-    space = make_space(domain)
+    space = make_lattice(domain)
     assessor = NetworkAssessor(read_network(model, space), space, Mode.COUNTING)
-    refinement = Refinement(assessor, Points(model, domain, space), hands=Hands(1))
+    refinement = Refinement(assessor, BoxEnumerator(model, domain, space), threads=ThreadPool(1))
     while refinement.step(max_boxes=n_boxes):
         pass
     return refinement
@@ -77,8 +77,8 @@ def test_a_stored_tree_says_what_the_refinement_says(weights: Weights, max_boxes
 
 
 def test_what_is_kept_of_many_boxes_holds_most_of_everybody_and_of_the_undecided() -> None:
-    space = make_space(large_domain())
-    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(1))
+    space = make_lattice(large_domain())
+    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), threads=ThreadPool(1))
     while refinement.n_boxes < 4001:
         refinement.step(max_boxes=4001)
     tree, order = export_tree(refinement, np.empty((0, 4)), 501)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairness_engine.certification.partition import phrases
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.phrases import BoxColumn
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import RunError
@@ -39,7 +39,7 @@ def schema() -> Schema:
 
 def more_of(domain: Domain) -> tuple[dict[str, Any], np.ndarray]:
     """What a run writes beside its tree, from the space of the engine."""
-    space = make_space(domain)
+    space = make_lattice(domain)
     columns = [domain.schema.inputs[i].name for i in space.columns.tolist()]
     low = domain.low[space.columns].tolist()
     return {
@@ -113,9 +113,9 @@ def test_a_box_becomes_limits_and_comes_back(drawn: tuple[np.ndarray, np.ndarray
     limits = phrases.box_limits(columns_of(), *drawn)
     low, high = phrases.box_digits(columns_of(), limits)
     assert (low.tolist(), high.tolist()) == (drawn[0].tolist(), drawn[1].tolist())
-    whole = make_space(Domain(schema(), Scope(("sex",))))
+    whole = make_lattice(Domain(schema(), Scope(("sex",))))
     assert limits == {name: pytest.approx(ends) for name, ends in whole.limits(*drawn).items()}
-    alone = make_space(Domain(schema(), Scope(("sex",), limits=limits)))
+    alone = make_lattice(Domain(schema(), Scope(("sex",), limits=limits)))
     assert alone.n_digits[:3].tolist() == (high - low + 1)[:3].tolist()
 
 

@@ -19,17 +19,17 @@ from certification.refinement_cases import (
 from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition import refinement as refine
 from fairness_engine.certification.partition.enumeration import MAX_POINTS
-from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.certification.partition.refine_kernels import EVALUATED
 from fairness_engine.certification.partition.refinement import Refinement
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 
 BOTH_WEIGHTS = pytest.mark.parametrize("weights", list(Weights))
 
 
 def refined(weights: Weights, n_steps: int, part: float = 0.4, cut: int | None = None) -> tuple[Refinement, np.ndarray]:
     model, space, truth = small_case(weights)
-    refinement = Refinement(KnowingAssessor(space, truth, part, cut), points_of(model, space), hands=Hands(1))
+    refinement = Refinement(KnowingAssessor(space, truth, part, cut), points_of(model, space), threads=ThreadPool(1))
     for _ in range(n_steps):
         refinement.step()
     return refinement, truth
@@ -112,8 +112,8 @@ def test_small_boxes_are_evaluated_and_not_split() -> None:
 
 def test_the_most_undecided_boxes_are_split_first() -> None:
     domain = large_domain()
-    space = make_space(domain)
-    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(1))
+    space = make_lattice(domain)
+    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), threads=ThreadPool(1))
     for _ in range(12):
         refinement.step()
     leaves, _, _ = leaf_boxes(refinement)
@@ -125,8 +125,8 @@ def test_the_most_undecided_boxes_are_split_first() -> None:
 
 @pytest.mark.parametrize("is_continuous", [False, True])
 def test_storage_grows_without_losing_a_box(is_continuous: bool) -> None:
-    space = make_space(large_domain(is_continuous))
-    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(2))
+    space = make_lattice(large_domain(is_continuous))
+    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), threads=ThreadPool(2))
     while refinement.n_boxes < 30_001:
         assert refinement.step(max_boxes=30_001)
     leaves, low, high = leaf_boxes(refinement)
@@ -146,11 +146,11 @@ def test_threads_and_waves_change_nothing(max_boxes: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(refine, "_WAVE_SECONDS", wave_seconds)
         monkeypatch.setattr(refine, "_LEAST_SECONDS", 1e-9)
         model, space, truth = small_case()
-        hands = Hands(n_threads)
-        refinement = Refinement(KnowingAssessor(space, truth, 0.3), points_of(model, space), hands=hands)
+        threads = ThreadPool(n_threads)
+        refinement = Refinement(KnowingAssessor(space, truth, 0.3), points_of(model, space), threads=threads)
         while refinement.step(max_boxes=max_boxes):
             pass
-        hands.rest()
+        threads.close()
         results.append((refinement.standing, [np.array(array) for array in refinement.nodes]))
     assert 1 <= results[0][0].n_boxes <= (max_boxes or np.inf)
     for standing, nodes in results[1:]:
@@ -174,7 +174,7 @@ def test_a_round_that_is_left_leaves_its_boxes_open(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_box_that_cannot_be_split_further_is_left_undecided() -> None:
-    space = make_space(large_domain(is_continuous=True))
+    space = make_lattice(large_domain(is_continuous=True))
 
     class Stubborn(OpenAssessor):
         def assess(self, low, high):
@@ -182,7 +182,7 @@ def test_a_box_that_cannot_be_split_further_is_left_undecided() -> None:
             found.column[:] = np.where(low[:, 0] < high[:, 0], 0, -1)
             return found
 
-    refinement = Refinement(Stubborn(space), points_of(threshold_model(), space), hands=Hands(1))
+    refinement = Refinement(Stubborn(space), points_of(threshold_model(), space), threads=ThreadPool(1))
     while refinement.step():
         pass
     assert refinement.n_boxes == 2 * 500 - 1
@@ -190,8 +190,8 @@ def test_a_box_that_cannot_be_split_further_is_left_undecided() -> None:
 
 
 def test_no_more_boxes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    space = make_space(large_domain())
-    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(1))
+    space = make_lattice(large_domain())
+    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), threads=ThreadPool(1))
     assert not refinement.is_full
     monkeypatch.setattr(refine_kernels, "MAX_BYTES", 1_500_000)
     while not refinement.is_full:
@@ -203,7 +203,7 @@ def test_no_more_boxes_than_memory_allows(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_error_of_an_assessor_reaches_the_caller_from_any_thread() -> None:
-    space = make_space(large_domain())
+    space = make_lattice(large_domain())
 
     class Failing(OpenAssessor):
         def assess(self, low, high):
@@ -211,6 +211,6 @@ def test_an_error_of_an_assessor_reaches_the_caller_from_any_thread() -> None:
                 raise ArithmeticError("no")
             return super().assess(low, high)
 
-    refinement = Refinement(Failing(space), points_of(threshold_model(), space), hands=Hands(3))
+    refinement = Refinement(Failing(space), points_of(threshold_model(), space), threads=ThreadPool(3))
     with pytest.raises(ArithmeticError):
         all(refinement.step() for _ in range(100))

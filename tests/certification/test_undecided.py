@@ -22,10 +22,10 @@ from certification.refinement_cases import (
 from fairness_engine.certification.partition import undecided
 from fairness_engine.certification.partition.certificates import proved_by
 from fairness_engine.certification.partition.export import export_certificates, export_tree
-from fairness_engine.certification.partition.lattice import Weights, make_space
+from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 
 
 def open_truth(refinement: Refinement) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -122,8 +122,8 @@ def test_a_seed_draws_the_same_people_however_fast_the_machine_is(monkeypatch: p
 
 def test_draws_of_a_continuous_column_lie_anywhere_in_its_cells() -> None:
     domain = large_domain(is_continuous=True)
-    space = make_space(domain)
-    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), hands=Hands(1))
+    space = make_lattice(domain)
+    refinement = Refinement(OpenAssessor(space), points_of(threshold_model(), space), threads=ThreadPool(1))
     rows = draw_undecided(refinement, 2000, np.random.default_rng(0), in_a_minute()).unfair
     assert domain.contains(rows).all()
     digits = space.digits(rows)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.partition.lattice import make_space
+from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.voting import VotesAssessor
 from fairness_engine.data.schema import Column, Kind, Schema
@@ -73,7 +73,7 @@ def test_the_proof_ends_at_the_exact_count(
 ) -> None:
     model = fitted([MEMBERS[i] for i in which], weights, 5)
     domain = Domain(SCHEMA.with_protected(protected), Scope(protected))
-    assert isinstance(make_assessor(model, make_space(domain), Mode.COUNTING), VotesAssessor)
+    assert isinstance(make_assessor(model, make_lattice(domain), Mode.COUNTING), VotesAssessor)
     events = list(run_certification(model, domain, np.empty((0, 5)), CertifySettings(n_samples=0), 0))
     result = next(event.content for event in events if isinstance(event, ResultReady))
     count = next(event.content for event in run_exact(model, domain) if isinstance(event, ResultReady))
@@ -86,7 +86,7 @@ def test_the_proof_ends_at_the_exact_count(
 def test_what_is_claimed_of_a_box_holds_for_everybody_in_it(which: list[int], weights: list[float] | None) -> None:
     model = fitted([MEMBERS[i] for i in which], weights, 6)
     domain = Domain(SCHEMA.with_protected(("sex",)), Scope(("sex",)))
-    space = make_space(domain)
+    space = make_lattice(domain)
     assessor = make_assessor(model, space, Mode.COUNTING)
     truth = np.concatenate([part for part, _ in decide_all(model, domain)]).reshape(space.n_digits)
     rng = np.random.default_rng(7)

@@ -31,7 +31,7 @@ from fairness_engine.cli.output import COMMON_KEYS, ExitStatus
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.errors import SettingError
 from fairness_engine.runs import kinds
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 
@@ -183,7 +183,7 @@ def test_an_interrupt_of_what_follows_leaves_runs_that_were_there_before(tmp_pat
     store = RunStore(tmp_path / "workspace")
     config = run_cases.config_of(run_cases.review_of(store), "random")
     others = store.create_run(replace(config, comparison="another"))
-    assert store.claim(others, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(others, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     also_others, own = (store.create_run(replace(config, comparison=text)) for text in ("another", "this"))
     measured = {"before": {"search": others, "rules": also_others}, "after": {"search": own, "rules": None}}
     default = signal.getsignal(signal.SIGINT)
@@ -211,7 +211,7 @@ def test_a_run_that_scored_no_rule_set_in_its_time_leaves_a_gap(tmp_path: Path) 
         store.create_run(run_cases.config_of(review, "", kind=kind, settings=settings))
         for kind, settings in ((kinds.RULES.name, {}), (kinds.RETRAIN.name, {"strategy": "variants"}))
     )
-    assert store.claim(rules, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(rules, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     store.finish(rules, RunState.FINISHED)
     store.set_result(retraining, "measured", {"before": {"rules": rules}, "after": {}})
     assert retrain_fields(store, store.run(retraining))["before"]["top_score"] is None

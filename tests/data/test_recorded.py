@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.data.dataset import make_dataset, read_table
-from fairness_engine.data.recorded import Recorded, recorded_labels, recorded_predictions
+from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import DataError, SettingError
 
@@ -21,7 +21,7 @@ def schema_of(**changes: object) -> Schema:
     return Schema.from_json(json.loads(json.dumps({**content, **changes})))
 
 
-def recorded(cells: list[str], schema: Schema, name: str = "guess") -> Recorded:
+def recorded(cells: list[str], schema: Schema, name: str = "guess") -> RecordedDecisions:
     """The guesses in these cells, beside rows of which the second has no age."""
     rows = [f"{'' if i == 1 else 20 + i},{i % 2},{cell}" for i, cell in enumerate(cells)]
     table = read_table("\n".join(["age,paid,guess", *rows]).encode(), "t.csv")

@@ -12,8 +12,8 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.events import Event, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
-from fairness_engine.groups.rule_sets.mining import NO_RULE, RuleSpace
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
+from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
@@ -63,11 +63,11 @@ def numbers(name: str, n: int, *, one_sided: bool = False) -> RuleAttribute:
     return RuleAttribute(name, "real", tuple(map(str, range(n))), lows, highs, one_sided)
 
 
-def space_of(*attributes: RuleAttribute, codes: Sequence[Sequence[int]]) -> RuleSpace:
-    return RuleSpace(attributes, np.asarray(codes, dtype=np.int64))
+def space_of(*attributes: RuleAttribute, codes: Sequence[Sequence[int]]) -> GroupIndex:
+    return GroupIndex(attributes, np.asarray(codes, dtype=np.int64))
 
 
-def plain_inside(space: RuleSpace, line: Sequence[int]) -> list[bool]:
+def plain_inside(space: GroupIndex, line: Sequence[int]) -> list[bool]:
     """Who is in a rule set, one row and one rule at a time."""
     return [
         all(
@@ -104,7 +104,7 @@ def small_run(
     **settings: object,
 ) -> Ran:
     ranges = Ranges(small_schema(), scope or Scope(protected))
-    subject = Subject(small_rows(n_rows), None, model or function_model(score, n_scores))
+    subject = AssessedData(small_rows(n_rows), None, model or function_model(score, n_scores))
     return ran(run_rules(subject, ranges, RuleSettings(**settings), seed, max_seconds, is_cancelled))
 
 
@@ -117,12 +117,14 @@ class SampleCase:
     ranges: Ranges
 
     def run(self, seed: int = 1, **settings: object) -> Ran:
-        return ran(run_rules(Subject(self.dataset.rows, None, self.model), self.ranges, RuleSettings(**settings), seed))
+        return ran(
+            run_rules(AssessedData(self.dataset.rows, None, self.model), self.ranges, RuleSettings(**settings), seed)
+        )
 
     def run_labels(self, **settings: object) -> Ran:
         decided = self.dataset.labels == self.dataset.favourable_class
         settings = {"source": "labels", **settings}
-        return ran(run_rules(Subject(self.dataset.rows, decided, None), self.ranges, RuleSettings(**settings), 0))
+        return ran(run_rules(AssessedData(self.dataset.rows, decided, None), self.ranges, RuleSettings(**settings), 0))
 
 
 @cache

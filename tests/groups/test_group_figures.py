@@ -22,13 +22,13 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ProcessError, SchemaError, SettingError
-from fairness_engine.groups.figures.figures import Decided, group_figures, impact_ratios, odds_ends
+from fairness_engine.groups.figures.figures import GroupDecisions, group_figures, impact_ratios, odds_ends
 from fairness_engine.groups.figures.report import (
     Bounded,
     FigureSettings,
+    FigureVerdict,
     GroupReport,
     GroupTable,
-    Verdict,
     report_from_json,
     report_to_json,
     verdict_of,
@@ -51,10 +51,10 @@ def dataset_of(rows: FloatArray | list[list[float]], n_unknown: dict[str, int] |
     return Dataset(SCHEMA, rows, None, (), kept, 0, (), "", None, n_unknown or {})
 
 
-def decided(favourable: Any, actual: Any = None) -> Decided:
+def decided(favourable: Any, actual: Any = None) -> GroupDecisions:
     favourable = np.asarray(favourable, dtype=bool)
     known = np.ones(len(favourable), dtype=bool)
-    return Decided(favourable, None if actual is None else np.asarray(actual, dtype=bool), known)
+    return GroupDecisions(favourable, None if actual is None else np.asarray(actual, dtype=bool), known)
 
 
 def counted(*groups: tuple[float, float, int, int]) -> tuple[Dataset, BoolArray]:
@@ -166,7 +166,9 @@ def test_limits_leave_rows_out_and_cut_between_them() -> None:
 def test_rows_without_a_decision_are_counted() -> None:
     dataset, favourable = counted((0, 0, 40, 12), (1, 0, 60, 30))
     is_known = np.arange(100) % 2 == 0
-    report = group_figures(dataset, None, Decided(favourable, None, is_known, "vote"), FigureSettings((("sex",),)))
+    report = group_figures(
+        dataset, None, GroupDecisions(favourable, None, is_known, "vote"), FigureSettings((("sex",),))
+    )
     assert (report.n_rows, report.n_left_out, report.column) == (50, 50, "vote")
     assert [group.n_rows for group in report.tables[0].groups] == [20, 30]
 
@@ -231,25 +233,25 @@ def test_odds_are_not_made_up_where_a_group_has_one_outcome_only() -> None:
 
 
 def test_the_verdict_is_read_off_the_interval() -> None:
-    assert verdict_of(Bounded(0.7, 0.6, 0.79)) is Verdict.FLAG
-    assert verdict_of(Bounded(0.7, 0.6, 0.8)) is Verdict.UNCLEAR
-    assert verdict_of(Bounded(0.9, 0.79, 1.0)) is Verdict.UNCLEAR
-    assert verdict_of(Bounded(0.9, 0.8, 1.0)) is Verdict.PASS
-    assert verdict_of(None) is Verdict.UNCLEAR
+    assert verdict_of(Bounded(0.7, 0.6, 0.79)) is FigureVerdict.FLAG
+    assert verdict_of(Bounded(0.7, 0.6, 0.8)) is FigureVerdict.UNCLEAR
+    assert verdict_of(Bounded(0.9, 0.79, 1.0)) is FigureVerdict.UNCLEAR
+    assert verdict_of(Bounded(0.9, 0.8, 1.0)) is FigureVerdict.PASS
+    assert verdict_of(None) is FigureVerdict.UNCLEAR
 
 
 @pytest.mark.parametrize(
     ("groups", "verdict"),
     [
-        (((0, 0, 4000, 1000), (1, 0, 4000, 2000)), Verdict.FLAG),
-        (((0, 0, 4000, 2000), (1, 0, 4000, 2000)), Verdict.PASS),
-        (((0, 0, 40, 10), (1, 0, 40, 20)), Verdict.UNCLEAR),  # a ratio of 0.5, of few rows
-        (((0, 0, 40, 20), (1, 0, 40, 20)), Verdict.UNCLEAR),  # equal rates, of few rows
-        (((0, 0, 400, 0), (1, 0, 400, 0)), Verdict.UNCLEAR),  # nobody is favoured
-        (((0, 0, 400, 200),), Verdict.UNCLEAR),  # nobody to compare with
+        (((0, 0, 4000, 1000), (1, 0, 4000, 2000)), FigureVerdict.FLAG),
+        (((0, 0, 4000, 2000), (1, 0, 4000, 2000)), FigureVerdict.PASS),
+        (((0, 0, 40, 10), (1, 0, 40, 20)), FigureVerdict.UNCLEAR),  # a ratio of 0.5, of few rows
+        (((0, 0, 40, 20), (1, 0, 40, 20)), FigureVerdict.UNCLEAR),  # equal rates, of few rows
+        (((0, 0, 400, 0), (1, 0, 400, 0)), FigureVerdict.UNCLEAR),  # nobody is favoured
+        (((0, 0, 400, 200),), FigureVerdict.UNCLEAR),  # nobody to compare with
     ],
 )
-def test_verdicts(groups: tuple[tuple[float, float, int, int], ...], verdict: Verdict) -> None:
+def test_verdicts(groups: tuple[tuple[float, float, int, int], ...], verdict: FigureVerdict) -> None:
     assert table_of(*counted(*groups), "sex").verdict is verdict
 
 
@@ -259,15 +261,15 @@ def test_a_tiny_group_is_no_measure_for_others_and_prevents_no_pass() -> None:
     assert [group.is_compared for group in table.groups] == [True, True, False]
     assert [group.labels for group in table.small] == [("C",)]
     assert table.most_favoured is table.groups[1]
-    assert table.groups[2].verdict is Verdict.UNCLEAR
-    assert table.verdict is Verdict.PASS
+    assert table.groups[2].verdict is FigureVerdict.UNCLEAR
+    assert table.verdict is FigureVerdict.PASS
 
 
 def test_a_small_group_that_is_clearly_worse_off_is_flagged() -> None:
     table = table_of(*counted((0, 0, 4000, 2000), (0, 1, 4000, 2010), (0, 2, 100, 2)), "race")
     assert not table.groups[2].is_compared
-    assert table.groups[2].verdict is Verdict.FLAG
-    assert table.verdict is Verdict.FLAG
+    assert table.groups[2].verdict is FigureVerdict.FLAG
+    assert table.verdict is FigureVerdict.FLAG
 
 
 def test_exactly_two_percent_is_compared() -> None:
@@ -318,7 +320,9 @@ def test_groups_at_the_limit_are_seldom_flagged_and_equal_ones_seldom_too() -> N
     wrong = 0
     for _ in range(400):
         verdicts = [verdict_of(one) for one in drawn_shares(sizes, np.array([0.5, 0.4, 0.4]), rng)]
-        wrong += Verdict.FLAG in verdicts or verdicts[1] is Verdict.PASS or verdicts[2] is Verdict.PASS
+        wrong += (
+            FigureVerdict.FLAG in verdicts or verdicts[1] is FigureVerdict.PASS or verdicts[2] is FigureVerdict.PASS
+        )
     assert wrong <= 20
 
 

@@ -17,7 +17,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.groups.rule_sets import mining
 from fairness_engine.groups.rule_sets import settings as rule_settings
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute, make_attribute, value_codes
-from fairness_engine.groups.rule_sets.mining import NO_RULE, RuleSpace, by_attributes, least_rows, mine
+from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex, by_attributes, least_rows, mine
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 
 CRIME = (
@@ -27,7 +27,7 @@ CRIME = (
 
 
 @st.composite
-def spaces(draw: st.DrawFn) -> RuleSpace:
+def spaces(draw: st.DrawFn) -> GroupIndex:
     """Two or three attributes of two to four values over one to 20 rows."""
     sizes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
     kinds = [draw(st.sampled_from(["category", "number", "one-sided"])) for _ in sizes]
@@ -39,7 +39,7 @@ def spaces(draw: st.DrawFn) -> RuleSpace:
     return space_of(*attributes, codes=draw(st.lists(rows, min_size=1, max_size=20)))
 
 
-def every_rule_set(space: RuleSpace, most: int) -> dict[tuple[int, ...], int]:
+def every_rule_set(space: GroupIndex, most: int) -> dict[tuple[int, ...], int]:
     """Rows in each rule set of at most so many rules, one after the other."""
     choices = itertools.product(*(range(-1, attribute.n_rules) for attribute in space.attributes))
     lines = [line for line in choices if 0 < sum(rule != NO_RULE for rule in line) <= most]
@@ -48,7 +48,7 @@ def every_rule_set(space: RuleSpace, most: int) -> dict[tuple[int, ...], int]:
 
 @given(spaces(), st.sampled_from([0.01, 0.1, 0.25, 0.5, 0.9]), st.integers(1, 4))
 @settings(max_examples=50)
-def test_mining_finds_what_counting_finds(space: RuleSpace, support: float, most: int) -> None:
+def test_mining_finds_what_counting_finds(space: GroupIndex, support: float, most: int) -> None:
     asked = RuleSettings(support=support, max_attributes=most)
     counts = every_rule_set(space, most)
     least = support * space.n_rows
@@ -68,7 +68,7 @@ def test_mining_finds_what_counting_finds(space: RuleSpace, support: float, most
 
 
 @given(spaces(), st.integers(0, 2**32 - 1))
-def test_sums_are_those_of_the_rows_inside(space: RuleSpace, seed: int) -> None:
+def test_sums_are_those_of_the_rows_inside(space: GroupIndex, seed: int) -> None:
     rng = np.random.default_rng(seed)
     lines = np.array(list(every_rule_set(space, 4)))
     rules = lines[rng.integers(len(lines), size=min(300, 2 * len(lines)))]
@@ -79,7 +79,7 @@ def test_sums_are_those_of_the_rows_inside(space: RuleSpace, seed: int) -> None:
 
 
 @given(spaces())
-def test_rule_sets_are_grouped_by_the_attributes_they_constrain(space: RuleSpace) -> None:
+def test_rule_sets_are_grouped_by_the_attributes_they_constrain(space: GroupIndex) -> None:
     rules = np.array(list(every_rule_set(space, 4)))
     groups = list(by_attributes(rules))
     assert sorted(np.concatenate([lines for _, lines in groups]).tolist()) == list(range(len(rules)))
@@ -89,7 +89,7 @@ def test_rule_sets_are_grouped_by_the_attributes_they_constrain(space: RuleSpace
 
 
 @given(spaces())
-def test_cells_are_the_different_rows(space: RuleSpace) -> None:
+def test_cells_are_the_different_rows(space: GroupIndex) -> None:
     codes, cell, n_rows = space.cells
     np.testing.assert_array_equal(codes[cell], space.codes)
     assert len({tuple(line) for line in codes.tolist()}) == len(codes)
@@ -160,7 +160,7 @@ def test_few_attributes_are_all_combined_unasked_as_long_as_the_rule_sets_are_fe
 ) -> None:
     rng = np.random.default_rng(0)
 
-    def of(n: int) -> RuleSpace:
+    def of(n: int) -> GroupIndex:
         return space_of(*(categories(f"a{i}", 2) for i in range(n)), codes=rng.integers(0, 2, (500, n)))
 
     unasked = RuleSettings(support=0.01)
@@ -196,7 +196,7 @@ def test_counts_on_a_sample() -> None:
 
 def real_space(
     shared: Path, name: str, asked: RuleSettings, columns: dict[str, tuple[float, float] | None]
-) -> RuleSpace:
+) -> GroupIndex:
     frame = pd.read_csv(shared / "data" / "raw" / name / "data.csv", usecols=list(columns))
     attributes: list[RuleAttribute] = []
     codes = []
@@ -211,7 +211,7 @@ def real_space(
             values = frame[column_name].to_numpy(float)
         attributes.append(make_attribute(column, None, asked))
         codes.append(value_codes(attributes[-1], column, values, column.low))
-    return RuleSpace(tuple(attributes), np.stack(codes, axis=1))
+    return GroupIndex(tuple(attributes), np.stack(codes, axis=1))
 
 
 @pytest.mark.shared

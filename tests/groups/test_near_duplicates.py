@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from rule_cases import Ran, categories, numbers, sample_case, small_run, space_of
 
 from fairness_engine.groups.rule_sets import ranking
-from fairness_engine.groups.rule_sets.mining import NO_RULE, RuleSpace, mine, rests
+from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex, mine, rests
 from fairness_engine.groups.rule_sets.ranking import LOSS, NESTED, OVERLAP, Groups, fold
 from fairness_engine.groups.rule_sets.sampling import RowCounts
 from fairness_engine.groups.rule_sets.scoring import count
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 
 
-def groups_of(space: RuleSpace, decided: np.ndarray, support: float = 0.05) -> Groups:
+def groups_of(space: GroupIndex, decided: np.ndarray, support: float = 0.05) -> Groups:
     """Every frequent rule set of rows that were decided so, the highest score first."""
     mined = mine(space, RuleSettings(support=support))
     counts = count(space, mined.rules, RowCounts(np.ones(space.n_rows), decided.astype(float)))
@@ -35,7 +35,7 @@ def overlap(first: set[int], second: set[int], everyone: set[int]) -> float:
 
 
 @st.composite
-def decided_spaces(draw: st.DrawFn) -> tuple[RuleSpace, np.ndarray]:
+def decided_spaces(draw: st.DrawFn) -> tuple[GroupIndex, np.ndarray]:
     sizes = draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
     attributes = [
         numbers(f"a{i}", n) if draw(st.booleans()) else categories(f"a{i}", min(n, 3)) for i, n in enumerate(sizes)
@@ -52,7 +52,7 @@ def decided_spaces(draw: st.DrawFn) -> tuple[RuleSpace, np.ndarray]:
 @settings(max_examples=60)
 @given(decided_spaces())
 def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
-    case: tuple[RuleSpace, np.ndarray],
+    case: tuple[GroupIndex, np.ndarray],
 ) -> None:
     space, decided = case
     groups = groups_of(space, decided)
@@ -75,13 +75,13 @@ def test_a_family_is_nearly_the_same_people_and_hides_nothing_clearly_higher(
 
 @settings(max_examples=25)
 @given(decided_spaces())
-def test_folding_is_what_comparing_people_one_by_one_gives(case: tuple[RuleSpace, np.ndarray]) -> None:
+def test_folding_is_what_comparing_people_one_by_one_gives(case: tuple[GroupIndex, np.ndarray]) -> None:
     space, decided = case
     groups = groups_of(space, decided)
     np.testing.assert_array_equal(fold(space, groups), plain_fold(space, groups))
 
 
-def plain_fold(space: RuleSpace, groups: Groups) -> list[int]:
+def plain_fold(space: GroupIndex, groups: Groups) -> list[int]:
     """The rule of ``fold`` with sets of people."""
     n = len(groups.rules)
     everyone = set(range(space.n_rows))

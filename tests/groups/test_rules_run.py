@@ -16,7 +16,7 @@ from rule_cases import Ran, group_score, ran, sample_case, small_rows, small_run
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.result import Stage
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.open import open_model
@@ -90,7 +90,7 @@ def test_the_threshold_of_a_model_file() -> None:
     inside = []
     for threshold in (0.2, 0.5, 0.8):
         model = open_model(chosen.path, case.dataset.schema, classes=case.dataset.classes, threshold=threshold)
-        events = run_rules(Subject(case.dataset.rows, None, model), case.ranges, RuleSettings(error=0), 0)
+        events = run_rules(AssessedData(case.dataset.rows, None, model), case.ranges, RuleSettings(error=0), 0)
         scored = ran(events).result.scored
         inside.append(scored.inside[scored.n_rows == scored.n_rows.min()][0])
     assert inside[0] > inside[1] > inside[2]
@@ -181,7 +181,7 @@ def stop_in(phase: str) -> tuple[Callable[[], bool], Callable[[Iterator[Event]],
 
 def cancelled_in(phase: str, **settings: object) -> Ran:
     is_cancelled, listen = stop_in(phase)
-    subject = Subject(small_rows(4000), None, function_model(group_score))
+    subject = AssessedData(small_rows(4000), None, function_model(group_score))
     ranges = Ranges(small_schema(), Scope(("sex", "age")))
     return listen(run_rules(subject, ranges, RuleSettings(**settings), 3, np.inf, is_cancelled))
 
@@ -251,7 +251,9 @@ def test_rows_outside_the_scope_are_left_out() -> None:
     rows = small_rows(600)
     assert found.result.n_rows == int(((rows[:, 2] >= 22) & (rows[:, 2] <= 25)).sum()) < 600
     decided = rows[:, 4] > 0.5
-    events = run_rules(Subject(rows, decided, None), Ranges(small_schema(), scope), RuleSettings(source="labels"), 0)
+    events = run_rules(
+        AssessedData(rows, decided, None), Ranges(small_schema(), scope), RuleSettings(source="labels"), 0
+    )
     assert ran(events).result.cells.drawn.sum() == found.result.n_rows
 
 
@@ -272,7 +274,7 @@ def test_bad_input_is_refused_in_a_sentence(changes: dict, message: str) -> None
 def test_a_table_in_which_a_protected_attribute_never_varies() -> None:
     rows = small_rows(200)
     rows[:, 0] = 1
-    subject = Subject(rows, None, function_model(group_score))
+    subject = AssessedData(rows, None, function_model(group_score))
     with pytest.raises(SettingError, match=r"nobody is left to compare with"):
         ran(run_rules(subject, Ranges(small_schema(), Scope(("sex",))), RuleSettings(), 0))
     mixed = ran(run_rules(subject, Ranges(small_schema(), Scope(("sex", "age"))), RuleSettings(error=0), 0))
@@ -285,13 +287,13 @@ def test_no_compiled_loop_and_no_runtime_is_loaded_for_rule_sets(root: Path) -> 
     code = """
 import sys
 from fairness_engine.oracle.domain import Ranges, Scope
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.data.schema import Column, Kind, Schema
 import numpy as np
 ranges = Ranges(Schema((Column("age", Kind.INTEGER, minimum=0, maximum=9),)), Scope(("age",)))
 rows = np.arange(100.0)[:, None] % 10
-assert len(list(run_rules(Subject(rows, rows[:, 0] > 4, None), ranges, RuleSettings(source="labels"), 0))) == 5
+assert len(list(run_rules(AssessedData(rows, rows[:, 0] > 4, None), ranges, RuleSettings(source="labels"), 0))) == 5
 print(sorted({"numba", "sklearn", "keras", "tensorflow", "onnxruntime"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from scipy.stats import beta, binom
 
 from fairness_engine.errors import SearchStopped
 from fairness_engine.groups.rule_sets.driver import make_space
-from fairness_engine.groups.rule_sets.mining import RuleSpace, mine
+from fairness_engine.groups.rule_sets.mining import GroupIndex, mine
 from fairness_engine.groups.rule_sets.result import Stage, score_of
 from fairness_engine.groups.rule_sets.sampling import Decider, Sampler, pool_size
 from fairness_engine.groups.rule_sets.scoring import Counts, Scoring, count, is_served, joint_intervals, top_up
@@ -201,7 +201,7 @@ def test_scores_are_those_of_algorithm_2_as_it_is_printed(names: tuple[str, str,
 
 def truth_and_case(
     names: tuple[str, str, tuple[str, ...]], settings: RuleSettings
-) -> tuple[RuleSpace, np.ndarray, Sampler, Counts]:
+) -> tuple[GroupIndex, np.ndarray, Sampler, Counts]:
     case = sample_case(*names)
     space = make_space(case.ranges, case.dataset.rows, settings)
     rules = mine(space, settings).rules

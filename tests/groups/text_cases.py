@@ -14,7 +14,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
-from fairness_engine.groups.identity_terms.driver import TextSubject, run_text_rules
+from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
 from fairness_engine.groups.identity_terms.terms import Terms, check_terms
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -114,7 +114,7 @@ def run_texts(
     scored.
     """
     asked = RuleSettings(**{"text_column": "said", "terms": TERMS} | settings)
-    events = run_text_rules(TextSubject(texts, model), asked, seed, max_seconds, is_cancelled)
+    events = run_text_rules(AssessedTexts(texts, model), asked, seed, max_seconds, is_cancelled)
     if has_sentences:
         return Ran(tuple(events))
     scored = next(event for event in events if isinstance(event, RulesScored))

@@ -17,7 +17,7 @@ from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
 from fairness_engine.measures.plausibility import background
 from fairness_engine.measures.plausibility.background import PHASE, with_plausibility
-from fairness_engine.model_process.session import Opened, open_all
+from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
@@ -182,7 +182,7 @@ def test_the_thread_ends_with_the_events() -> None:
 
 
 @pytest.fixture(scope="module")
-def opened() -> Opened:
+def opened() -> ModelSession:
     return open_all(
         {
             "data": {"path": str(DATA), "name": DATA.name},
@@ -193,7 +193,7 @@ def opened() -> Opened:
     )
 
 
-def test_a_search_measures_its_pairs_and_the_same_pairs_get_the_same_distances(opened: Opened) -> None:
+def test_a_search_measures_its_pairs_and_the_same_pairs_get_the_same_distances(opened: ModelSession) -> None:
     config = kinds.SEARCH.config(
         "d",
         "m",

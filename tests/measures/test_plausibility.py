@@ -16,8 +16,8 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.measures.plausibility import kernels, nearest_rows
-from fairness_engine.measures.plausibility.nearest_rows import RealRows
-from fairness_engine.measures.plausibility.plausibility import Assessed, Plausibility
+from fairness_engine.measures.plausibility.nearest_rows import NearestRows
+from fairness_engine.measures.plausibility.plausibility import PersonAssessed, Plausibility
 from fairness_engine.measures.plausibility.unseen_values import MIN_EXPECTED, UnseenValues
 from fairness_engine.oracle.domain import Domain, Scope
 
@@ -68,7 +68,7 @@ def test_the_nearest_row_is_that_of_brute_force(domain: Domain, n_rows: int) -> 
     near = rows[rng(1).integers(n_rows, size=150)]
     near[:, domain.free[-1]] = domain.sample(150, rng(2))[:, domain.free[-1]]
     people = np.concatenate([domain.sample(150, rng(3)), near, rows[:50]])
-    distance, nearest = RealRows(rows, domain, rng()).nearest(people)
+    distance, nearest = NearestRows(rows, domain, rng()).nearest(people)
     expected = gower(domain, people, rows)
     assert np.allclose(distance, expected.min(axis=1), rtol=0, atol=1e-12)
     found = expected[np.arange(len(people)), nearest]
@@ -82,7 +82,7 @@ def test_the_nearest_other_row_leaves_out_those_that_are_equal(domain: Domain) -
     rows = np.concatenate([rows, rows[:300]])
     expected = gower(domain, rows, rows)
     expected[expected == 0] = np.inf
-    distance, _ = RealRows(rows, domain, rng()).nearest(rows, skips_equal=True)
+    distance, _ = NearestRows(rows, domain, rng()).nearest(rows, skips_equal=True)
     assert np.allclose(distance, expected.min(axis=1), rtol=0, atol=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_any_small_space_agrees_with_brute_force(seed: int, n_rows: int, n_cat: 
     domain = make_domain((3,) * n_cat, n_int, n_real)
     rows = domain.sample(n_rows, rng(seed))
     people = domain.sample(20, rng(seed + 1))
-    distance, _ = RealRows(rows, domain, rng()).nearest(people)
+    distance, _ = NearestRows(rows, domain, rng()).nearest(people)
     assert np.allclose(distance, gower(domain, people, rows).min(axis=1), rtol=0, atol=1e-12)
 
 
@@ -121,14 +121,14 @@ def test_of_too_many_people_a_part_is_kept_and_distances_are_upper_bounds(monkey
     domain = DOMAINS[2]
     rows = domain.sample(3000, rng())
     people = domain.sample(200, rng(1))
-    exact, _ = RealRows(rows, domain, rng()).nearest(people)
+    exact, _ = NearestRows(rows, domain, rng()).nearest(people)
     monkeypatch.setattr(nearest_rows, "MAX_ROWS", 500)
-    part = RealRows(rows, domain, rng())
+    part = NearestRows(rows, domain, rng())
     assert (part.n, part.n_different) == (500, 3000)
     distance, nearest = part.nearest(people)
     assert (distance >= exact).all()
     assert np.allclose(gower(domain, people, rows)[np.arange(200), nearest], distance, rtol=0, atol=1e-12)
-    again, _ = RealRows(rows, domain, rng()).nearest(people)
+    again, _ = NearestRows(rows, domain, rng()).nearest(people)
     assert np.array_equal(again, distance)
 
 
@@ -256,7 +256,7 @@ def test_an_assessment_names_the_nearest_person_and_survives_its_json() -> None:
     assert gower(domain, person[None], known.neighbour[None])[0, 0] == pytest.approx(known.distance)
     assert known.differs == tuple(i for i in domain.free if person[i] != known.neighbour[i])
     assert (dataset.rows == known.neighbour).all(axis=1).any()
-    back = Assessed.from_json(json.loads(json.dumps(known.to_json())), len(person))
+    back = PersonAssessed.from_json(json.loads(json.dumps(known.to_json())), len(person))
     assert np.array_equal(back.neighbour, known.neighbour)
     assert back.to_json() == known.to_json()
 
@@ -277,7 +277,7 @@ def test_an_assessment_that_cannot_be_is_refused(lie: dict[str, object]) -> None
     dataset, domain = census()
     content = Plausibility.learn(dataset.rows[:100], domain, rng()).assess(dataset.rows[0]).to_json()
     with pytest.raises((ValueError, KeyError, TypeError)):
-        Assessed.from_json({**content, **lie}, domain.n_columns)
+        PersonAssessed.from_json({**content, **lie}, domain.n_columns)
 
 
 def test_the_loops_can_be_compiled_before_they_are_needed() -> None:

@@ -25,7 +25,7 @@ from fairness_engine.groups.rule_sets.settings import Source
 from fairness_engine.model_process import group_figures
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import GroupFigures, Held, Scores
-from fairness_engine.model_process.session import Opened
+from fairness_engine.model_process.session import ModelSession
 from fairness_engine.models.model import no_model
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.run_config import RunConfig
@@ -56,12 +56,12 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> tuple[Table, Dataset]:
     return table, make_dataset(table, schema)
 
 
-def opened_without_model(census: tuple[Table, Dataset], scope: Scope | None = None) -> Opened:
+def opened_without_model(census: tuple[Table, Dataset], scope: Scope | None = None) -> ModelSession:
     table, dataset = census
-    return Opened(dataset, no_model(dataset.classes, dataset.favourable_class), scope or Scope(("sex",)), table)
+    return ModelSession(dataset, no_model(dataset.classes, dataset.favourable_class), scope or Scope(("sex",)), table)
 
 
-def answered(opened: Opened, settings: FigureSettings) -> GroupReport:
+def answered(opened: ModelSession, settings: FigureSettings) -> GroupReport:
     return report_from_json(opened.group_figures(settings.to_json())["figures"], settings)
 
 

@@ -34,7 +34,7 @@ from fairness_engine.model_process.questions import (
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
-from fairness_engine.store.alive import birth
+from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunStore
 from proof_events import census_space
@@ -172,7 +172,7 @@ def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunC
         assert page.stdout.readline() == b"open\n"
         (child,) = children_of(page.pid)
         page.kill()
-    wait_for(lambda: birth(child) is None, 5)
+    wait_for(lambda: process_start_time(child) is None, 5)
 
 
 @NEEDS_PROC

@@ -17,7 +17,7 @@ from fairness_engine.errors import ModelError, ProcessError, RunError, SettingEr
 from fairness_engine.events import Event, PairsFound, Progress, Stopped, from_line
 from fairness_engine.model_process import session
 from fairness_engine.model_process.protocol import pack_pairs, raise_failure, unpack_pairs
-from fairness_engine.model_process.server import Child, main, split
+from fairness_engine.model_process.server import RequestServer, main, split
 from fairness_engine.model_process.session import open_all
 from fairness_engine.model_process.work import start_rows
 from fairness_engine.pairs import Pairs
@@ -38,7 +38,7 @@ class Conversation:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.has_ended = False
-        self.child = Child(self.lines.append, self.end)
+        self.child = RequestServer(self.lines.append, self.end)
         self.n_asked = 0
 
     def end(self) -> None:

@@ -173,18 +173,18 @@ def test_a_limit_is_only_ever_lowered() -> None:
 
 
 def test_a_birth_tells_processes_apart() -> None:
-    own = alive.birth(os.getpid())
+    own = alive.process_start_time(os.getpid())
     assert own
-    assert alive.birth(os.getpid()) == own
+    assert alive.process_start_time(os.getpid()) == own
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    other = alive.birth(process.pid)
+    other = alive.process_start_time(process.pid)
     assert other
     assert other != own
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it ended; nobody asked for it yet
-    assert alive.birth(process.pid) is None
+    assert alive.process_start_time(process.pid) is None
     process.communicate()
-    assert alive.birth(process.pid) is None
+    assert alive.process_start_time(process.pid) is None
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="no ps on this machine")

@@ -24,7 +24,7 @@ from fairness_engine.events import ShareEstimated
 from fairness_engine.groups.figures.report import FigureSettings, report_from_json
 from fairness_engine.measures.share import run_estimate
 from fairness_engine.model_process.group_figures import answer
-from fairness_engine.model_process.session import Opened
+from fairness_engine.model_process.session import ModelSession
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.model import Model
@@ -179,7 +179,9 @@ def test_group_figures_count_people_with_missing_cells(dataset: Dataset, frame: 
     names = ("Geschlecht", "Staatsangehörigkeit")
     settings = FigureSettings((names[:1], names[1:], names))
     decided = pd.Series(estimator.predict(frame[[*NUMBERS, *LABELS]]) == "ja", index=frame.index)
-    report = report_from_json(answer(Opened(dataset, model, Scope(("Geschlecht",))), settings.to_json()), settings)
+    report = report_from_json(
+        answer(ModelSession(dataset, model, Scope(("Geschlecht",))), settings.to_json()), settings
+    )
     assert (report.n_rows, report.n_incomplete) == (len(frame), len(dataset.incomplete or ()))
     for table in report.tables:
         by_hand = decided.groupby([frame[name] for name in table.attributes]).agg(["sum", "size"])
@@ -187,7 +189,9 @@ def test_group_figures_count_people_with_missing_cells(dataset: Dataset, frame: 
         for group in table.groups:
             key = group.labels if len(group.labels) > 1 else group.labels[0]
             assert (group.selection.n_hits, group.selection.n) == tuple(by_hand.loc[key])
-    limited = answer(Opened(dataset, model, Scope(("Geschlecht",), limits={"Score": (50.0, 80.0)})), settings.to_json())
+    limited = answer(
+        ModelSession(dataset, model, Scope(("Geschlecht",), limits={"Score": (50.0, 80.0)})), settings.to_json()
+    )
     assert limited["n_rows"] == int(frame["Score"].between(50, 80).sum())
 
 

@@ -18,7 +18,7 @@ from fairness_engine.arrays import pack_array
 from fairness_engine.errors import InputError, StopReason
 from fairness_engine.events import Event, PairsFound, ResultReady, Stopped, to_line
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, pack_pairs, unpack_pairs
-from fairness_engine.model_process.session import Opened, open_all
+from fairness_engine.model_process.session import ModelSession, open_all
 from fairness_engine.oracle import kernels
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
@@ -33,7 +33,7 @@ BLACK_BOX = [name for name, kind in TECHNIQUES.items() if not kind.needs_gradien
 
 
 @cache
-def opened(folder: Path, kind: str, n_variants: int) -> Opened:
+def opened(folder: Path, kind: str, n_variants: int) -> ModelSession:
     """The applications, a model of them, and a scope of so many combinations."""
     data = folder / "loans.csv"
     data.write_bytes(many_variants.loan_csv())
@@ -45,7 +45,7 @@ def opened(folder: Path, kind: str, n_variants: int) -> Opened:
         "scope": SCOPES[n_variants].to_json(),
     }
     found = open_all(request)
-    assert isinstance(found, Opened)
+    assert isinstance(found, ModelSession)
     assert found.domain.n_variants == n_variants
     return found
 
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("loans")
 
 
-def run(held: Opened, kind: RunKind[Any], **own: Any) -> list[Event]:
+def run(held: ModelSession, kind: RunKind[Any], **own: Any) -> list[Event]:
     """A run to its end; what it says can be kept."""
     assert held.scope is not None
     config = kind.config("data", "model", many_variants.loan_schema(), held.scope, **own)
@@ -139,7 +139,7 @@ def test_questions_of_pages(folder: Path, n_variants: int) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused_before_it_starts(
-    folder: Path, ask: Callable[[Opened], object], message: str
+    folder: Path, ask: Callable[[ModelSession], object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         ask(opened(folder, "tree", 5_040))
@@ -174,7 +174,7 @@ def test_the_extremes_are_as_far_apart_as_any_two(n_scores: int, n_variants: int
 
 def test_a_score_gap_over_thousands_of_variants(folder: Path) -> None:
     held = opened(folder, "linear", 5_040)
-    gapped = Opened(held.dataset, held.model, Scope.from_json({**SCOPES[5_040].to_json(), "score_gap": 0.2}))
+    gapped = ModelSession(held.dataset, held.model, Scope.from_json({**SCOPES[5_040].to_json(), "score_gap": 0.2}))
     kernels.warm_up()
     events = run(gapped, kinds.SEARCH, technique="data-scan", budget=Budget(200_000, 60.0))
     pairs = pairs_of(events)

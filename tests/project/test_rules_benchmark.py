@@ -16,7 +16,7 @@ from benchmarks.rules_literal import Literal, is_inside, own_network
 from benchmarks.rules_paper import PAPER
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.data.schema import Schema
-from fairness_engine.groups.rule_sets.driver import Subject, make_space, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, make_space, run_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model
@@ -42,7 +42,7 @@ def model(dataset: Dataset) -> Model:
 @pytest.fixture(scope="module")
 def run(dataset: Dataset, model: Model) -> Outcome:
     ranges = Ranges(dataset.schema, Scope(PROTECTED))
-    return outcome_of(run_rules(Subject(dataset.rows, None, model), ranges, SETTINGS, seed=3))
+    return outcome_of(run_rules(AssessedData(dataset.rows, None, model), ranges, SETTINGS, seed=3))
 
 
 def test_the_own_network_decides_as_the_engine(dataset: Dataset, model: Model) -> None:

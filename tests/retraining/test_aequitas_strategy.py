@@ -18,7 +18,7 @@ from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.strategies.aequitas import MOST, _Portions
-from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
 from fairness_engine.retraining.trainers.trainer import Binding
 
@@ -74,7 +74,7 @@ SCHEMA = Schema(
 
 
 @cache
-def subject() -> Subject:
+def subject() -> RetrainingTask:
     """A tree that has learnt from outcomes in which few people are disadvantaged for their sex."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.integers(0, 2, 1_500), rng.integers(0, 41, 1_500), rng.integers(0, 21, 1_500)])
@@ -86,7 +86,7 @@ def subject() -> Subject:
     )
     binding = Binding(SCHEMA, ("no", "yes"), 1, None)
     trainer = EstimatorTrainer(tree, CodesEncoder(SCHEMA), tree.classes_, binding)
-    return Subject(binding.of_fitted(tree), Domain(SCHEMA, Scope(("sex",))), data, trainer)
+    return RetrainingTask(binding.of_fitted(tree), Domain(SCHEMA, Scope(("sex",))), data, trainer)
 
 
 def results(tolerance: float, seed: int = 1) -> dict[str, Any]:

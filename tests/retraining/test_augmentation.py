@@ -16,7 +16,7 @@ from fairness_engine.retraining.augmentation import (
     near_people,
     with_some_variants,
 )
-from fairness_engine.retraining.strategy import Proposal, Standing
+from fairness_engine.retraining.strategy import Proposal, Validation
 from tests.handmade import function_model, small_schema
 
 DOSES = (1.0, 3.0)
@@ -30,7 +30,7 @@ def answered(becomes: Callable[[float], tuple[float, bool]], max_rounds: int = 8
     """The doses that are proposed to a model that becomes so: what is left, and whether it is within the tolerance."""
     rounds = climb(lambda dose: Proposal("", facts={"dose": dose}), DOSES, max_rounds)
     tried: list[float] = []
-    standing: Standing | None = None
+    standing: Validation | None = None
     while True:
         try:
             proposal = next(rounds) if standing is None else rounds.send(standing)
@@ -38,7 +38,7 @@ def answered(becomes: Callable[[float], tuple[float, bool]], max_rounds: int = 8
             return tried
         tried.append(proposal.facts["dose"])
         objective, is_within = becomes(tried[-1])
-        standing = Standing(MODEL, 0.9, objective, objective, objective, is_within)
+        standing = Validation(MODEL, 0.9, objective, objective, objective, is_within)
 
 
 def test_the_ladder_is_climbed_while_it_holds_and_is_worth_it() -> None:

@@ -22,9 +22,9 @@ from fairness_engine.models.encoders.encoders import LabelsEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.sklearn.files import TRUSTED_TYPES
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.retraining.driver import Subject
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.strategies.reweighing import reweighing
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.dropped_columns import OtherInputs, without_inputs
 from fairness_engine.retraining.trainers.keras import reopened
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
@@ -37,11 +37,11 @@ def _settings(strategy: str, **changes: object) -> RetrainSettings:
 
 
 @pytest.fixture(scope="module")
-def tree() -> Subject:
+def tree() -> RetrainingTask:
     return sample_subject("census_income_tree.skops", "sex")
 
 
-def _model(found: Retrained, subject: Subject, suffix: str = ".skops") -> Model:
+def _model(found: Retrained, subject: RetrainingTask, suffix: str = ".skops") -> Model:
     data = subject.dataset
     return reopened(found.file, suffix, Binding(data.schema, data.classes, subject.model.favourable, None))
 
@@ -86,7 +86,7 @@ def test_an_estimator_that_takes_no_weights_gets_rows_repeated(tmp_path: Path) -
 # --- thresholds by group ------------------------------------------------------------------------
 
 
-def test_thresholds_even_out_groups_and_have_no_file(tree: Subject) -> None:
+def test_thresholds_even_out_groups_and_have_no_file(tree: RetrainingTask) -> None:
     found = retrain(tree, _settings("threshold"))
     said = found.result("retrained")
     assert _parity(found, "after") < _parity(found, "before") / 2
@@ -107,7 +107,7 @@ def test_more_than_two_outcomes_are_refused_in_a_sentence(tmp_path: Path, strate
 # --- exponentiated gradient ---------------------------------------------------------------------
 
 
-def test_a_reduction_is_a_vote_in_a_file(tree: Subject, tmp_path: Path) -> None:
+def test_a_reduction_is_a_vote_in_a_file(tree: RetrainingTask, tmp_path: Path) -> None:
     found = retrain(tree, _settings("reduction"))
     assert _parity(found, "after") < _parity(found, "before") / 2
     (tmp_path / "vote.skops").write_bytes(found.file)
@@ -132,7 +132,7 @@ def test_an_estimator_without_weights_is_replaced_and_the_round_says_so(tmp_path
 # --- without the protected attributes -----------------------------------------------------------
 
 
-def _of(folder: Path, estimator: object) -> Subject:
+def _of(folder: Path, estimator: object) -> RetrainingTask:
     """An estimator fitted on the census sample."""
     data = data_of("census_income", ("sex",))
     path = folder / "model.skops"
@@ -140,7 +140,7 @@ def _of(folder: Path, estimator: object) -> Subject:
     return subject_of(path, data, Scope(("sex",)))
 
 
-def _frame_subject(folder: Path) -> Subject:
+def _frame_subject(folder: Path) -> RetrainingTask:
     """A pipeline that picks columns by name, by position and with fixed categories."""
     data = data_of("census_income", ("sex", "race"))
     frame = LabelsEncoder(data.schema).encode(data.rows)
@@ -159,7 +159,7 @@ def _frame_subject(folder: Path) -> Subject:
 
 
 @pytest.mark.parametrize("kind", ["tree", "frame"])
-def test_an_estimator_is_not_given_them(tree: Subject, tmp_path: Path, kind: str) -> None:
+def test_an_estimator_is_not_given_them(tree: RetrainingTask, tmp_path: Path, kind: str) -> None:
     subject = tree if kind == "tree" else _frame_subject(tmp_path)
     found = retrain(subject, _settings("without"))
     protected = set(subject.domain.scope.protected)
@@ -183,7 +183,7 @@ def test_a_network_gets_no_weight_on_them(tmp_path: Path) -> None:
     assert found.result("after")["quality"]["accuracy"]["value"] > 0.75
 
 
-def test_a_model_of_protected_columns_alone_is_refused(tree: Subject) -> None:
+def test_a_model_of_protected_columns_alone_is_refused(tree: RetrainingTask) -> None:
     assert isinstance(tree.trainer, EstimatorTrainer)
     with pytest.raises(ModelError, match="an input that is not protected"):
         OtherInputs(tree.trainer.encoder, tree.dataset.schema.names)

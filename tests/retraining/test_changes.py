@@ -20,8 +20,8 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.evaluation.changes import Changes, changes
 from fairness_engine.retraining.evaluation.measure import UNLIMITED, Examined, Meter
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, group_numbers, large_groups
-from fairness_engine.retraining.evaluation.split import Parts, split_rows
-from fairness_engine.retraining.subject import Subject
+from fairness_engine.retraining.evaluation.split import Split, split_rows
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.trainer import Binding
 from retraining_cases import sample_subject, subject_of
 
@@ -29,17 +29,17 @@ PROTECTED = ("sex", "age")
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
+def subject() -> RetrainingTask:
     return sample_subject("census_income_tree.skops", *PROTECTED)
 
 
 @pytest.fixture(scope="module")
-def parts(subject: Subject) -> Parts:
+def parts(subject: RetrainingTask) -> Split:
     return split_rows(subject.dataset, 0.2, 0.15)
 
 
 @pytest.fixture(scope="module")
-def other(subject: Subject, parts: Parts) -> Model:
+def other(subject: RetrainingTask, parts: Split) -> Model:
     """A smaller tree of the same rows."""
     data = subject.dataset
     assert data.labels is not None
@@ -50,7 +50,7 @@ def other(subject: Subject, parts: Parts) -> Model:
 
 
 @pytest.fixture(scope="module")
-def examined(subject: Subject, parts: Parts, other: Model) -> tuple[Meter, Examined, Examined]:
+def examined(subject: RetrainingTask, parts: Split, other: Model) -> tuple[Meter, Examined, Examined]:
     data = subject.dataset
     assert data.labels is not None
     people = subject.domain.sample(300, np.random.default_rng(0), data.rows)
@@ -59,7 +59,7 @@ def examined(subject: Subject, parts: Parts, other: Model) -> tuple[Meter, Exami
 
 
 @pytest.fixture(scope="module")
-def found(subject: Subject, parts: Parts, other: Model, examined: tuple[Meter, Examined, Examined]) -> Changes:
+def found(subject: RetrainingTask, parts: Split, other: Model, examined: tuple[Meter, Examined, Examined]) -> Changes:
     oracle = Oracle(subject.model, subject.domain, UNLIMITED, lambda: False)
     oracle.probe(subject.dataset.rows[parts.train[:400]])
     cases = oracle.take_found()
@@ -68,7 +68,7 @@ def found(subject: Subject, parts: Parts, other: Model, examined: tuple[Meter, E
     return changes(subject, (subject.model, other), (both[0], both[1]), parts, meter, cases)
 
 
-def test_groups_are_counted_as_by_hand(subject: Subject, parts: Parts, other: Model, found: Changes) -> None:
+def test_groups_are_counted_as_by_hand(subject: RetrainingTask, parts: Split, other: Model, found: Changes) -> None:
     rows = subject.dataset.rows[parts.test]
     good = subject.model.favourable
     was, now = (model.decide(model.scores(rows)) == good for model in (subject.model, other))
@@ -79,7 +79,7 @@ def test_groups_are_counted_as_by_hand(subject: Subject, parts: Parts, other: Mo
     assert group.n_better + group.n_worse > 0
 
 
-def test_numbers_are_cut_into_ranges_and_intersections_are_large_enough(found: Changes, parts: Parts) -> None:
+def test_numbers_are_cut_into_ranges_and_intersections_are_large_enough(found: Changes, parts: Split) -> None:
     by_age = [one for one in found.groups if one.names == ("age",)]
     assert 3 < len(by_age) <= 12
     assert all(" to " in one.labels[0] for one in by_age)
@@ -106,7 +106,7 @@ def test_cases_are_fixed_when_the_new_model_decides_all_variants_alike(found: Ch
 
 
 def test_a_model_against_itself_changes_nothing(
-    subject: Subject, parts: Parts, examined: tuple[Meter, Examined, Examined]
+    subject: RetrainingTask, parts: Split, examined: tuple[Meter, Examined, Examined]
 ) -> None:
     meter, before, _ = examined
     oracle = Oracle(subject.model, subject.domain, UNLIMITED, lambda: False)
@@ -117,7 +117,7 @@ def test_a_model_against_itself_changes_nothing(
     assert (same.accuracy.n_gained, same.accuracy.n_lost, same.n_fixed) == (0, 0, 0)
 
 
-def test_group_figures_are_those_that_pages_read(found: Changes, parts: Parts) -> None:
+def test_group_figures_are_those_that_pages_read(found: Changes, parts: Split) -> None:
     settings = FigureSettings((("sex",), ("age",), PROTECTED))
     for when in ("before", "after"):
         report = report_from_json(found.figures[when], settings)
@@ -154,7 +154,7 @@ def test_everything_travels_as_plain_json(found: Changes) -> None:
     assert set(content["accuracy"]) == {"value", "low", "high", "n_gained", "n_lost", "n"}
 
 
-def test_small_groups_are_one_and_strangers_belong_to_none(subject: Subject) -> None:
+def test_small_groups_are_one_and_strangers_belong_to_none(subject: RetrainingTask) -> None:
     groups = ProtectedGroups(subject.dataset.schema, PROTECTED)
     codes = groups.codes(subject.dataset.rows)
     assert subject.dataset.labels is not None

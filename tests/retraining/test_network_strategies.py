@@ -24,8 +24,9 @@ from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model
 from fairness_engine.models.sklearn.estimator import compile_estimator
 from fairness_engine.oracle.domain import Domain, Scope
-from fairness_engine.retraining.driver import Subject, run_retraining
+from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.settings import RetrainSettings, Strategy, Surrogate
+from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.factory import make_surrogate
 from fairness_engine.retraining.trainers.keras import KerasTrainer, archive_of, reopened
 from fairness_engine.retraining.trainers.same_network import network_trainer
@@ -176,7 +177,7 @@ def results_of(dataset: Dataset, path: Path, protected: tuple[str, ...], **chang
     settings = replace(RetrainSettings(n_draws=5_000, max_epochs=10, n_cases=2_000, max_rounds=2), **changes)
     binding = Binding(dataset.schema, dataset.classes, favourable, None)
     trainer = KerasTrainer.of_file(path, model, binding, settings, afresh=False)
-    events = run_retraining(Subject(model, domain, dataset, trainer), settings, 0)
+    events = run_retraining(RetrainingTask(model, domain, dataset, trainer), settings, 0)
     return {event.name: event.content for event in events if isinstance(event, ResultReady)}
 
 

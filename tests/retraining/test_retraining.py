@@ -18,10 +18,11 @@ from fairness_engine.events import Event, ModelPart
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.pairs import Pairs
-from fairness_engine.retraining.driver import Source, Subject, run_retraining
+from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.model_card import model_card
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.settings import RetrainSettings
+from fairness_engine.retraining.subject import Origin, RetrainingTask
 from fairness_engine.retraining.trainers import sklearn_file
 from fairness_engine.retraining.trainers.keras import reopened
 from fairness_engine.retraining.trainers.trainer import Binding
@@ -37,12 +38,12 @@ def _settings(**changes: object) -> RetrainSettings:
 
 
 @pytest.fixture(scope="module")
-def tree() -> Subject:
+def tree() -> RetrainingTask:
     return sample_subject(TREE, "sex")
 
 
 @pytest.fixture(scope="module")
-def controlled(tree: Subject) -> Retrained:
+def controlled(tree: RetrainingTask) -> Retrained:
     return retrain(tree, _settings(tolerance=0.06, reference="control"))
 
 
@@ -70,7 +71,7 @@ def test_results_come_in_order_and_agree(controlled: Retrained) -> None:
     assert controlled.stopped.reason is StopReason.EXHAUSTED
 
 
-def test_the_file_decides_as_was_measured(controlled: Retrained, tree: Subject) -> None:
+def test_the_file_decides_as_was_measured(controlled: Retrained, tree: RetrainingTask) -> None:
     data = tree.dataset
     after = controlled.result("after")
     model = reopened(controlled.file, ".skops", Binding(data.schema, data.classes, tree.model.favourable, None))
@@ -90,7 +91,7 @@ def test_the_tolerance_is_kept_on_both_kinds_of_rows(controlled: Retrained) -> N
     assert now >= was - 0.06
 
 
-def test_the_tolerance_counts_from_the_model_unless_the_control_is_asked_for(tree: Subject) -> None:
+def test_the_tolerance_counts_from_the_model_unless_the_control_is_asked_for(tree: RetrainingTask) -> None:
     """The sample model knows three quarters of the rows: the control is two points below it, and so is what it
     allows.
     """
@@ -111,7 +112,7 @@ def test_an_inflated_accuracy_before_is_said(controlled: Retrained) -> None:
     assert gap[0] > gap[1] + 0.01
 
 
-def test_a_model_that_knows_no_test_row_is_not_called_inflated(tree: Subject, tmp_path: Path) -> None:
+def test_a_model_that_knows_no_test_row_is_not_called_inflated(tree: RetrainingTask, tmp_path: Path) -> None:
     data = tree.dataset
     train = split_rows(data, 0.2, 0.15).train
     assert data.labels is not None
@@ -123,7 +124,7 @@ def test_a_model_that_knows_no_test_row_is_not_called_inflated(tree: Subject, tm
     assert not found.result("retrained")["is_inflated"]
 
 
-def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> None:
+def test_the_card_tells_what_was_done(controlled: Retrained, tree: RetrainingTask) -> None:
     text = controlled.result("card")["text"]
     assert tree.dataset.source_hash in text
     for said in (
@@ -140,9 +141,9 @@ def test_the_card_tells_what_was_done(controlled: Retrained, tree: Subject) -> N
     assert "debias" not in text.lower()
 
 
-def test_names_on_the_card_are_as_they_are(controlled: Retrained, tree: Subject) -> None:
+def test_names_on_the_card_are_as_they_are(controlled: Retrained, tree: RetrainingTask) -> None:
     said = {**controlled.result("retrained"), "why": "Worse for <b>men</b>.", "notes": ["See [this](elsewhere)."]}
-    source = Source("my_model_2*`x`\n.skops", "0" * 64, "")
+    source = Origin("my_model_2*`x`\n.skops", "0" * 64, "")
     text = model_card(replace(tree, source=source), _settings(), said, None, None, None)
     assert text.startswith("# Model card: `my_model_2*·x··.skops`, retrained")
     assert "Worse for \\<b>men\\</b>." in text
@@ -154,7 +155,7 @@ def test_names_on_the_card_are_as_they_are(controlled: Retrained, tree: Subject)
 
 
 @pytest.fixture(scope="module")
-def flattered(tree: Subject) -> Subject:
+def flattered(tree: RetrainingTask) -> RetrainingTask:
     """The outcome of every test row is what the model decides: on these rows, and on no others, nothing may change
     it.
     """
@@ -166,7 +167,7 @@ def flattered(tree: Subject) -> Subject:
     return replace(tree, dataset=replace(data, labels=labels))
 
 
-def test_a_model_that_breaks_the_tolerance_on_the_test_rows_is_refused(flattered: Subject) -> None:
+def test_a_model_that_breaks_the_tolerance_on_the_test_rows_is_refused(flattered: RetrainingTask) -> None:
     found = retrain(flattered, _settings(tolerance=0.09, strategy="without"))
     said = found.result("retrained")
     row = found.rounds[0]
@@ -179,7 +180,7 @@ def test_a_model_that_breaks_the_tolerance_on_the_test_rows_is_refused(flattered
     assert "on the test rows" in said["why"]
 
 
-def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: Subject) -> None:
+def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: RetrainingTask) -> None:
     found = retrain(flattered, _settings(tolerance=0.08, max_rounds=6))
     said = found.result("retrained")
     rounds = found.rounds
@@ -198,7 +199,7 @@ def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: Subject) -> 
 # --- cases that a person picked -----------------------------------------------------------------
 
 
-def test_picked_cases_are_told_apart_from_those_that_a_search_adds(tree: Subject) -> None:
+def test_picked_cases_are_told_apart_from_those_that_a_search_adds(tree: RetrainingTask) -> None:
     """The second round searches the new model: that changes nothing of what is said of the cases that were picked."""
     parts = split_rows(tree.dataset, 0.2, 0.15)
     oracle = Oracle(tree.model, tree.domain, _unlimited(), lambda: False)
@@ -225,7 +226,7 @@ def test_picked_cases_are_told_apart_from_those_that_a_search_adds(tree: Subject
 
 
 def test_a_round_whose_model_is_too_large_loses_nothing_of_the_rounds_before(
-    tree: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tree: RetrainingTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three times as many people make a larger forest: it is better, and more than a file may have."""
     data = tree.dataset
@@ -247,7 +248,7 @@ def test_a_round_whose_model_is_too_large_loses_nothing_of_the_rounds_before(
     assert is_retrained(said)
 
 
-def test_a_model_that_can_never_become_a_file_is_said(tree: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_can_never_become_a_file_is_said(tree: RetrainingTask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sklearn_file, "MAX_MODEL_BYTES", 1_000)
     found = retrain(tree, _settings(tolerance=0.2, max_rounds=1))
     said = found.result("retrained")
@@ -262,7 +263,7 @@ def test_a_model_that_can_never_become_a_file_is_said(tree: Subject, monkeypatch
 # --- chance, time, cancel -----------------------------------------------------------------------
 
 
-def test_the_seed_is_the_only_chance(tree: Subject) -> None:
+def test_the_seed_is_the_only_chance(tree: RetrainingTask) -> None:
     settings = _settings(tolerance=0.2, max_rounds=1)
     first, again, other = (retrain(tree, settings, seed) for seed in (5, 5, 6))
     for name in ("before", "training", "after", "changes", "retrained", "worst_rule_set"):
@@ -272,14 +273,14 @@ def test_the_seed_is_the_only_chance(tree: Subject) -> None:
     assert other.result("before")["quality"] == first.result("before")["quality"]  # the split is the data's
 
 
-def test_without_time_the_original_stays(tree: Subject) -> None:
+def test_without_time_the_original_stays(tree: RetrainingTask) -> None:
     found = retrain(tree, _settings(), max_seconds=0)
     assert found.stopped.reason is StopReason.SECONDS
     assert not found.result("training")["rounds"]
     assert not found.result("retrained")["has_model"]
 
 
-def test_a_cancel_keeps_the_last_good_version(tree: Subject) -> None:
+def test_a_cancel_keeps_the_last_good_version(tree: RetrainingTask) -> None:
     events: list[Event] = []
 
     def has_model() -> bool:
@@ -297,14 +298,14 @@ def test_a_cancel_keeps_the_last_good_version(tree: Subject) -> None:
     assert found.file
 
 
-def test_a_cancel_at_once_leaves_nothing_half_done(tree: Subject) -> None:
+def test_a_cancel_at_once_leaves_nothing_half_done(tree: RetrainingTask) -> None:
     found = retrain(tree, _settings(), is_cancelled=lambda: True)
     assert found.stopped.reason is StopReason.CANCELLED
     assert found.results == []
     assert found.parts == []
 
 
-def _decisions(tree: Subject, found: Retrained) -> list[float]:
+def _decisions(tree: RetrainingTask, found: Retrained) -> list[float]:
     """Scores of rows by the file; its bytes hold names that archives make up."""
     data = tree.dataset
     model = reopened(found.file, ".skops", Binding(data.schema, data.classes, tree.model.favourable, None))
@@ -358,7 +359,7 @@ def test_several_outcomes(tmp_path: Path) -> None:
     assert all(group["n_after"] - group["n_before"] == group["n_better"] - group["n_worse"] for group in groups)
 
 
-def test_data_without_outcomes_is_refused_before_anything_is_measured(tree: Subject) -> None:
+def test_data_without_outcomes_is_refused_before_anything_is_measured(tree: RetrainingTask) -> None:
     with pytest.raises(DataError, match="has no label"):
         retrain(replace(tree, dataset=replace(tree.dataset, labels=None)), _settings())
 

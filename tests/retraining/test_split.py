@@ -9,7 +9,7 @@ import pytest
 
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.errors import DataError
-from fairness_engine.retraining.evaluation.split import Parts, same_people, split_rows
+from fairness_engine.retraining.evaluation.split import Split, same_people, split_rows
 from retraining_cases import data_of
 
 SHARES = (0.2, 0.15)
@@ -95,4 +95,4 @@ def test_same_people_are_told_by_the_columns_that_are_not_protected(census: Data
     free = np.array([i for i in range(rows.shape[1]) if i != sex])
     assert same_people(moved, rows, free).all()
     assert not same_people(moved, rows, np.arange(rows.shape[1])).any()
-    assert isinstance(split_rows(census, *SHARES), Parts)
+    assert isinstance(split_rows(census, *SHARES), Split)

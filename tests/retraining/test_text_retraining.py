@@ -31,7 +31,7 @@ from fairness_engine.retraining.texts.book import on_rows, on_texts
 from fairness_engine.retraining.texts.driver import TextBinding, run_text_retraining
 from fairness_engine.retraining.texts.groups import TextGroupMeter, TextGroups
 from fairness_engine.retraining.texts.measure import every_term, random_swaps, text_meter
-from fairness_engine.retraining.texts.subject import TextSubject, text_data, text_parts
+from fairness_engine.retraining.texts.subject import TextRetrainingTask, text_data, text_parts
 from fairness_engine.retraining.trainers.factory import make_trainer
 from retraining_cases import Retrained
 
@@ -49,7 +49,7 @@ SETTINGS = RetrainSettings(strategy=Strategy.RULES, tolerance=0.06, max_rounds=5
 class Made:
     """A subject, and what it was made of."""
 
-    subject: TextSubject
+    subject: TextRetrainingTask
     path: Path
     texts: tuple[str, ...]
     labels: np.ndarray
@@ -82,7 +82,7 @@ def made(path: Path, settings: RetrainSettings = SETTINGS, **changes: Any) -> Ma
     model = on_rows(open_text_model(path, SCHEMA, classes=OUTCOMES, favourable=0), data.book)
     binding = TextBinding(SCHEMA, OUTCOMES, 0, None, data.book)
     trainer = make_trainer(path, path.name, model, binding, settings, unsafe_formats=False)
-    return Made(TextSubject(model, data, trainer), path, texts, labels)
+    return Made(TextRetrainingTask(model, data, trainer), path, texts, labels)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return made(path)
 
 
-def retrained(subject: TextSubject, settings: RetrainSettings = SETTINGS, seed: int = 3) -> Retrained:
+def retrained(subject: TextRetrainingTask, settings: RetrainSettings = SETTINGS, seed: int = 3) -> Retrained:
     return Retrained(list(run_text_retraining(subject, settings, seed)))
 
 

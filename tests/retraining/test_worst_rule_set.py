@@ -15,7 +15,7 @@ from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges, Scope
 from fairness_engine.retraining.evaluation.rule_group import GroupMeter, RuleGroup, group_score
-from fairness_engine.retraining.evaluation.split import Parts, split_rows
+from fairness_engine.retraining.evaluation.split import Split, split_rows
 from fairness_engine.retraining.evaluation.worst_rule_set import WorstGroups, worst_rule_sets
 from fairness_engine.retraining.settings import RetrainSettings
 from handmade import function_model
@@ -31,12 +31,12 @@ def planted() -> Any:
 
 
 @pytest.fixture(scope="module")
-def parts(planted: Any) -> Parts:
+def parts(planted: Any) -> Split:
     return split_rows(planted.dataset, SETTINGS.test_share, SETTINGS.validation_share)
 
 
 @pytest.fixture(scope="module")
-def groups(planted: Any, parts: Parts) -> WorstGroups:
+def groups(planted: Any, parts: Split) -> WorstGroups:
     return WorstGroups(planted, parts, SETTINGS, 1)
 
 
@@ -66,7 +66,7 @@ def test_the_planted_group_is_the_worst(groups: WorstGroups) -> None:
     assert groups.target.words == "men, African-American"
 
 
-def test_the_score_is_of_all_neighbours_of_the_test_rows(planted: Any, parts: Parts, groups: WorstGroups) -> None:
+def test_the_score_is_of_all_neighbours_of_the_test_rows(planted: Any, parts: Split, groups: WorstGroups) -> None:
     few = replace(parts, test=parts.test[::8])
     found = WorstGroups(planted, few, SETTINGS, 1).score(planted.model, groups.target)
     rows = planted.dataset.rows[few.test]
@@ -78,7 +78,7 @@ def test_the_score_is_of_all_neighbours_of_the_test_rows(planted: Any, parts: Pa
     assert found.low <= found.score <= found.high
 
 
-def test_the_search_looks_at_no_test_row(planted: Any, parts: Parts, groups: WorstGroups) -> None:
+def test_the_search_looks_at_no_test_row(planted: Any, parts: Split, groups: WorstGroups) -> None:
     """Test rows that are all the same person change nothing of what is found, or of what chooses."""
     rows = planted.dataset.rows.copy()
     rows[parts.test] = rows[parts.test][0]
@@ -88,7 +88,7 @@ def test_the_search_looks_at_no_test_row(planted: Any, parts: Parts, groups: Wor
     assert changed.score(planted.model, groups.target) != groups.score(planted.model, groups.target)
 
 
-def test_before_and_after_are_of_the_same_rule_set_and_the_next_worst_is_found_anew(planted: Any, parts: Parts) -> None:
+def test_before_and_after_are_of_the_same_rule_set_and_the_next_worst_is_found_anew(planted: Any, parts: Split) -> None:
     sex = planted.dataset.schema.index("sex")
     by_sex = function_model(lambda rows: np.where(rows[:, sex] == 0, 0.9, 0.1))
     after = replace(by_sex, classes=planted.model.classes, favourable=planted.model.favourable)
@@ -109,7 +109,7 @@ def test_without_a_new_model_only_before_is_told(groups: WorstGroups) -> None:
     assert not found["reason"]
 
 
-def test_a_picked_rule_set_is_looked_at_instead_of_the_worst(planted: Any, parts: Parts, groups: WorstGroups) -> None:
+def test_a_picked_rule_set_is_looked_at_instead_of_the_worst(planted: Any, parts: Split, groups: WorstGroups) -> None:
     women = RuleGroup(groups.target.attributes, (-1, 0))
     again = RuleGroup.from_json(women.to_json())
     found = WorstGroups(replace(planted, group=again), parts, SETTINGS, 1).result()
@@ -117,7 +117,7 @@ def test_a_picked_rule_set_is_looked_at_instead_of_the_worst(planted: Any, parts
     assert [one["column"] for one in found["rules"]] == ["sex"]
 
 
-def test_a_scope_without_a_rule_set_says_why(planted: Any, parts: Parts) -> None:
+def test_a_scope_without_a_rule_set_says_why(planted: Any, parts: Split) -> None:
     found = WorstGroups(planted, parts, replace(SETTINGS, support=0.5), 1).result()
     assert found["before"] is not None  # men are more than half
     data = data_of("recidivism", ("race",))
@@ -129,13 +129,13 @@ def test_a_scope_without_a_rule_set_says_why(planted: Any, parts: Parts) -> None
     assert "nobody to compare" in found["reason"] or "No row" in found["reason"]
 
 
-def test_a_cancel_ends_it(planted: Any, parts: Parts) -> None:
+def test_a_cancel_ends_it(planted: Any, parts: Split) -> None:
     with pytest.raises(SearchStopped) as stopped:
         WorstGroups(planted, parts, SETTINGS, 1, lambda: True).result()
     assert stopped.value.reason is StopReason.CANCELLED
 
 
-def test_chance_is_the_seeds_alone_where_rows_are_drawn(planted: Any, parts: Parts, groups: WorstGroups) -> None:
+def test_chance_is_the_seeds_alone_where_rows_are_drawn(planted: Any, parts: Split, groups: WorstGroups) -> None:
     rows = planted.dataset.rows
     few = [GroupMeter(planted.domain, rows, 2_000, seed, lambda: False) for seed in (1, 1, 2)]
     first, again, other = (meter.score(planted.model, groups.target) for meter in few)

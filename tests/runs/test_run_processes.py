@@ -21,7 +21,7 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
@@ -192,7 +192,7 @@ def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> N
     os.kill(run.worker_pid, signal.SIGKILL)
     wait_for(lambda: queue.refresh(store, run_id).state is RunState.CRASHED, 5)
     assert store.run(run_id).message == queue.CRASH_MESSAGE
-    wait_for(lambda: birth(child) is None, 3)
+    wait_for(lambda: process_start_time(child) is None, 3)
     assert len(store.pairs(run_id)) == store.n_pairs(run_id) >= before > 0
     assert store.n_pairs(run_id) == store.run(run_id).n_found
     assert foreground(store).state is RunState.FINISHED

@@ -15,7 +15,7 @@ from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import CanRetrain, CheckGradients, Fit, Held, Scores, TextScores
 from fairness_engine.model_process.session import open_all
-from fairness_engine.model_process.text_session import OpenedTexts
+from fairness_engine.model_process.text_session import TextSession
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
@@ -210,9 +210,9 @@ def test_questions_about_texts_are_answered_and_those_about_tables_refused(store
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def opened_texts(**changes: object) -> OpenedTexts:
+def opened_texts(**changes: object) -> TextSession:
     opened = open_all(request(**changes))
-    assert isinstance(opened, OpenedTexts)
+    assert isinstance(opened, TextSession)
     return opened
 
 

@@ -19,11 +19,11 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
-from fairness_engine.search.start_rows import Starts, nearest_variants
+from fairness_engine.search.start_rows import StartRows, nearest_variants
 from fairness_engine.search.techniques.gradient import kernels
 from fairness_engine.search.techniques.gradient.adf import Adf
 from fairness_engine.search.techniques.gradient.eidig import Eidig
-from fairness_engine.search.techniques.gradient.gradients import Terrain
+from fairness_engine.search.techniques.gradient.gradients import MovableColumns
 from fairness_engine.search.techniques.gradient.maft import Maft, MaftPlus
 from fairness_engine.search.techniques.gradient.search import GradientSearch
 from handmade import biased_score, function_model, small_domain, true_keys
@@ -140,7 +140,7 @@ def literal(
 ) -> Iterator[int]:
     """Algorithms 3 and 4 as printed, with the last iterate tested; yields the individuals found, in order."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    starts = Starts(domain, rows, technique.n_clusters, rng)
+    starts = StartRows(domain, rows, technique.n_clusters, rng)
     movable = domain.movable
     unit = domain.unit
     gradient = remembered(gradient)
@@ -218,7 +218,7 @@ def literal_plus(
 ) -> Iterator[int]:
     """MAFT+ one row at a time: what is known of an individual decides, and is learnt from the probes of slopes too."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
-    starts = Starts(domain, rows, technique.n_clusters, rng)
+    starts = StartRows(domain, rows, technique.n_clusters, rng)
     movable = domain.movable
     unit = domain.unit
     gradient = remembered(gradient)
@@ -474,7 +474,7 @@ def test_flat_models_and_small_domains_come_to_an_end(kind: type[GradientSearch]
 def test_a_column_whose_limits_leave_one_value_is_left_alone(kind: type[GradientSearch]) -> None:
     domain = small_domain(limits={"wealth": (0.25, 0.4), "hours": (2.0, 2.0)})
     assert 4 in domain.movable
-    assert 4 not in Terrain.of(domain).columns
+    assert 4 not in MovableColumns.of(domain).columns
     model = network_of(domain, seed=1)
     pairs, _ = found(
         kind(n_steps=50), model, domain, domain.sample(20, np.random.default_rng(0)), budget=Budget(20_000)
@@ -539,7 +539,7 @@ def test_start_rows_are_the_datas_rows_cluster_by_cluster_and_then_uniform() -> 
     domain = small_domain()
     groups = [np.tile(corner, (5, 1)) for corner in ([0, 0, 20, 0, 0.0], [1, 2, 29, 9, 1.0])]
     rows = np.concatenate(groups)
-    starts = Starts(domain, rows, 2, np.random.default_rng(3))
+    starts = StartRows(domain, rows, 2, np.random.default_rng(3))
     taken = starts.take(10)
     assert (np.sort(taken, axis=0) == np.sort(rows, axis=0)).all()
     turns = taken[:, 2].reshape(-1, 2)
@@ -553,9 +553,9 @@ def test_start_rows_are_the_datas_rows_cluster_by_cluster_and_then_uniform() -> 
 def test_more_clusters_than_rows_and_no_rows_at_all() -> None:
     domain = small_domain()
     few = domain.sample(3, np.random.default_rng(0))
-    taken = Starts(domain, few, 4, np.random.default_rng(0)).take(3)
+    taken = StartRows(domain, few, 4, np.random.default_rng(0)).take(3)
     assert {tuple(row) for row in taken} == {tuple(row) for row in few}
-    assert domain.contains(Starts(domain, few[:0], 4, np.random.default_rng(0)).take(5)).all()
+    assert domain.contains(StartRows(domain, few[:0], 4, np.random.default_rng(0)).take(5)).all()
 
 
 def test_a_row_between_the_variants_begins_as_the_nearest() -> None:

@@ -22,7 +22,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.oracle.oracle import Oracle, Probe
 from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
-from fairness_engine.search.start_rows import Starts
+from fairness_engine.search.start_rows import StartRows
 from fairness_engine.search.techniques.random_search import RandomSearch
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver
 from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
@@ -62,7 +62,7 @@ class Literal:
 
     def run(self, start_rows: np.ndarray, limit: int, rng: np.random.Generator) -> list[int]:
         is_uniform = self.settings.start_source == "uniform"
-        starts = Starts(self.domain, start_rows, self.settings.n_clusters, rng, is_uniform=is_uniform)
+        starts = StartRows(self.domain, start_rows, self.settings.n_clusters, rng, is_uniform=is_uniform)
         self.solver = ConstraintSolver(self.domain)
         self.neighbourhood = Neighbourhood(start_rows, self.domain, rng)
         self.seed = int(rng.integers(2**63))

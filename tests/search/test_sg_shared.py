@@ -16,10 +16,10 @@ from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver, Predicate
-from fairness_engine.search.techniques.sg.queue import Waiting, directed, undirected
+from fairness_engine.search.techniques.sg.queue import PriorityRows, directed, undirected
 from fairness_engine.search.techniques.sg.sg import Sg
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
-from fairness_engine.search.techniques.sg.trees import Confidence, Grove, Path, SharedTree
+from fairness_engine.search.techniques.sg.trees import Confidence, Path, SharedTree, TreePool
 from handmade import biased_score, function_model, small_domain
 
 
@@ -92,7 +92,7 @@ def test_a_grove_spends_a_twentieth_and_relearns_in_turn() -> None:
     oracle = Oracle(function_model(biased_score), domain, Budget(20_000))
     start_rows = domain.sample(300, np.random.default_rng(5))
     rng = np.random.default_rng(6)
-    grove = Grove(oracle, start_rows, SgShared(n_trees=2, n_samples=100), rng)
+    grove = TreePool(oracle, start_rows, SgShared(n_trees=2, n_samples=100), rng)
     oracle.scores(domain.sample(100, rng))
     seen = []
     for _ in range(40):
@@ -109,7 +109,7 @@ def test_a_grove_spends_a_twentieth_and_relearns_in_turn() -> None:
 
 
 def test_rows_wait_in_order_and_only_the_best_are_kept() -> None:
-    waiting = Waiting(1, 10)
+    waiting = PriorityRows(1, 10)
     for start in range(0, 40, 8):
         values = np.arange(start, start + 8.0)
         waiting.add(values[:, None], values % 4)

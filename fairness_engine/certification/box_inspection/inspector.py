@@ -9,15 +9,15 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessor, Certificates
-from fairness_engine.certification.assessors import is_certified_by_construction, make_assessor
+from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.box_inspection.details import MAX_DRAWN, BoxDetails
-from fairness_engine.certification.box_inspection.reasons import Context, reasons_of
+from fairness_engine.certification.box_inspection.reasons import BoxContext, reasons_of
 from fairness_engine.certification.partition.enumeration import most_points
-from fairness_engine.certification.partition.lattice import Space, Weights, make_space
+from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.errors import SettingError
 from fairness_engine.models.model import Model, Output
-from fairness_engine.oracle.confirmation import Candidates, Replayer
+from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.variants import widest_gap
 from fairness_engine.pairs import Pairs
@@ -55,9 +55,9 @@ class BoxInspector:
     def __init__(self, model: Model, domain: Domain, rows: FloatArray, settings: CertifySettings) -> None:
         self.model = model
         self.domain = domain
-        self.space: Space = make_space(domain, settings.weights, rows)
-        self._plain = self.space if settings.weights is Weights.UNIFORM else make_space(domain)
-        is_blind = is_certified_by_construction(model, domain)
+        self.space: Lattice = make_lattice(domain, settings.weights, rows)
+        self._plain = self.space if settings.weights is Weights.UNIFORM else make_lattice(domain)
+        is_blind = ignores_protected(model, domain)
         self._assessor: Assessor | None = None if is_blind else make_assessor(model, self.space, settings.mode)
         self._unit, self._n_units = units_of(self._assessor)
         self._names = tuple(self.domain.schema.inputs[column].name for column in self.space.columns.tolist())
@@ -108,7 +108,7 @@ class BoxInspector:
             counterexample=first,
             reasons=(),
         )
-        context = Context(
+        context = BoxContext(
             self.model, self.domain, self._names, self._unit, self._scores(people), self._assessor is None
         )
         return replace(details, reasons=reasons_of(details, context))
@@ -166,8 +166,8 @@ class BoxInspector:
             return unfair, Pairs.empty(domain.n_columns)
         scores = model.scores(domain.variants(first).reshape(-1, domain.n_columns))
         _, lowest, highest = widest_gap(model, scores, k, 0.0)
-        replayer = Replayer(model, domain)
-        replayer.add(Candidates(first, lowest, highest, np.zeros(1, np.int64)))
+        replayer = PairConfirmer(model, domain)
+        replayer.add(CandidatePairs(first, lowest, highest, np.zeros(1, np.int64)))
         return unfair, replayer.replay()
 
     def _scores(self, people: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ _DECIDED = 1e-12
 
 
 @dataclass(frozen=True)
-class Context:
+class BoxContext:
     """What the sentences need beside the figures.
 
     Args:
@@ -45,7 +45,7 @@ class Context:
     is_blind: bool
 
 
-def reasons_of(box: BoxDetails, context: Context) -> tuple[str, ...]:
+def reasons_of(box: BoxDetails, context: BoxContext) -> tuple[str, ...]:
     """The sentences, the most telling first."""
     if context.is_blind:
         return (f"The model does not take {_protected(context)}: everybody is decided alike.",)
@@ -66,7 +66,7 @@ def _evaluated(box: BoxDetails) -> str:
     return f"Its {box.n_drawn} individuals were evaluated one by one: {unfair} discriminated against."
 
 
-def _decided(box: BoxDetails, context: Context) -> str:
+def _decided(box: BoxDetails, context: BoxContext) -> str:
     alike = f"decided alike whatever their {_protected(context)}"
     if box.falsified <= 0:
         return f"It is proved that everybody in it is {alike}."
@@ -98,7 +98,7 @@ def _drawn(box: BoxDetails) -> Iterator[str]:
         yield f"None {drawn} is discriminated against: its bounds are too wide, and a finer split may certify it."
 
 
-def _bounds(box: BoxDetails, context: Context) -> Iterator[str]:
+def _bounds(box: BoxDetails, context: BoxContext) -> Iterator[str]:
     """Between what the score lies, for every variant."""
     is_score = bool(np.isfinite(box.score_bounds).all())
     bounds = box.score_bounds if is_score else box.bounds
@@ -130,17 +130,17 @@ def _bounds(box: BoxDetails, context: Context) -> Iterator[str]:
         )
 
 
-def _is_turned(context: Context) -> bool:
+def _is_turned(context: BoxContext) -> bool:
     """Whether scores are told of class 0 of two, for it is the favourable one."""
     return context.model.is_binary and context.model.favourable == 0
 
 
-def _scored(context: Context) -> str:
+def _scored(context: BoxContext) -> str:
     """The outcome that scores are told of."""
     return f"'{context.model.classes[0 if _is_turned(context) else 1]}'"
 
 
-def _shown(context: Context, values: FloatArray, line: float, *, is_score: bool) -> tuple[FloatArray, float]:
+def _shown(context: BoxContext, values: FloatArray, line: float, *, is_score: bool) -> tuple[FloatArray, float]:
     """Scores, or margins, and where the decision changes, as they are told: of the favourable outcome."""
     if not _is_turned(context):
         return values, line
@@ -148,7 +148,7 @@ def _shown(context: Context, values: FloatArray, line: float, *, is_score: bool)
     return of_class_zero(values, output), float(of_class_zero(np.array(line), output))
 
 
-def _open_units(box: BoxDetails, context: Context) -> Iterator[str]:
+def _open_units(box: BoxDetails, context: BoxContext) -> Iterator[str]:
     """What the bounds could not settle, and which columns are to blame."""
     order = np.argsort(-box.blame, kind="stable")[:_N_BLAMED]
     total = float(box.blame.sum())
@@ -169,7 +169,7 @@ def _open_units(box: BoxDetails, context: Context) -> Iterator[str]:
     )
 
 
-def _people(box: BoxDetails, context: Context) -> Iterator[str]:
+def _people(box: BoxDetails, context: BoxContext) -> Iterator[str]:
     """How near the rows of the data in the box are to the threshold."""
     if not context.model.is_binary or not len(context.people_scores):
         return
@@ -190,7 +190,7 @@ def _people(box: BoxDetails, context: Context) -> Iterator[str]:
     yield f"{box.n_people:,} rows of the data lie in it{looked_at} with {where}."
 
 
-def _protected(context: Context) -> str:
+def _protected(context: BoxContext) -> str:
     return " and ".join(f"'{name}'" for name in context.domain.scope.protected)
 
 

@@ -17,7 +17,7 @@ from fairness_engine.certification.assessor import Assessed
 from fairness_engine.certification.fairquant import kernels
 from fairness_engine.certification.fairquant.kernels import FlatNetwork
 from fairness_engine.certification.partition import enumeration_kernels
-from fairness_engine.certification.partition.enumeration import Points
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.refinement import Int32Array
 from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.certification.settings import CertifySettings
@@ -26,7 +26,7 @@ N_SAMPLES = 10
 """Individuals that are tried for a counterexample in a box."""
 
 
-class ClassicRule:
+class FairQuantRule:
     """Decides about splitting as the paper's Algorithm 3 does.
 
     Args:
@@ -39,7 +39,9 @@ class ClassicRule:
 
     n_points_to_evaluate = 1
 
-    def __init__(self, settings: CertifySettings, points: Points, network: ReluNetwork | None, seed: int) -> None:
+    def __init__(
+        self, settings: CertifySettings, points: BoxEnumerator, network: ReluNetwork | None, seed: int
+    ) -> None:
         self._settings = settings
         self._points = points
         self._seed = seed

@@ -18,7 +18,7 @@ from fairness_engine.certification.assessor import Assessed, Certificates
 from fairness_engine.certification.forests import kernels
 from fairness_engine.certification.forests.ensemble import read_ensemble
 from fairness_engine.certification.forests.specialised_trees import make_boxes
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.models.model import Model
 
 _N_PROPOSALS = 8
@@ -38,7 +38,7 @@ class TreeAssessor:
 
     is_exact = False
 
-    def __init__(self, model: Model, space: Space) -> None:
+    def __init__(self, model: Model, space: Lattice) -> None:
         self.model = model
         self.space = space
         self.ensemble = read_ensemble(model)

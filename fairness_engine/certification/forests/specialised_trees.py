@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.forests.ensemble import Ensemble
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.errors import ModelError
 from fairness_engine.models.model import Model
 from fairness_engine.models.trees.trees import TreeNodes
@@ -32,7 +32,7 @@ NodeArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class TreeBoxes:
+class SpecialisedForest:
     """Specialised trees, as a graph whose nodes stand behind their children.
 
     Args:
@@ -63,7 +63,7 @@ class TreeBoxes:
         return len(self.shared) + len(self.guards)
 
 
-def make_boxes(model: Model, space: Space, ensemble: Ensemble) -> TreeBoxes:
+def make_boxes(model: Model, space: Lattice, ensemble: Ensemble) -> SpecialisedForest:
     """Specialise the trees of a model.
 
     Raises:
@@ -99,7 +99,9 @@ def make_boxes(model: Model, space: Space, ensemble: Ensemble) -> TreeBoxes:
             )
 
 
-def _arranged(nodes: NodeArray, low: FloatArray, high: FloatArray, roots: IntArray, guards: IntArray) -> TreeBoxes:
+def _arranged(
+    nodes: NodeArray, low: FloatArray, high: FloatArray, roots: IntArray, guards: IntArray
+) -> SpecialisedForest:
     """Shared and touched trees apart, each version once; ``roots (n_trees, K)``, guard 0 where nothing protected is
     reached.
     """
@@ -113,7 +115,7 @@ def _arranged(nodes: NodeArray, low: FloatArray, high: FloatArray, roots: IntArr
         versions.append(own)
         starts.append(starts[-1] + len(own))
     k = roots.shape[1]
-    return TreeBoxes(
+    return SpecialisedForest(
         nodes,
         low,
         high,
@@ -128,7 +130,7 @@ def _arranged(nodes: NodeArray, low: FloatArray, high: FloatArray, roots: IntArr
 # --- columns ------------------------------------------------------------------------------------
 
 
-def _pieces(model: Model, space: Space, nodes: TreeNodes) -> tuple[IntArray, IntArray, NodeArray, NDArray[np.bool_]]:
+def _pieces(model: Model, space: Lattice, nodes: TreeNodes) -> tuple[IntArray, IntArray, NodeArray, NDArray[np.bool_]]:
     """Of every node: its column, and the intervals of digits that go right; whether left and right are exchanged.
 
     Returns:
@@ -162,7 +164,7 @@ def _pieces(model: Model, space: Space, nodes: TreeNodes) -> tuple[IntArray, Int
 
 
 def _changing(
-    model: Model, space: Space, column: int, dtype: type[np.floating[Any]]
+    model: Model, space: Lattice, column: int, dtype: type[np.floating[Any]]
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """The inputs that change along a column: which, and their range at every digit ``(n_digits,)`` each."""
     if space.is_cell[column]:
@@ -183,7 +185,7 @@ def _changing(
         yield int(feature), low[:, i], high[:, i]
 
 
-def _cell_ends(space: Space, column: int) -> tuple[FloatArray, FloatArray]:
+def _cell_ends(space: Lattice, column: int) -> tuple[FloatArray, FloatArray]:
     """Both ends of every cell, a little widened; every encoder rises or falls along a continuous column."""
     low, high = (float(end[space.columns[column]]) for end in (space.domain.low, space.domain.high))
     edges = low + space.steps[column] * np.arange(space.n_digits[column] + 1)
@@ -193,7 +195,7 @@ def _cell_ends(space: Space, column: int) -> tuple[FloatArray, FloatArray]:
 
 def _encoded_along(
     model: Model,
-    space: Space,
+    space: Lattice,
     column: int,
     values: FloatArray,
     dtype: type[np.floating[Any]],
@@ -206,7 +208,7 @@ def _encoded_along(
 
 
 def _encoded_chunks(
-    model: Model, space: Space, column: int, values: FloatArray, dtype: type[np.floating[Any]]
+    model: Model, space: Lattice, column: int, values: FloatArray, dtype: type[np.floating[Any]]
 ) -> Iterator[FloatArray]:
     base = space.rows(np.zeros((1, len(space.columns)), np.int64))
     for start in range(0, len(values), _CHUNK_ROWS):
@@ -216,7 +218,7 @@ def _encoded_chunks(
         yield _compared(model.encoder.encode(rows), dtype)
 
 
-def _variant_inputs(model: Model, space: Space, dtype: type[np.floating[Any]]) -> FloatArray:
+def _variant_inputs(model: Model, space: Lattice, dtype: type[np.floating[Any]]) -> FloatArray:
     """The model's inputs for every variant, the free columns at digit 0 ``(K, n_inputs)``."""
     rows = np.repeat(space.rows(np.zeros((1, len(space.columns)), np.int64)), len(space.domain.variant_values), axis=0)
     rows[:, space.domain.protected] = space.domain.variant_values

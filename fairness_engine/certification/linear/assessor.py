@@ -9,7 +9,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessed, Certificates
 from fairness_engine.certification.linear.sums import ColumnSums, SumDistribution, distribute, is_enumerable
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import ReluNetwork
 
 _SLACK = 1e-10
@@ -36,7 +36,7 @@ class LinearAssessor:
 
     kind = "linear model"
 
-    def __init__(self, network: ReluNetwork, space: Space) -> None:
+    def __init__(self, network: ReluNetwork, space: Lattice) -> None:
         self.network = network
         self.space = space
         sizes = [int(np.count_nonzero(mass)) for mass in space.masses]

@@ -14,7 +14,7 @@ from fairness_engine.certification.networks.box_kernels import assess_boxes, exp
 from fairness_engine.certification.networks.counting_kernels import make_masses
 from fairness_engine.certification.networks.variant_lines import find_lines
 from fairness_engine.certification.networks.workspace_kernels import flatten
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.certification.settings import Mode
 
@@ -29,7 +29,7 @@ class NetworkAssessor:
 
     is_exact = False
 
-    def __init__(self, network: ReluNetwork, space: Space, mode: Mode) -> None:
+    def __init__(self, network: ReluNetwork, space: Lattice, mode: Mode) -> None:
         self.network = network
         self.space = space
         self.mode = mode

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from fairness_engine.certification.networks.backward_kernels import bound_side
-from fairness_engine.certification.networks.counting_kernels import Masses, count_box, make_board
+from fairness_engine.certification.networks.counting_kernels import DigitWeights, count_box, make_board
 from fairness_engine.certification.networks.forward_kernels import bound_box
 from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, flatten, make_scratch, small_network
 
@@ -281,7 +281,7 @@ def _place_forms(n_columns, low, high, flat, s, forms, coefficients, thresholds)
 def warm_up() -> None:
     """Compile the loops, or load them from the cache."""
     flat = flatten(small_network())
-    masses = Masses(np.arange(3.0), np.zeros(1, np.int64), True)
+    masses = DigitWeights(np.arange(3.0), np.zeros(1, np.int64), True)
     low = np.zeros((1, 1), np.int64)
     high = np.ones((1, 1), np.int64)
     weights = np.ones(1)

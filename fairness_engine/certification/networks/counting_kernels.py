@@ -30,7 +30,7 @@ _WEIGHTED = 1e-9
 _EXACT = 2.0**53
 
 
-class Masses(NamedTuple):
+class DigitWeights(NamedTuple):
     """The weight of every digit: sums from 0 to each digit, column after column."""
 
     sums: FloatArray  # (sum of n_digits + D,)
@@ -38,7 +38,7 @@ class Masses(NamedTuple):
     is_uniform: bool
 
 
-class Board(NamedTuple):
+class CountingWorkspace(NamedTuple):
     """What a thread needs to count a box. The first three are set by the caller for each column that varies."""
 
     steps: FloatArray  # (D,) of a linear column, signed: what a digit adds
@@ -56,7 +56,7 @@ class Board(NamedTuple):
 def make_board(n_columns, n_places):  # type: ignore[no-untyped-def]  # numba infers the types
     """Room for boxes of so many columns, of which tables have at most so many places."""
     n_cells = MAX_GRID + 2 * n_columns + 8
-    return Board(
+    return CountingWorkspace(
         np.empty(n_columns),
         np.empty((n_columns, n_places)),
         np.empty(n_columns),
@@ -349,19 +349,19 @@ def count_lines(coefficients, starts, low, high, reach, masses, thresholds, coun
 
 def warm_up() -> None:
     """Compile the loops, or load them from the cache."""
-    masses = Masses(np.arange(3.0), np.zeros(1, np.int64), True)
+    masses = DigitWeights(np.arange(3.0), np.zeros(1, np.int64), True)
     starts = np.array([0, 1], dtype=np.int64)
     low = np.zeros((1, 1), np.int64)
     high = np.ones((1, 1), np.int64)
     count_lines(np.ones((1, 1)), starts, low, high, np.zeros(1), masses, np.zeros((1, 4)), np.zeros((1, 3)))
 
 
-def make_masses(masses: Sequence[FloatArray]) -> Masses:
+def make_masses(masses: Sequence[FloatArray]) -> DigitWeights:
     """The weights of digits, a vector a column, as the loops take them."""
     lengths = np.array([len(mass) + 1 for mass in masses], dtype=np.int64)
     sums = [np.concatenate([[0.0], np.cumsum(mass)]) for mass in masses]
     begins = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
-    return Masses(np.concatenate([*sums, np.empty(0)]), begins, all(bool((mass == 1.0).all()) for mass in masses))
+    return DigitWeights(np.concatenate([*sums, np.empty(0)]), begins, all(bool((mass == 1.0).all()) for mass in masses))
 
 
 def count_sides(
@@ -369,7 +369,7 @@ def count_sides(
     starts: IntArray,
     low: IntArray,
     high: IntArray,
-    masses: Masses,
+    masses: DigitWeights,
     thresholds: FloatArray,
     reach: FloatArray | None = None,
 ) -> FloatArray:

@@ -72,7 +72,7 @@ def multiply(left, index, right, out):  # type: ignore[no-untyped-def]  # numba 
                 line[j] += a0 * r0[j]
 
 
-class Flat(NamedTuple):
+class FlatNetwork(NamedTuple):
     """A ``ReluNetwork`` in one type for all depths: the later weights and biases end to end."""
 
     first: FloatArray  # (n_places, n_1)
@@ -89,7 +89,7 @@ class Flat(NamedTuple):
     is_touched: BoolArray  # (n_1,) sums that protected values move, and that go on
 
 
-class Scratch(NamedTuple):
+class Workspace(NamedTuple):
     """What a thread needs to bound a box; the form of the last box stays in it."""
 
     n_alone: int  # variants by themselves; after them come pairs whose bounds, mixed, hold for everything between them
@@ -123,7 +123,7 @@ class Scratch(NamedTuple):
     blame: FloatArray  # (D,)
 
 
-def flatten(network: ReluNetwork, lines: Lines | None = None) -> Flat:
+def flatten(network: ReluNetwork, lines: Lines | None = None) -> FlatNetwork:
     """A network as the loops take it; it has one output.
 
     Args:
@@ -134,7 +134,7 @@ def flatten(network: ReluNetwork, lines: Lines | None = None) -> Flat:
     empty = [np.empty(0)]
     goes_on = network.weights[0].any(axis=1) if network.weights else np.ones(widths[0], dtype=bool)
     weights = np.concatenate([*(w.ravel() for w in network.weights), *empty])
-    return Flat(
+    return FlatNetwork(
         network.first,
         network.starts,
         network.reach,
@@ -159,7 +159,7 @@ def make_scratch(flat):  # type: ignore[no-untyped-def]  # numba infers the type
     n_layers = len(flat.widths)
     n = flat.widths.max()
     n_errors = min(flat.widths[:-1].sum(), MAX_ERRORS + n)
-    return Scratch(
+    return Workspace(
         flat.n_alone,
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),

@@ -10,7 +10,7 @@ from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.partition.partition_tree import LeafCertificates
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.thread_pool import ThreadPool
 
 _BLOCK_NUMBERS = 1 << 21
 """Coefficients that are copied out at once."""
@@ -48,7 +48,7 @@ def _proved_block(certificates: LeafCertificates, which: IntArray, digits: IntAr
 
 def explain_in_order(
     assessor: Assessor,
-    hands: Hands,
+    threads: ThreadPool,
     low: IntArray,
     high: IntArray,
     deadline: float,
@@ -59,18 +59,18 @@ def explain_in_order(
 
     Args:
         assessor: whose boxes.
-        hands: the threads that work.
+        threads: the threads that work.
         low, high: the boxes.
         deadline: no more are begun after it, in ``time.perf_counter`` seconds.
         is_cancelled: no more are begun once it is true.
         max_bytes: of the certificates.
     """
-    done = [_explained(assessor, hands, low[:0], high[:0])]
+    done = [_explained(assessor, threads, low[:0], high[:0])]
     n_most = float(len(low))
     for part in paced(len(low), deadline, is_cancelled=is_cancelled, max_seconds=HEARD_SECONDS):
         if part.start >= n_most:
             break
-        done.append(_explained(assessor, hands, low[part], high[part]))
+        done.append(_explained(assessor, threads, low[part], high[part]))
         each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (part.stop - part.start) + 8
         n_most = min(n_most, max_bytes // each)
     # without a box the number of places is not known
@@ -81,7 +81,7 @@ def explain_in_order(
     return LeafCertificates(np.arange(n), coefficients, found[-1].starts, thresholds)
 
 
-def _explained(assessor: Assessor, hands: Hands, low: IntArray, high: IntArray) -> LeafCertificates:
+def _explained(assessor: Assessor, threads: ThreadPool, low: IntArray, high: IntArray) -> LeafCertificates:
     found: dict[int, tuple[FloatArray, FloatArray, IntArray]] = {}
 
     def work(begin: int, end: int) -> None:
@@ -91,7 +91,7 @@ def _explained(assessor: Assessor, hands: Hands, low: IntArray, high: IntArray) 
     if not len(low):
         starts = np.zeros(len(assessor.space.columns) + 1, np.int64)
         return LeafCertificates(np.empty(0, np.int64), np.empty((0, 3, 0)), starts, np.empty((0, 4)))
-    hands.share(work, len(low))
+    threads.map_ranges(work, len(low))
     parts = [found[begin] for begin in sorted(found)]
     coefficients, thresholds = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     return LeafCertificates(np.arange(len(low)), coefficients, parts[0][2], thresholds)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.partition import enumeration_kernels
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.measures.exact_count import decide_variants
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.model import Model
@@ -33,7 +33,7 @@ def most_points(model: Model) -> int:
     return max(MAX_POINTS, sum(model.predictor.widths[1:-1]) // _NEURONS_A_POINT)
 
 
-class Points:
+class BoxEnumerator:
     """Evaluates individuals of a space.
 
     Args:
@@ -41,7 +41,7 @@ class Points:
         space: of the domain.
     """
 
-    def __init__(self, model: Model, domain: Domain, space: Space) -> None:
+    def __init__(self, model: Model, domain: Domain, space: Lattice) -> None:
         self.model = model
         self.domain = domain
         self.space = space

@@ -91,5 +91,5 @@ def export_certificates(
     told = np.flatnonzero(is_told & (tree.certified + tree.falsified > 0))
     told = told[np.argsort(-tree.weight[told], kind="stable")]
     low, high = refinement.boxes(order[told], refinement.parents()[0])
-    found = explain_in_order(refinement.assessor, refinement.hands, low, high, deadline, is_cancelled, max_bytes)
+    found = explain_in_order(refinement.assessor, refinement.threads, low, high, deadline, is_cancelled, max_bytes)
     return LeafCertificates(told[: len(found.leaf)], found.coefficients, found.starts, found.thresholds)

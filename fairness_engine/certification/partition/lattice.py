@@ -36,7 +36,7 @@ class Weights(StrEnum):
 
 
 @dataclass(frozen=True)
-class Space:
+class Lattice:
     """The lattice.
 
     Args:
@@ -168,7 +168,7 @@ class Space:
         return digits
 
 
-def make_space(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatArray | None = None) -> Space:
+def make_lattice(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatArray | None = None) -> Lattice:
     """The lattice of a domain.
 
     Args:
@@ -190,7 +190,7 @@ def make_space(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatAr
     counts = np.where(is_cell, N_CELLS, counts)
     _check_size(domain, counts)
     n_digits = counts.astype(np.int64)
-    space = Space(domain, domain.free, n_digits, is_cell, tuple(np.ones(n) for n in n_digits))
+    space = Lattice(domain, domain.free, n_digits, is_cell, tuple(np.ones(n) for n in n_digits))
     return space if weights is Weights.UNIFORM else _weighted(space, rows)
 
 
@@ -209,7 +209,7 @@ def _check_size(domain: Domain, counts: FloatArray) -> None:
         )
 
 
-def _weighted(space: Space, rows: FloatArray | None) -> Space:
+def _weighted(space: Lattice, rows: FloatArray | None) -> Lattice:
     inside = np.empty((0, space.domain.n_columns)) if rows is None else rows[space.domain.contains(rows)]
     if not len(inside):
         raise SettingError(
@@ -218,7 +218,7 @@ def _weighted(space: Space, rows: FloatArray | None) -> Space:
         )
     digits = space.digits(inside)
     masses = tuple(np.bincount(digits[:, i], minlength=int(n)) / len(inside) for i, n in enumerate(space.n_digits))
-    return Space(space.domain, space.columns, space.n_digits, space.is_cell, masses)
+    return Lattice(space.domain, space.columns, space.n_digits, space.is_cell, masses)
 
 
 def _counts(low: IntArray, high: IntArray) -> FloatArray:

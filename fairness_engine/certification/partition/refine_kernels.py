@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 
 
-def make_lattice(space: Space, n_points_to_evaluate: int) -> Lattice:
+def make_lattice(space: Lattice, n_points_to_evaluate: int) -> LatticeArrays:
     """What the kernels need of a space.
 
     Args:
@@ -25,7 +25,7 @@ def make_lattice(space: Space, n_points_to_evaluate: int) -> Lattice:
     """
     sums, starts = space.mass_sums
     most = 0.0 if space.is_cell.any() else float(n_points_to_evaluate)
-    return Lattice(sums, starts, np.array([space.total, most]))
+    return LatticeArrays(sums, starts, np.array([space.total, most]))
 
 
 _BUCKETS_A_HALVING = 8
@@ -87,7 +87,7 @@ class Queue(NamedTuple):
     sums: Any
 
 
-class Lattice(NamedTuple):
+class LatticeArrays(NamedTuple):
     """Running sums of the masses of all columns, where each column's begin ``(D,)``, and ``(total weight, points to
     evaluate)``.
     """
@@ -305,8 +305,8 @@ def warm_up() -> None:
 
     digits = np.zeros((1, 1), np.int64)
     ones = np.ones(1)
-    lattice = Lattice(np.array([0.0, 1.0, 2.0, 0.0]), np.zeros(1, np.int64), np.array([2.0, 0.0]))
-    storage = Storage(1)
+    lattice = LatticeArrays(np.array([0.0, 1.0, 2.0, 0.0]), np.zeros(1, np.int64), np.array([2.0, 0.0]))
+    storage = NodeArrays(1)
     nodes = storage.nodes
     slots = storage.slots
     queue = storage.queue
@@ -336,7 +336,7 @@ _NODE_BYTES = 36
 _SLOT_BYTES = 20
 
 
-class Storage:
+class NodeArrays:
     """Nodes, slots and queue of one refinement.
 
     Args:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from fairness_engine.arrays import IntArray
 from fairness_engine.certification.assessor import Assessed, Assessor
 from fairness_engine.certification.partition import partition_kernels, refine_kernels
-from fairness_engine.certification.partition.enumeration import Points
-from fairness_engine.certification.partition.refine_kernels import Nodes, Storage, make_lattice
-from fairness_engine.certification.thread_pool import Hands
+from fairness_engine.certification.partition.enumeration import BoxEnumerator
+from fairness_engine.certification.partition.refine_kernels import NodeArrays, Nodes, make_lattice
+from fairness_engine.certification.thread_pool import ThreadPool
 
 _LEAST_ROUND = 32
 _MOST_ROUND = 8192
@@ -44,7 +44,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class Standing:
+class ProvedShares:
     """Where a refinement stands; weights in the unit of ``Space.weigh``."""
 
     certified: float
@@ -73,17 +73,17 @@ class Refinement:
         assessor: decides boxes.
         points: evaluates small ones.
         rule: see ``Rule``; ``None`` to split as the assessor says.
-        hands: the threads that work.
+        threads: the threads that work.
     """
 
     def __init__(
-        self, assessor: Assessor, points: Points, rule: Rule | None = None, hands: Hands | None = None
+        self, assessor: Assessor, points: BoxEnumerator, rule: Rule | None = None, threads: ThreadPool | None = None
     ) -> None:
         self.assessor = assessor
         self.points = points
         self._rule = rule
-        self.hands = hands or Hands()
-        self._storage = Storage(len(assessor.space.columns))
+        self.threads = threads or ThreadPool()
+        self._storage = NodeArrays(len(assessor.space.columns))
         self._lattice = make_lattice(assessor.space, points.most if rule is None else rule.n_points_to_evaluate)
         self._seconds_a_box = self._seconds_a_point_box = 1e-3
         self._round: _Round | None = None
@@ -131,7 +131,7 @@ class Refinement:
         return not self._storage.has_room(_MOST_ROUND)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> ProvedShares:
         """Sums over the boxes that were not split, as they were kept."""
         state = self._storage.queue.state
         sums = self._storage.queue.sums
@@ -139,9 +139,9 @@ class Refinement:
             max(float(sums[i] + sums[i + 1]), 0.0)
             for i in (refine_kernels.CERTIFIED, refine_kernels.FALSIFIED, refine_kernels.UNDECIDED)
         )
-        return Standing(certified, falsified, undecided, self.n_boxes, int(state[refine_kernels.N_OPEN]))
+        return ProvedShares(certified, falsified, undecided, self.n_boxes, int(state[refine_kernels.N_OPEN]))
 
-    def recount(self) -> Standing:
+    def recount(self) -> ProvedShares:
         """Sums over the boxes that were not split, added up again."""
         nodes = self.nodes
         standing = self.standing
@@ -150,7 +150,7 @@ class Refinement:
         falsified = nodes.falsified[leaf]
         undecided = np.maximum(nodes.weight[leaf] - certified - falsified, 0.0)
         sums = float(certified.sum()), float(falsified.sum()), float(undecided.sum())
-        return Standing(*sums, standing.n_boxes, standing.n_open)
+        return ProvedShares(*sums, standing.n_boxes, standing.n_open)
 
     @property
     def nodes(self) -> Nodes:
@@ -169,7 +169,7 @@ class Refinement:
         if self._round is None and not self._begin(max_boxes):
             return False
         at = self._round
-        seconds = max(min(seconds, _WAVE_SECONDS), _LEAST_SECONDS) * self.hands.n
+        seconds = max(min(seconds, _WAVE_SECONDS), _LEAST_SECONDS) * self.threads.n
         assert at is not None
         if at.n_split < len(at.to_split):
             self._split(at, math.ceil(seconds / self._seconds_a_box / 2))
@@ -221,8 +221,8 @@ class Refinement:
             cuts[part] = -1 if found.cut is None else found.cut
 
         started = time.perf_counter()
-        self.hands.share(work, n_parts)
-        self._seconds_a_box = _smoothed(self._seconds_a_box, started, n_parts, self.hands.n)
+        self.threads.map_ranges(work, n_parts)
+        self._seconds_a_box = _smoothed(self._seconds_a_box, started, n_parts, self.threads.n)
         refine_kernels.settle(
             chosen, low, high, weights, depths, certified, falsified, columns, cuts,
             self._lattice, storage.nodes, storage.slots, storage.queue,
@@ -242,8 +242,8 @@ class Refinement:
             certified[part], falsified[part] = self.points.evaluate(low[part], high[part], weights[part])
 
         started = time.perf_counter()
-        self.hands.share(work, len(chosen))
-        self._seconds_a_point_box = _smoothed(self._seconds_a_point_box, started, len(chosen), self.hands.n)
+        self.threads.map_ranges(work, len(chosen))
+        self._seconds_a_point_box = _smoothed(self._seconds_a_point_box, started, len(chosen), self.threads.n)
         refine_kernels.settle_evaluated(chosen, certified, falsified, storage.nodes, storage.slots, storage.queue)
         at.n_evaluated += len(chosen)
 

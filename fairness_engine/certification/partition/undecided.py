@@ -174,4 +174,4 @@ def _of_leaves(
     place[crowded] = np.arange(len(different))
     low, high = refinement.boxes(different[crowded], refinement.parents()[0])
     until = deadline, is_cancelled
-    return explain_in_order(refinement.assessor, refinement.hands, low, high, *until), place[which]
+    return explain_in_order(refinement.assessor, refinement.threads, low, high, *until), place[which]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.partition.partition_tree import MAX_BOXES, LeafCertificates, PartitionTree
 from fairness_engine.errors import RunError
 from fairness_engine.oracle.domain import Domain
@@ -101,7 +101,7 @@ def _check_types(arrays: _Arrays) -> None:
             raise ValueError("types")
 
 
-def space_to_json(space: Space) -> dict[str, Any]:
+def space_to_json(space: Lattice) -> dict[str, Any]:
     """By name, a value a column of the space: ``columns`` (their names), ``is_cell``, ``steps``, ``low``.
 
     Digit ``k`` of a lattice column is the value ``low + k * step`` of the engine; of a continuous one, those from there

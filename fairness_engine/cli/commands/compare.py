@@ -14,7 +14,7 @@ import numpy as np
 
 from fairness_engine.cli.commands.search import make_config, read_budget, run_one
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, left_out, reading_fields, say
-from fairness_engine.cli.request import Assessed, assess, read_scope
+from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
@@ -71,7 +71,7 @@ def _techniques(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     return {name: technique_named(name).from_json(settings).to_json() for name, settings in given.items()}
 
 
-def _run_all(assessed: Assessed, options: argparse.Namespace, wanted: Sequence[RunConfig]) -> list[RunRecord]:
+def _run_all(assessed: Request, options: argparse.Namespace, wanted: Sequence[RunConfig]) -> list[RunRecord]:
     """The runs that ended by themselves or were cancelled; a technique that cannot run here is said once and left
     out.
     """

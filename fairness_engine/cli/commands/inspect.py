@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.cli.output import ExitStatus, Outcome, say
-from fairness_engine.cli.request import Assessed, assess, guessed_favourable, read_scope, with_text
+from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
 from fairness_engine.data.dataset import describe_columns, find_spellings, make_dataset, read_table, why_left_out
 from fairness_engine.data.missing import say_proposed
 from fairness_engine.errors import DataError, InputError
@@ -81,7 +81,7 @@ def inspect(options: argparse.Namespace) -> Outcome:
     return Outcome(result, _text(result))
 
 
-def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
+def _on_guesses(assessed: Request, options: argparse.Namespace) -> list[str]:
     """One sentence for each thing that was guessed of the table and may be otherwise; nothing of a schema that was
     given.
     """
@@ -100,7 +100,7 @@ def _on_guesses(assessed: Assessed, options: argparse.Namespace) -> list[str]:
 
 
 def _fit(
-    assessed: Assessed, options: argparse.Namespace
+    assessed: Request, options: argparse.Namespace
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[str], str | None]:
     """The fit card in two parts, its warnings, and why nothing can be proved of the model; from a process of its
     own.
@@ -126,7 +126,7 @@ def _fit(
     return model, fit, list(card.get("warnings", ())), reason
 
 
-def known_answers(assessed: Assessed, options: argparse.Namespace) -> KnownAnswers | None:
+def known_answers(assessed: Request, options: argparse.Namespace) -> KnownAnswers | None:
     """What ``--known-answers`` names: a file, or a column of the data; ``None`` where it is not given.
 
     Raises:
@@ -144,7 +144,7 @@ def known_answers(assessed: Assessed, options: argparse.Namespace) -> KnownAnswe
     raise DataError(f"--known-answers must name a CSV file or a column of --data, but there is neither at {named}.")
 
 
-def _why_not_certifiable(assessed: Assessed, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
+def _why_not_certifiable(assessed: Request, options: argparse.Namespace, evaluator: Evaluator) -> str | None:
     """Why nothing can be proved of the model in this scope; ``None`` when it can, and without a protected attribute."""
     if assessed.model is None or not assessed.schema.protected or options.text_column:
         return None

@@ -13,7 +13,7 @@ from fairness_engine.audit.rule_sets import RulesCheck
 from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
 from fairness_engine.cli.parser import named_terms, text_scope
-from fairness_engine.cli.request import Assessed, assess, guessed_favourable, read_scope
+from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
@@ -308,7 +308,7 @@ def _settings(options: argparse.Namespace) -> RuleSettings:
     return RuleSettings.from_json({**given, **texts, "source": source.value, "predictions": options.predictions})
 
 
-def _config(assessed: Assessed, options: argparse.Namespace, settings: RuleSettings) -> RunConfig:
+def _config(assessed: Request, options: argparse.Namespace, settings: RuleSettings) -> RunConfig:
     """The run that the options describe.
 
     Raises:

@@ -15,7 +15,7 @@ from fairness_engine.audit.model_figures import ModelCheck
 from fairness_engine.audit.models import check_model
 from fairness_engine.audit.proofs import ProofCheck, check_proofs
 from fairness_engine.audit.rule_sets import check_rules
-from fairness_engine.audit.verification import Verdict, check_run, look
+from fairness_engine.audit.verification import CheckVerdict, check_run, look
 from fairness_engine.cli.commands.rules import rules_check_text
 from fairness_engine.cli.output import ExitStatus, Outcome, run_fields
 from fairness_engine.cli.request import open_store
@@ -62,10 +62,12 @@ def verify(store: RunStore, run: RunRecord) -> Outcome:
         "n_mismatches": pairs.n_wrong,
         "mismatches": pairs.wrong,
         "checks": [check.to_json() for check in checks],
-        "checked": n[Verdict.HOLDS] + n[Verdict.CONTRADICTED],
-        "confirmed": n[Verdict.HOLDS],
-        "failed": n[Verdict.CONTRADICTED],
-        "not_checked": [{"what": one.name, "why": one.said} for one in checks if one.verdict is Verdict.NOT_CHECKED],
+        "checked": n[CheckVerdict.HOLDS] + n[CheckVerdict.CONTRADICTED],
+        "confirmed": n[CheckVerdict.HOLDS],
+        "failed": n[CheckVerdict.CONTRADICTED],
+        "not_checked": [
+            {"what": one.name, "why": one.said} for one in checks if one.verdict is CheckVerdict.NOT_CHECKED
+        ],
         "seal": seal_of(store, run.id),
         **told,
     }
@@ -73,7 +75,7 @@ def verify(store: RunStore, run: RunRecord) -> Outcome:
     lines += [f"pair {wrong['pair']}: {wrong['reason']}" for wrong in pairs.wrong[:10]]
     if result["seal"]:
         lines.append(f"Seal {result['seal']}.")
-    status = ExitStatus.DONE if n[Verdict.HOLDS] == len(checks) else ExitStatus.GATE_FAILED
+    status = ExitStatus.DONE if n[CheckVerdict.HOLDS] == len(checks) else ExitStatus.GATE_FAILED
     return Outcome(result, "\n".join(lines), status)
 
 

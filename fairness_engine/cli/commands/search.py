@@ -14,7 +14,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, end_status, run_fields, say
-from fairness_engine.cli.request import Assessed, assess, read_scope
+from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.data.dataset import CaseIds, export_text, joined, make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
@@ -218,14 +218,14 @@ def read_budget(options: argparse.Namespace) -> Budget:
     return Budget(*given) if _has_limit(options) else Budget()
 
 
-def _whole_data(assessed: Assessed, options: argparse.Namespace) -> Budget:
+def _whole_data(assessed: Request, options: argparse.Namespace) -> Budget:
     """The default of a scan: what testing every row of the file takes."""
     if assessed.table is None:  # pragma: no cover - asked for
         raise DataError("The table was not read.")
     return scan_budget(assessed.table.n_rows, Domain(assessed.schema, read_scope(options, assessed.schema)))
 
 
-def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind[Any], **own: Any) -> RunConfig:
+def make_config(assessed: Request, options: argparse.Namespace, kind: RunKind[Any], **own: Any) -> RunConfig:
     """A run of what the options assess; ``own`` are further fields of it, the scope among them where it was read
     already.
 
@@ -241,7 +241,7 @@ def make_config(assessed: Assessed, options: argparse.Namespace, kind: RunKind[A
 
 
 def run_one(
-    assessed: Assessed, config: RunConfig, options: argparse.Namespace, describe: Describe | None = None
+    assessed: Request, config: RunConfig, options: argparse.Namespace, describe: Describe | None = None
 ) -> RunRecord:
     """Run to the end; an interrupt cancels and keeps what was found.
 
@@ -295,7 +295,7 @@ def _interrupts() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _counts(assessed: Assessed, run: RunRecord) -> dict[str, Any]:
+def _counts(assessed: Request, run: RunRecord) -> dict[str, Any]:
     curve = assessed.store.progress(run.id)[["evaluations", "seconds", "n_found"]]
     results = assessed.store.results(run.id)
     return {

@@ -88,7 +88,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Decided:
+class GroupDecisions:
     """What was decided on the rows of a data set.
 
     Args:
@@ -105,7 +105,9 @@ class Decided:
     column: str = ""
 
 
-def group_figures(dataset: Dataset, scope: Scope | None, decided: Decided, settings: FigureSettings) -> GroupReport:
+def group_figures(
+    dataset: Dataset, scope: Scope | None, decided: GroupDecisions, settings: FigureSettings
+) -> GroupReport:
     """The figures of every group of every choice of attributes.
 
     Args:

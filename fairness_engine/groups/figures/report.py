@@ -25,7 +25,7 @@ MAX_GROUPS = 1_000
 MAX_TABLES = 40
 
 
-class Verdict(StrEnum):
+class FigureVerdict(StrEnum):
     """What an interval says of the four-fifths convention."""
 
     PASS = "pass"  # noqa: S105 - no password
@@ -144,20 +144,20 @@ class GroupRates:
         return self.selection.n
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FigureVerdict:
         """From the interval, never from the ratio alone."""
         return verdict_of(self.impact)
 
 
-def verdict_of(impact: Bounded | None) -> Verdict:
+def verdict_of(impact: Bounded | None) -> FigureVerdict:
     """*Flag* when all of the interval lies below four fifths, *pass* when none of it does, else *not enough
     evidence*.
     """
     if impact is None:
-        return Verdict.UNCLEAR
+        return FigureVerdict.UNCLEAR
     if impact.high < FOUR_FIFTHS:
-        return Verdict.FLAG
-    return Verdict.PASS if impact.low >= FOUR_FIFTHS else Verdict.UNCLEAR
+        return FigureVerdict.FLAG
+    return FigureVerdict.PASS if impact.low >= FOUR_FIFTHS else FigureVerdict.UNCLEAR
 
 
 @dataclass(frozen=True)
@@ -198,15 +198,15 @@ class GroupTable:
         return best if best is not None and best.selection.n_hits else None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FigureVerdict:
         """*Flag* when any group is flagged; *pass* when all groups compared pass; else *not enough evidence*.
 
         A group that is too small to be compared can be flagged, but cannot prevent a pass: it is named beside it.
         """
-        if any(group.verdict is Verdict.FLAG for group in self.groups):
-            return Verdict.FLAG
-        is_pass = len(self.compared) > 1 and all(group.verdict is Verdict.PASS for group in self.compared)
-        return Verdict.PASS if is_pass else Verdict.UNCLEAR
+        if any(group.verdict is FigureVerdict.FLAG for group in self.groups):
+            return FigureVerdict.FLAG
+        is_pass = len(self.compared) > 1 and all(group.verdict is FigureVerdict.PASS for group in self.compared)
+        return FigureVerdict.PASS if is_pass else FigureVerdict.UNCLEAR
 
 
 @dataclass(frozen=True)

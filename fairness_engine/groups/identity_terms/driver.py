@@ -40,7 +40,7 @@ _FEW_TEXTS = 30
 
 
 @dataclass(frozen=True)
-class TextSubject:
+class AssessedTexts:
     """What is assessed.
 
     Args:
@@ -53,7 +53,7 @@ class TextSubject:
 
 
 def run_text_rules(
-    subject: TextSubject,
+    subject: AssessedTexts,
     settings: RuleSettings,
     seed: int,
     max_seconds: float = math.inf,

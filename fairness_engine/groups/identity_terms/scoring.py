@@ -91,7 +91,7 @@ _MAX_KEPT_LETTERS = 100_000_000
 """Texts of so many letters together are remembered; what comes later is decided whenever it is asked."""
 
 
-class Judge(Protocol):
+class TextClassifier(Protocol):
     """What is asked: a ``models.text_model.TextModel``."""
 
     def is_favourable(self, texts: Sequence[str]) -> BoolArray:
@@ -108,7 +108,7 @@ class TextDecider(Paced):
         max_seconds: the same by time, from now on.
     """
 
-    def __init__(self, model: Judge, is_cancelled: Callable[[], bool], max_seconds: float) -> None:
+    def __init__(self, model: TextClassifier, is_cancelled: Callable[[], bool], max_seconds: float) -> None:
         super().__init__(is_cancelled, max_seconds, first_block=_FIRST_BLOCK, max_block=_MAX_BLOCK)
         self._model = model
         self._known: dict[str, bool] = {}

@@ -19,7 +19,7 @@ from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute, make_attribute, value_codes
 from fairness_engine.groups.rule_sets.membership import lie_within
-from fairness_engine.groups.rule_sets.mining import Mined, RuleSpace, mine
+from fairness_engine.groups.rule_sets.mining import GroupIndex, Mined, mine
 from fairness_engine.groups.rule_sets.ranking import Found, cells_of, ranked
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, Stage
 from fairness_engine.groups.rule_sets.sampling import Decider, RowCounts, Sampler
@@ -82,7 +82,7 @@ MAX_VALUES = 1000
 
 
 @dataclass(frozen=True)
-class Subject:
+class AssessedData:
     """What is assessed.
 
     Args:
@@ -96,7 +96,7 @@ class Subject:
     model: Model | None
 
 
-def make_space(ranges: Ranges, rows: FloatArray, settings: RuleSettings) -> RuleSpace:
+def make_space(ranges: Ranges, rows: FloatArray, settings: RuleSettings) -> GroupIndex:
     """The protected attributes of a scope cut into values.
 
     Args:
@@ -123,11 +123,11 @@ def make_space(ranges: Ranges, rows: FloatArray, settings: RuleSettings) -> Rule
             )
         attributes.append(attribute)
         codes.append(value_codes(attribute, column, rows[:, index], float(ranges.low[index])))
-    return RuleSpace(tuple(attributes), np.stack(codes, axis=1))
+    return GroupIndex(tuple(attributes), np.stack(codes, axis=1))
 
 
 def run_rules(
-    subject: Subject,
+    subject: AssessedData,
     ranges: Ranges,
     settings: RuleSettings,
     seed: int,
@@ -197,7 +197,7 @@ class _Spent:
     reason: StopReason
 
 
-def _of_column(space: RuleSpace, mined: Mined, subject: Subject, is_inside: BoolArray) -> Found:
+def _of_column(space: GroupIndex, mined: Mined, subject: AssessedData, is_inside: BoolArray) -> Found:
     """A column's outcomes on the rows themselves."""
     if subject.decided is None:
         raise SettingError(
@@ -210,7 +210,7 @@ def _of_column(space: RuleSpace, mined: Mined, subject: Subject, is_inside: Bool
     return Found(count(space, mined.rules, samples), stage, n_tested, samples, space.n_rows)
 
 
-def _finish(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found, spent: _Spent) -> Iterator[Event]:
+def _finish(space: GroupIndex, mined: Mined, settings: RuleSettings, found: Found, spent: _Spent) -> Iterator[Event]:
     """The last events of a run."""
     scored = ranked(space, mined, settings, found)
     cells = cells_of(space, found.samples)

@@ -26,7 +26,7 @@ NO_RULE = -1
 
 
 @dataclass(frozen=True)
-class RuleSpace:
+class GroupIndex:
     """Attributes and rows.
 
     A *rule set* is a line of an integer matrix ``rules (n_rule_sets, n_attributes)``: the index of its rule on each
@@ -59,9 +59,9 @@ class RuleSpace:
         return codes, cell.ravel(), n_rows
 
     @cached_property
-    def by_cell(self) -> RuleSpace:
+    def by_cell(self) -> GroupIndex:
         """The same with one row a cell: for sums of weights that are summed by cell before."""
-        return RuleSpace(self.attributes, self.cells[0])
+        return GroupIndex(self.attributes, self.cells[0])
 
     def weights_by_cell(self, weights: FloatArray) -> FloatArray:
         """Sums of weights of the rows ``(n_weights, n_rows)`` in each cell ``(n_weights, n_cells)``."""
@@ -193,7 +193,7 @@ def rests(settings: RuleSettings, inside: IntArray, n_rows: int) -> BoolArray:
     return np.asarray(n_rows - inside < min(least_rows(settings, n_rows), _FEW * n_rows))
 
 
-def mine(space: RuleSpace, settings: RuleSettings) -> Mined:
+def mine(space: GroupIndex, settings: RuleSettings) -> Mined:
     """Every frequent rule set of at most ``settings.most_attributes`` rules (paper 001, Algorithm 1).
 
     Raises:
@@ -245,7 +245,7 @@ class _Level:
     frequent: dict[tuple[int, ...], IntArray]
 
 
-def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int, most: int) -> _Level:
+def _mine_level(space: GroupIndex, size: int, before: list[_Level], least: int, most: int) -> _Level:
     """The rule sets of ``size`` attributes; ``most`` is how many there may be with those ``before``.
 
     Raises:
@@ -279,7 +279,7 @@ def _mine_level(space: RuleSpace, size: int, before: list[_Level], least: int, m
 
 
 def _candidates(
-    space: RuleSpace, which: tuple[int, ...], known: dict[tuple[int, ...], IntArray], least: int, most: int
+    space: GroupIndex, which: tuple[int, ...], known: dict[tuple[int, ...], IntArray], least: int, most: int
 ) -> tuple[IntArray, IntArray]:
     """Rule sets on these attributes whose parts are frequent, and the rows in each; of two and more attributes only
     frequent ones.
@@ -314,20 +314,20 @@ class _TooManyError(Exception):
     """More rule sets than anybody reads."""
 
 
-def _frequent_alone(space: RuleSpace, attribute: int, least: int) -> IntArray:
+def _frequent_alone(space: GroupIndex, attribute: int, least: int) -> IntArray:
     """Rules of one attribute that are frequent by themselves."""
     counts = space.attributes[attribute].members @ _rows_by_value(space, (attribute,))
     return np.flatnonzero(counts >= least)
 
 
-def _rows_by_value(space: RuleSpace, which: tuple[int, ...]) -> FloatArray:
+def _rows_by_value(space: GroupIndex, which: tuple[int, ...]) -> FloatArray:
     """Rows of the data in each cell of some attributes ``(n_values of the first, ...)``."""
     n_rows = space.cells[2].astype(np.float64)
     table: FloatArray = space.by_cell.grid(which, n_rows[None])[0]
     return table
 
 
-def _prefix_sums(space: RuleSpace, which: tuple[int, ...], prefixes: IntArray, table: FloatArray) -> FloatArray:
+def _prefix_sums(space: GroupIndex, which: tuple[int, ...], prefixes: IntArray, table: FloatArray) -> FloatArray:
     """Rows inside each prefix by the value of the last attribute ``(n_prefixes, n_values)``; ``table`` has the rows of
     all cells.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.groups.rule_sets.mining import NO_RULE, Mined, RuleSpace, rests
+from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex, Mined, rests
 from fairness_engine.groups.rule_sets.result import RuleCells, ScoredRuleSets, Stage
 from fairness_engine.groups.rule_sets.sampling import RowCounts
 from fairness_engine.groups.rule_sets.scoring import Counts, joint_intervals
@@ -56,7 +56,7 @@ class Groups:
     is_rest: BoolArray
 
 
-def fold(space: RuleSpace, groups: Groups) -> IntArray:
+def fold(space: GroupIndex, groups: Groups) -> IntArray:
     """For each rule set the position of the one that it is folded under (paper 001 shows all of them).
 
     From the highest score on, a rule set that is in no family yet founds one. The family is shown by its *head*: of
@@ -91,14 +91,14 @@ def fold(space: RuleSpace, groups: Groups) -> IntArray:
     return head
 
 
-def n_folded(space: RuleSpace, n_rule_sets: int) -> int:
+def n_folded(space: GroupIndex, n_rule_sets: int) -> int:
     """How many rule sets are looked at."""
     n_people = min(len(space.cells[0]), MAX_PEOPLE)
     affordable = int(np.sqrt(_WORK / n_people))
     return min(n_rule_sets, max(LEAST_FOLDED, min(affordable, MOST_FOLDED)))
 
 
-def _preference(space: RuleSpace, groups: Groups, n: int) -> IntArray:
+def _preference(space: GroupIndex, groups: Groups, n: int) -> IntArray:
     """The place of each of the first ``n`` rule sets in the order in which they are shown for a family."""
     rules = groups.rules[:n]
     n_named = np.zeros(n, dtype=np.int64)
@@ -111,11 +111,11 @@ def _preference(space: RuleSpace, groups: Groups, n: int) -> IntArray:
     return rank
 
 
-def _people(space: RuleSpace) -> tuple[RuleSpace, IntArray]:
+def _people(space: GroupIndex) -> tuple[GroupIndex, IntArray]:
     """Different people, and how many of each: everybody, or a draw of many where they are too many to compare."""
     if len(space.cells[0]) > MAX_PEOPLE:
         drawn = np.random.default_rng(0).choice(space.n_rows, MAX_PEOPLE, replace=False)
-        space = RuleSpace(space.attributes, space.codes[drawn])
+        space = GroupIndex(space.attributes, space.codes[drawn])
     if space.n_rows <= 2 * len(space.cells[0]):
         return space, np.ones(space.n_rows, dtype=np.int64)
     return space.by_cell, space.cells[2]
@@ -139,7 +139,7 @@ class _Near:
 class _Alike:
     """Which rule sets divide the people as another does; a rule set and one on all others divide them alike."""
 
-    def __init__(self, space: RuleSpace, groups: Groups, n: int) -> None:
+    def __init__(self, space: GroupIndex, groups: Groups, n: int) -> None:
         people, weights = _people(space)
         dtype = np.float32 if weights.sum() < _EXACT_FLOAT32 else np.float64  # sums of whole numbers, exact in either
         self._inside: FloatNumbers = people.inside(groups.rules[:n]).astype(dtype)
@@ -206,7 +206,7 @@ class Found:
         return bool((self.stage == Stage.EXACT).all())
 
 
-def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found) -> ScoredRuleSets:
+def ranked(space: GroupIndex, mined: Mined, settings: RuleSettings, found: Found) -> ScoredRuleSets:
     """Rule sets by their score, with intervals and families.
 
     A score of every neighbour has no error: its interval is the score itself.
@@ -235,7 +235,7 @@ def ranked(space: RuleSpace, mined: Mined, settings: RuleSettings, found: Found)
     )
 
 
-def cells_of(space: RuleSpace, samples: RowCounts) -> RuleCells:
+def cells_of(space: GroupIndex, samples: RowCounts) -> RuleCells:
     """The data's different combinations of values, and the samples in each."""
     codes, cell, n_rows = space.cells
     drawn, favourable = (np.bincount(cell, each, len(codes)).astype(np.int64) for each in samples.weights)

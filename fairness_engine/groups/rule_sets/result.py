@@ -16,7 +16,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.errors import RunError
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
-from fairness_engine.groups.rule_sets.mining import NO_RULE, RuleSpace, least_rows, rests
+from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex, least_rows, rests
 from fairness_engine.groups.rule_sets.settings import MAX_RULE_SETS, RuleSettings
 
 _CELL = "cell_"
@@ -142,9 +142,9 @@ class RuleCells:
     drawn: IntArray
     favourable: IntArray
 
-    def space(self, attributes: tuple[RuleAttribute, ...]) -> RuleSpace:
+    def space(self, attributes: tuple[RuleAttribute, ...]) -> GroupIndex:
         """To find the cells of a rule set, or of two attributes; weights are then those of cells."""
-        return RuleSpace(attributes, self.codes)
+        return GroupIndex(attributes, self.codes)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.errors import SearchStopped
-from fairness_engine.groups.rule_sets.mining import RuleSpace
+from fairness_engine.groups.rule_sets.mining import GroupIndex
 from fairness_engine.groups.rule_sets.result import Stage, score_of
 from fairness_engine.groups.rule_sets.sampling import (
     MAX_PASSES,
@@ -91,7 +91,7 @@ class Counts:
         return replace(self, **out)
 
 
-def count(space: RuleSpace, rules: IntArray, samples: RowCounts, *, is_whole: bool = False) -> Counts:
+def count(space: GroupIndex, rules: IntArray, samples: RowCounts, *, is_whole: bool = False) -> Counts:
     """Counts of rule sets ``(n_rule_sets, n_attributes)`` from samples by row; ``is_whole`` when they are all there
     are.
     """
@@ -158,7 +158,7 @@ class _Side:
 
 
 def top_up(
-    space: RuleSpace,
+    space: GroupIndex,
     rules: IntArray,
     counts: Counts,
     sampler: Sampler,
@@ -226,7 +226,7 @@ def _of_size(side: _Side, smallest: float) -> _Side:
     return _Side(side.lines[is_like], side.is_inside, side.n_rows[is_like], side.wanted)
 
 
-def _union(space: RuleSpace, rules: IntArray, sides: list[_Side]) -> IntArray:
+def _union(space: GroupIndex, rules: IntArray, sides: list[_Side]) -> IntArray:
     """Rows on any of the sides."""
     cells = space.by_cell
     n_block = max(1, _BLOCK_NUMBERS // cells.n_rows)
@@ -274,7 +274,7 @@ class Scoring:
     """
 
     def __init__(
-        self, space: RuleSpace, rules: IntArray, sampler: Sampler, settings: RuleSettings, rng: np.random.Generator
+        self, space: GroupIndex, rules: IntArray, sampler: Sampler, settings: RuleSettings, rng: np.random.Generator
     ) -> None:
         self.space = space
         self.settings = settings

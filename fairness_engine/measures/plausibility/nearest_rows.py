@@ -78,7 +78,7 @@ def _range(column: Column) -> tuple[float, float]:
     return (0.0, 1.0) if column.kind is Kind.CATEGORICAL else (column.low, column.high - column.low)
 
 
-class RealRows:
+class NearestRows:
     """The different people of a data set, and the nearest of them to any other.
 
     Attributes:

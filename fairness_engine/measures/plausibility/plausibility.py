@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.measures.plausibility.nearest_rows import RealRows
+from fairness_engine.measures.plausibility.nearest_rows import NearestRows
 from fairness_engine.measures.plausibility.unseen_values import UnseenPair, UnseenValues
 from fairness_engine.oracle.domain import Domain
 
@@ -24,7 +24,7 @@ _LIMIT_SAMPLE = 5_000
 
 
 @dataclass(frozen=True)
-class Assessed:
+class PersonAssessed:
     """What is known of one person.
 
     Args:
@@ -63,7 +63,7 @@ class Assessed:
         }
 
     @classmethod
-    def from_json(cls, content: Any, n_columns: int) -> Assessed:
+    def from_json(cls, content: Any, n_columns: int) -> PersonAssessed:
         """Read what ``to_json`` wrote, for rows of so many columns; the other side may hold a hostile model.
 
         Raises:
@@ -99,7 +99,7 @@ class Plausibility:
     def __init__(self, rows: FloatArray, domain: Domain, rng: np.random.Generator) -> None:
         self._domain = domain
         self._rows = rows
-        self._real = RealRows(rows, domain, rng)
+        self._real = NearestRows(rows, domain, rng)
         self._unseen = UnseenValues(rows, domain)
         self._fixed_keys = np.unique(_combination_keys(rows, domain))
         self.n_reference = self._real.n
@@ -139,11 +139,11 @@ class Plausibility:
         is_fixed_seen = np.isin(_combination_keys(rows, self._domain), self._fixed_keys)
         return np.flatnonzero(~(self._domain.contains(rows) & is_fixed_seen))
 
-    def assess(self, row: FloatArray) -> Assessed:
+    def assess(self, row: FloatArray) -> PersonAssessed:
         """Everything about one person ``(n_columns,)``."""
         distance, nearest = self._real.nearest(row[None])
         neighbour = self._rows[nearest[0]].copy()
-        return Assessed(
+        return PersonAssessed(
             float(distance[0]),
             self.limit,
             neighbour,

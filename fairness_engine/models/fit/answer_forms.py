@@ -29,7 +29,7 @@ _STAYS = 1e-6
 
 
 @dataclass(frozen=True)
-class Form:
+class AnswerForm:
     """Scores as they may have been written down.
 
     Args:
@@ -41,15 +41,15 @@ class Form:
     is_of_other: bool
 
 
-def forms_of(scores: FloatArray, output: Output, *, is_binary: bool) -> list[Form]:
+def forms_of(scores: FloatArray, output: Output, *, is_binary: bool) -> list[AnswerForm]:
     """A model's scores ``(n_rows,)`` as they are, a logit as a probability, and the same for the other of two
     outcomes.
     """
-    forms = [Form(scores, False)]
+    forms = [AnswerForm(scores, False)]
     if output is Output.LOGIT and is_binary:
-        forms += [Form(sigmoid(scores), False), Form(-scores, True), Form(1 - sigmoid(scores), True)]
+        forms += [AnswerForm(sigmoid(scores), False), AnswerForm(-scores, True), AnswerForm(1 - sigmoid(scores), True)]
     elif is_binary:
-        forms.append(Form(1 - scores, True))
+        forms.append(AnswerForm(1 - scores, True))
     return forms
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, IntArray
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.errors import InputError
-from fairness_engine.groups.figures.figures import Decided, group_figures
+from fairness_engine.groups.figures.figures import GroupDecisions, group_figures
 from fairness_engine.groups.figures.report import LEAST_SHARE, MAX_GROUPS, FigureSettings, report_to_json
 from fairness_engine.intervals import paired_interval
 from fairness_engine.models.model import Model
@@ -21,10 +21,10 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.evaluation.measure import Examined, Meter
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 
 if TYPE_CHECKING:
-    from fairness_engine.retraining.subject import Subject
+    from fairness_engine.retraining.subject import RetrainingTask
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,10 @@ class Changes:
 
 
 def changes(
-    subject: Subject,
+    subject: RetrainingTask,
     models: tuple[Model, Model],
     examined: tuple[Examined, Examined],
-    parts: Parts,
+    parts: Split,
     meter: Meter,
     cases: Pairs,
 ) -> Changes:
@@ -232,7 +232,7 @@ def _figures(held: Dataset, scope: Scope, favourable: int, was: BoolArray, now: 
             group_figures(
                 held,
                 scope,
-                Decided(decided, actual, np.ones(len(held.rows), dtype=bool)),
+                GroupDecisions(decided, actual, np.ones(len(held.rows), dtype=bool)),
                 FigureSettings(sets),
             )
             for decided in (was, now)

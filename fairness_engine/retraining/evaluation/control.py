@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fairness_engine.retraining.evaluation.changes import PairedChange, paired_change
 from fairness_engine.retraining.evaluation.measure import Examined
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.verdict import Words, in_points, percent, points
 from fairness_engine.retraining.subject import Retrainable
 
@@ -22,7 +22,7 @@ _LEAST_GAP = 0.005
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ControlComparison:
     """The model as it was, against the control, on the test rows.
 
     Args:
@@ -47,7 +47,7 @@ class Comparison:
         )
 
 
-def compare_with_control(subject: Retrainable, parts: Parts, before: Examined, control: Examined) -> Comparison:
+def compare_with_control(subject: Retrainable, parts: Split, before: Examined, control: Examined) -> ControlComparison:
     """How the model as it was and the control decide the test rows.
 
     Args:
@@ -58,7 +58,7 @@ def compare_with_control(subject: Retrainable, parts: Parts, before: Examined, c
     assert subject.dataset.labels is not None, "checked when the rows were split"
     labels = subject.dataset.labels[parts.test]
     gap = paired_change(control.decided == labels, before.decided == labels)
-    return Comparison(gap, gap.is_rise and gap.value >= _LEAST_GAP)
+    return ControlComparison(gap, gap.is_rise and gap.value >= _LEAST_GAP)
 
 
 def gain_text(control: Examined, after: Examined, words: Words) -> str:

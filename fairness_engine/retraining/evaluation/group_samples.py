@@ -19,7 +19,7 @@ _DRAWS_A_SAMPLE = 10
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedSamples:
     """Rows as a model decides them.
 
     Args:
@@ -37,11 +37,11 @@ class Decided:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, which: IntArray | BoolArray) -> Decided:
-        return Decided(self.rows[which], self.is_favourable[which], self.other[which], self.lead[which])
+    def __getitem__(self, which: IntArray | BoolArray) -> DecidedSamples:
+        return DecidedSamples(self.rows[which], self.is_favourable[which], self.other[which], self.lead[which])
 
 
-def decided(model: Model, rows: FloatArray) -> Decided:
+def decided(model: Model, rows: FloatArray) -> DecidedSamples:
     """What a model makes of rows."""
     margins = model.margins(rows)
     favourable = model.favourable
@@ -54,7 +54,7 @@ def decided(model: Model, rows: FloatArray) -> Decided:
         other = others.argmax(axis=1).astype(np.int64)
         lead = margins[:, favourable] - others[np.arange(len(rows)), other]
     is_favourable = model.decide(model.scores(rows)) == favourable
-    return Decided(rows, np.asarray(is_favourable), other, np.abs(lead))
+    return DecidedSamples(rows, np.asarray(is_favourable), other, np.abs(lead))
 
 
 class GroupSampler:
@@ -140,7 +140,7 @@ class GroupSampler:
             label[moved] = self._model.favourable if gains else found.other[moved]
         return Examples(found.rows, label)
 
-    def _drawn(self, rows: FloatArray, n_draws: int) -> Decided:
+    def _drawn(self, rows: FloatArray, n_draws: int) -> DecidedSamples:
         """Neighbours of rows drawn with replacement."""
         chosen = rows[self._rng.integers(max(1, len(rows)), size=n_draws if len(rows) else 0)]
         return decided(self._model, perturb(self._ranges, chosen, self._rng))
@@ -151,7 +151,7 @@ class GroupSampler:
         in_scope = lie_within(self._ranges, rows)
         return is_inside & in_scope, ~is_inside & in_scope
 
-    def _labelled(self, found: Decided, *, gains: bool) -> Examples:
+    def _labelled(self, found: DecidedSamples, *, gains: bool) -> Examples:
         label = np.full(len(found), self._model.favourable, dtype=np.int64) if gains else found.other
         return Examples(found.rows, label)
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.measure import Meter, Share
-from fairness_engine.retraining.strategy import Standing
+from fairness_engine.retraining.strategy import Validation
 from fairness_engine.retraining.trainers.trainer import Examples
 
 _LEAST_OWN = 1e-9
 
 
-class Judge:
+class ModelSelector:
     """Judges models by the same rows and draws.
 
     Args:
@@ -49,7 +49,7 @@ class Judge:
         """On the validation rows."""
         return float((model.decide(model.scores(self._validation.rows)) == self._validation.labels).mean())
 
-    def judge(self, model: Model) -> Standing:
+    def judge(self, model: Model) -> Validation:
         """How a model stands."""
         accuracy = self.accuracy(model)
         uniform, data = self._shares(model)
@@ -59,7 +59,7 @@ class Judge:
             both = ((uniform, self._uniform), (data, self._data))
             objective = float(np.mean([_ratio(now, then) for now, then in both]))
         is_within = accuracy >= self.reference - self._tolerance - 1e-12
-        return Standing(model, accuracy, uniform.share, data.share, objective, is_within)
+        return Validation(model, accuracy, uniform.share, data.share, objective, is_within)
 
     def _shares(self, model: Model) -> tuple[Share, Share]:
         return self._meter.shares(model)

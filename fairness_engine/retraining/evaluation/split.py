@@ -21,7 +21,7 @@ _SPLIT_SEED = 20_240_601
 
 
 @dataclass(frozen=True)
-class Parts:
+class Split:
     """Positions of rows, each row in one part, every outcome in each part as often as in the data.
 
     Args:
@@ -38,7 +38,7 @@ class Parts:
         return np.sort(np.concatenate([self.train, self.validation]))
 
 
-def split_rows(dataset: Dataset, test_share: float, validation_share: float, together: IntArray | None = None) -> Parts:
+def split_rows(dataset: Dataset, test_share: float, validation_share: float, together: IntArray | None = None) -> Split:
     """Hold rows out: the same ones for every run on this data with these shares.
 
     Rows that are equal in every column stay together, so that nobody of the test rows is trained on.
@@ -63,12 +63,12 @@ def split_rows(dataset: Dataset, test_share: float, validation_share: float, tog
         rank = (np.arange(low, high) - low) / max(1, high - low)
         part[order[low:high]] = np.where(rank < test_share, 2, np.where(rank < test_share + validation_share, 1, 0))
     part = np.maximum.reduceat(part[np.argsort(person.ravel(), kind="stable")], _starts(person.ravel()))[person.ravel()]
-    parts = Parts(*(np.flatnonzero(part == which) for which in (0, 1, 2)))
+    parts = Split(*(np.flatnonzero(part == which) for which in (0, 1, 2)))
     _check_outcomes(dataset, labels, parts)
     return parts
 
 
-def _check_outcomes(dataset: Dataset, labels: IntArray, parts: Parts) -> None:
+def _check_outcomes(dataset: Dataset, labels: IntArray, parts: Split) -> None:
     """Rows that are equal in every column stay together: where many are, a part may be left without an outcome.
 
     Raises:

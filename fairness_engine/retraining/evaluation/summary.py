@@ -8,7 +8,7 @@ from typing import Any
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.changes import Changes
 from fairness_engine.retraining.evaluation.measure import Measured
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.verdict import (
     Opinion,
     Verdict,
@@ -21,14 +21,14 @@ from fairness_engine.retraining.evaluation.verdict import (
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.session import RoundsLog
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
-from fairness_engine.retraining.strategy import Standing
-from fairness_engine.retraining.subject import Retrainable, Subject
+from fairness_engine.retraining.strategy import Validation
+from fairness_engine.retraining.subject import Retrainable, RetrainingTask
 
 _AS_IT_IS = "the model as it is, with a threshold for each group"
 
 
 @dataclass(frozen=True)
-class Kept:
+class ChosenModel:
     """The model that a retraining ends with.
 
     Args:
@@ -45,7 +45,7 @@ class Kept:
 
 
 @dataclass
-class Story:
+class RunLog:
     """What happened, as far as it is told at the end.
 
     Args:
@@ -57,7 +57,7 @@ class Story:
     """
 
     log: RoundsLog
-    kept: Kept | None = None
+    kept: ChosenModel | None = None
     reference: float | None = None
     notes: list[str] = field(default_factory=list)
     nothing: str = ""
@@ -92,7 +92,7 @@ def opinion_of(
     return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
 
 
-def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
+def without_model(story: RunLog, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
     """Why no model was kept; the original stays."""
     rounds = story.log.proposed
     return Opinion(
@@ -101,7 +101,7 @@ def without_model(story: Story, settings: RetrainSettings, *, is_stopped: bool, 
 
 
 def _reason(
-    story: Story, rounds: list[dict[str, Any]], settings: RetrainSettings, is_stopped: bool, n_cases: int
+    story: RunLog, rounds: list[dict[str, Any]], settings: RetrainSettings, is_stopped: bool, n_cases: int
 ) -> str:
     if story.nothing or not rounds:
         return story.nothing or _nothing_tried(settings, is_stopped, n_cases)
@@ -141,7 +141,12 @@ def _models(n: int) -> str:
 
 
 def summary(
-    subject: Retrainable, settings: RetrainSettings, parts: Parts, story: Story, opinion: Opinion, facts: dict[str, Any]
+    subject: Retrainable,
+    settings: RetrainSettings,
+    parts: Split,
+    story: RunLog,
+    opinion: Opinion,
+    facts: dict[str, Any],
 ) -> dict[str, Any]:
     """The result ``retrained``.
 
@@ -172,7 +177,7 @@ def summary(
     }
 
 
-def nothing_to_mitigate(subject: Subject) -> str:
+def nothing_to_mitigate(subject: RetrainingTask) -> str:
     """Why a model needs no mitigation of individual discrimination; empty where it may."""
     if not subject.ignores_protected:
         return ""
@@ -208,7 +213,7 @@ def aim_note(settings: RetrainSettings, changed: Changes) -> str:
     )
 
 
-def none_found(standing: Standing, n_draws: int, words: Words) -> str:
+def none_found(standing: Validation, n_draws: int, words: Words) -> str:
     """Why there is nothing that a mitigation could lower; empty where there is."""
     if standing.uniform or standing.data:
         return ""
@@ -218,7 +223,7 @@ def none_found(standing: Standing, n_draws: int, words: Words) -> str:
     )
 
 
-def unseen_note(model: Model, subject: Subject) -> str:
+def unseen_note(model: Model, subject: RetrainingTask) -> str:
     """That the new model decides without protected attributes; empty where it does not."""
     if not replace(subject, model=model).ignores_protected:
         return ""

@@ -14,7 +14,7 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, RulesScored, Stopped
-from fairness_engine.groups.rule_sets.driver import Subject as Assessed
+from fairness_engine.groups.rule_sets.driver import AssessedData as Assessed
 from fairness_engine.groups.rule_sets.driver import run_rules
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -22,7 +22,7 @@ from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.retraining.evaluation.changes import PairedChange
 from fairness_engine.retraining.evaluation.rule_group import GroupMeter, GroupScore, RuleGroup
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.settings import RetrainSettings
 
 _EXACT_EVALUATIONS = 1_000_000
@@ -84,7 +84,7 @@ class Groups(ABC):
     def __init__(
         self,
         subject: HasGroup,
-        parts: Parts,
+        parts: Split,
         settings: RetrainSettings,
         seed: int,
         is_cancelled: Callable[[], bool] = lambda: False,
@@ -217,7 +217,7 @@ class WorstGroups(Groups):
     def __init__(
         self,
         subject: HasRanges,
-        parts: Parts,
+        parts: Split,
         settings: RetrainSettings,
         seed: int,
         is_cancelled: Callable[[], bool] = lambda: False,
@@ -263,7 +263,7 @@ def _said(group: RuleGroup, score: GroupScore) -> dict[str, Any]:
 def worst_rule_sets(
     subject: HasRanges,
     after: Model | None,
-    parts: Parts,
+    parts: Split,
     settings: RetrainSettings,
     seed: int,
     is_cancelled: Callable[[], bool] = lambda: False,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairness_engine.retraining.augmentation import People, judged, with_some_variants
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, people_of
+from fairness_engine.retraining.augmentation import LabelledPeople, judged, with_some_variants
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, people_of
 
 MOST = 100.0
 """Portions in % of the training rows end here."""
@@ -20,7 +20,7 @@ _CLOSE = 0.1
 _MOST_VARIANTS = 8
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """Round i adds ``p_i`` % of the number of training rows, ``p_i`` drawn from ``(2^(i-2), 2^(i-1))``, i from 2 on, up
     to 100.
 
@@ -46,12 +46,12 @@ def rounds(context: Context) -> Rounds:
         search.note(portion, standing.objective, is_within=standing.is_within)
 
 
-def _reach(context: Context, found: People) -> float:
+def _reach(context: RoundContext, found: LabelledPeople) -> float:
     """The portion that takes all who were found, in %."""
     return min(MOST, 100.0 * len(found) / len(context.training))
 
 
-def _proposal(context: Context, found: People, portion: float) -> Proposal:
+def _proposal(context: RoundContext, found: LabelledPeople, portion: float) -> Proposal:
     training = context.training
     n = min(len(found), max(1, round(portion * len(training) / 100)))
     chosen = found.part(context.rng.choice(len(found), size=n, replace=False))

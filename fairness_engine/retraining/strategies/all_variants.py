@@ -7,14 +7,14 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.retraining.augmentation import (
-    People,
+    LabelledPeople,
     climb,
     cut_at,
     judged,
     near_people,
     with_some_variants,
 )
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds
 from fairness_engine.retraining.trainers.trainer import Examples
 
 DOSES = (1.0, 3.0)
@@ -35,7 +35,7 @@ rows.
 """
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """Rows of the data keep their label and take every protected value: what the outcome owes to a protected attribute
     is gone.
 
@@ -52,21 +52,21 @@ class _Doses:
     needs only.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RoundContext) -> None:
         self.context = context
         domain = context.domain
         training = context.training
         inside = context.is_inside
         validation = context.validation
         is_held = domain.contains(validation.rows)
-        self.rows = People.unjudged(training.rows[inside], training.labels[inside])
-        self.held = People.unjudged(validation.rows[is_held], validation.labels[is_held])
+        self.rows = LabelledPeople.unjudged(training.rows[inside], training.labels[inside])
+        self.held = LabelledPeople.unjudged(validation.rows[is_held], validation.labels[is_held])
         self.outside = Examples(training.rows[~inside], training.labels[~inside])
         n = self._n_held + self._n_people(DOSES[-1])
         near = near_people(domain, self.rows.rows, int(_NEAR * n) if len(self.rows) else 0, context.rng)
         people = np.concatenate([domain.sample(n - len(near), context.rng, training.rows), near])
         self.people = context.rng.permutation(people)
-        self.drawn = People.unjudged(self.people[:0], np.empty(0, dtype=np.int64))
+        self.drawn = LabelledPeople.unjudged(self.people[:0], np.empty(0, dtype=np.int64))
         self.is_judged = False
 
     @property
@@ -87,7 +87,7 @@ class _Doses:
         if n > len(self.drawn):
             context.say(f"labelling {n - len(self.drawn):,} people")
             more = self.people[len(self.drawn) : n]
-            self.drawn = self.drawn.and_more(People.unjudged(more, context.labeller.label(more)))
+            self.drawn = self.drawn.and_more(LabelledPeople.unjudged(more, context.labeller.label(more)))
         if dose < 1 and not self.is_judged:
             context.say("looking for people whose variants are decided unlike")
             self.drawn = self.drawn.part(slice(n))
@@ -113,7 +113,7 @@ class _Doses:
         facts = {"dose": dose, "n_people": n_people}
         return Proposal(title, train, n_added=len(train) - len(context.training), facts=facts, stopping=stopping)
 
-    def _examples(self, rows: People, drawn: People, cut: float) -> Examples:
+    def _examples(self, rows: LabelledPeople, drawn: LabelledPeople, cut: float) -> Examples:
         context = self.context
         most = _MOST_VARIANTS if context.trainer.has_weights else _MOST_VARIANTS_FITTED
         n_each = min(context.domain.n_variants, most)

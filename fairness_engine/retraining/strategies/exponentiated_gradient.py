@@ -13,7 +13,7 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.errors import ModelError
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, large_groups
 from fairness_engine.retraining.settings import Surrogate
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, need_two_outcomes
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, need_two_outcomes
 from fairness_engine.retraining.trainers.factory import make_surrogate
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer, TrainedEstimator, weights_name
 from fairness_engine.retraining.trainers.trainer import Binding
@@ -26,7 +26,7 @@ _LEAST_ROWS = 10
 _LEAST_WEIGHT = 1e-3
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """Each round allows selection rates of groups to differ more, until accuracy stays within the tolerance.
 
     Members are clones of the model's estimator. Where that takes no weights, or the model is a network (which would be
@@ -61,7 +61,7 @@ def rounds(context: Context) -> Rounds:
             return
 
 
-def _trainer(context: Context, binding: Binding) -> tuple[EstimatorTrainer, str]:
+def _trainer(context: RoundContext, binding: Binding) -> tuple[EstimatorTrainer, str]:
     """Of the model's own estimator, or of logistic regressions; and what that is, in words."""
     own = context.trainer
     if isinstance(own, EstimatorTrainer) and weights_name(own.estimator) is not None:

@@ -8,14 +8,14 @@ import numpy as np
 
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.augmentation import (
-    People,
+    LabelledPeople,
     climb,
     cut_at,
     judged,
     near_people,
     with_some_variants,
 )
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, people_of
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, people_of
 from fairness_engine.retraining.trainers.trainer import Examples
 
 DOSES = (1.0,)
@@ -25,7 +25,7 @@ _MOST_VARIANTS = 8
 _FEW_ROWS = 10_000
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """Add what a search found, as much as the tolerance allows; then search the new model, and add what remains.
 
     Reference: ADF and EIDIG, section on retraining. Departures: every variant of an individual is added, not the one
@@ -64,13 +64,13 @@ def rounds(context: Context) -> Rounds:
         best = standing.objective
 
 
-def _cases(context: Context, model: Model) -> People:
+def _cases(context: RoundContext, model: Model) -> LabelledPeople:
     """Individuals found against a model, labelled once and for all by the labeller, which asks the original."""
     people = people_of(context.find_cases(model))
     return judged(context.model, context.domain, people, context.labeller.label(people))
 
 
-def _anchored(context: Context) -> Examples:
+def _anchored(context: RoundContext) -> Examples:
     """The training rows; for a network that few rows would teach by heart also people near them, who are decided alike
     already, as they are.
     """
@@ -86,7 +86,7 @@ def _anchored(context: Context) -> Examples:
     return training.and_more(kept)
 
 
-def _proposal(context: Context, training: Examples, people: People, title: str) -> Proposal:
+def _proposal(context: RoundContext, training: Examples, people: LabelledPeople, title: str) -> Proposal:
     n_each = min(context.domain.n_variants, _MOST_VARIANTS)
     added = with_some_variants(context.domain, people, np.inf, context.rng, n_each=n_each, keeps_rows=False)
     title = f"{title}, labelled by {context.labeller.title}"

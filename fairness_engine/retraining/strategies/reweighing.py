@@ -6,7 +6,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, large_groups
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds
 from fairness_engine.retraining.trainers.trainer import Examples
 
 LEAST_ROWS = 10
@@ -14,7 +14,7 @@ LEAST_ROWS = 10
 _STRENGTHS = (1.0, 0.75, 0.5, 0.25)
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """The full weights first; where accuracy falls too far, the weights to a power below 1.
 
     Groups are the intersections of the scope's protected attributes, numbers cut into ranges as for rule sets. An

@@ -11,7 +11,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.models.model import Model, Output
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, group_numbers, large_groups
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, need_two_outcomes
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, need_two_outcomes
 
 NO_FILE = (
     "There is no file of it: the library decides by chance between two thresholds a group, which no model format "
@@ -23,7 +23,7 @@ _SLACKS = (0.0, 0.02, 0.05, 0.1, 0.2)
 _BLOCK_ROWS = 1 << 14
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """Thresholds that make selection rates equal at the highest accuracy, from the scores of the training rows.
 
     Groups are the intersections of the scope's protected attributes that have rows of both outcomes; everybody else is

@@ -12,13 +12,13 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds
 from fairness_engine.retraining.trainers.dropped_columns import OtherInputs, without_inputs
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer
 from fairness_engine.retraining.trainers.trainer import Binding, Examples, Trained
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """One round: no decision of the model that it makes depends on a protected attribute of the scope directly,
     whatever the others are.
 
@@ -39,12 +39,12 @@ def rounds(context: Context) -> Rounds:
     yield Proposal(f"trained without {', '.join(names)}: {how}", made=trained, facts={"n_columns": len(names)})
 
 
-def _binding(context: Context) -> Binding:
+def _binding(context: RoundContext) -> Binding:
     threshold = context.domain.scope.threshold
     return Binding(context.dataset.schema, context.dataset.classes, context.model.favourable, threshold)
 
 
-def _estimator(context: Context, trainer: EstimatorTrainer) -> Trained:
+def _estimator(context: RoundContext, trainer: EstimatorTrainer) -> Trained:
     inputs = OtherInputs(trainer.encoder, context.domain.scope.protected)
     estimator = without_inputs(trainer.estimator, inputs)
     return context.train(
@@ -52,7 +52,7 @@ def _estimator(context: Context, trainer: EstimatorTrainer) -> Trained:
     )
 
 
-def _network(context: Context) -> Trained:
+def _network(context: RoundContext) -> Trained:
     training = context.training
     validation = context.validation
     columns = context.domain.protected
@@ -88,7 +88,7 @@ class _Folded:
         return self.archive
 
 
-def _folded(context: Context, archive: bytes, columns: IntArray, values: FloatArray) -> bytes:
+def _folded(context: RoundContext, archive: bytes, columns: IntArray, values: FloatArray) -> bytes:
     """The archive with what the held values add in the biases of the first layer, and no weight on the inputs that they
     make.
 
@@ -117,7 +117,9 @@ def _folded(context: Context, archive: bytes, columns: IntArray, values: FloatAr
     return archive_of(network)
 
 
-def _inputs_of(encoder: Any, context: Context, columns: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+def _inputs_of(
+    encoder: Any, context: RoundContext, columns: IntArray, values: FloatArray
+) -> tuple[IntArray, FloatArray]:
     """Which of the network's inputs the protected columns make, and all inputs ``(n_inputs,)`` of a person with the
     held values.
     """

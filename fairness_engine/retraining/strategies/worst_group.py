@@ -9,7 +9,7 @@ import numpy as np
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.group_samples import GroupSampler
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups
-from fairness_engine.retraining.strategy import Context, Proposal, Rounds, Standing
+from fairness_engine.retraining.strategy import Proposal, RoundContext, Rounds, Validation
 from fairness_engine.retraining.trainers.trainer import Examples
 
 LEAST = 50
@@ -41,7 +41,7 @@ def objective(groups: Groups) -> Callable[[Model], float]:
     return lambda model: abs(groups.gap(model))
 
 
-def rounds(context: Context) -> Rounds:
+def rounds(context: RoundContext) -> Rounds:
     """First what the paper adds in growing steps, then samples near the boundary in the strongest dose within the
     tolerance.
 
@@ -90,7 +90,7 @@ def papers_steps(most: int, n_steps: int) -> Iterator[int]:
     yield from (round(n) for n in np.geomspace(LEAST, most, n_steps))
 
 
-def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rounds: int) -> Rounds:
+def _near_the_boundary(context: RoundContext, sampler: GroupSampler, most: int, n_rounds: int) -> Rounds:
     """The dose by bisection: up while accuracy holds and the group is not on the other side, else down."""
     groups = context.groups
     training = context.training
@@ -107,7 +107,7 @@ def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rou
             return
         like = sampler.boundary(held.rows, max(2, round(n * len(held) / len(training))), reach)
         title = f"{len(added):,} samples near the boundary added: {gains} with the favourable outcome, {loses} without"
-        standing: Standing = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
+        standing: Validation = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
         holds = standing.is_within and groups.gap(standing.model) * gap > 0
         if holds and n == most and standing.objective > _NEARLY_NOTHING:
             reach *= _FURTHER  # there may be no more of them, so they reach further
@@ -118,7 +118,7 @@ def _near_the_boundary(context: Context, sampler: GroupSampler, most: int, n_rou
         n = _next(low, high, most)
 
 
-def _all_around(context: Context, sampler: GroupSampler, n_rounds: int) -> Rounds:
+def _all_around(context: RoundContext, sampler: GroupSampler, n_rounds: int) -> Rounds:
     """Neighbours of all rows, by bisection of how many of them are labelled otherwise than the model decides."""
     groups = context.groups
     training = context.training
@@ -138,7 +138,7 @@ def _all_around(context: Context, sampler: GroupSampler, n_rounds: int) -> Round
             f"{len(added):,} neighbours added as the model decides them, but near the boundary, where {reach:.0%} of "
             f"the gap would close: {gains} with the favourable outcome, {loses} without"
         )
-        standing: Standing = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
+        standing: Validation = yield _proposal(title, training, added, held.and_more(like), is_papers=False)
         holds = standing.is_within and groups.gap(standing.model) * gap > 0
         low, high = (reach, high) if holds else (low, reach)
         is_done = standing.objective <= _NEARLY_NOTHING if holds else False

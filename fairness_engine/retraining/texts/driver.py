@@ -16,14 +16,14 @@ from fairness_engine.events import Event
 from fairness_engine.models.model import Model
 from fairness_engine.models.open_text import fitted_text_model, open_text_model
 from fairness_engine.retraining.cases import NoCases
-from fairness_engine.retraining.driver import Workshop, retraining_events
+from fairness_engine.retraining.driver import Resources, retraining_events
 from fairness_engine.retraining.evaluation.changes import Changes, paired_change
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
-from fairness_engine.retraining.evaluation.selection import Judge
+from fairness_engine.retraining.evaluation.selection import ModelSelector
 from fairness_engine.retraining.evaluation.split import checked_labels
 from fairness_engine.retraining.evaluation.verdict import Words
 from fairness_engine.retraining.registry import objective_of
-from fairness_engine.retraining.session import Desk
+from fairness_engine.retraining.session import Session
 from fairness_engine.retraining.settings import (
     MEASURE_STREAM,
     RULES_STREAM,
@@ -37,8 +37,8 @@ from fairness_engine.retraining.strategy import Rounds
 from fairness_engine.retraining.texts.book import TextBook, on_rows
 from fairness_engine.retraining.texts.groups import TextGroups
 from fairness_engine.retraining.texts.measure import by_term, text_meter
-from fairness_engine.retraining.texts.rounds import TextContext, rule_rounds, variant_rounds
-from fairness_engine.retraining.texts.subject import TextSubject, text_parts
+from fairness_engine.retraining.texts.rounds import TextRoundContext, rule_rounds, variant_rounds
+from fairness_engine.retraining.texts.subject import TextRetrainingTask, text_parts
 from fairness_engine.retraining.trainers.trainer import Binding, Examples
 
 TEXT_WORDS = Words(
@@ -55,7 +55,7 @@ TEXT_WORDS = Words(
 
 
 def run_text_retraining(
-    subject: TextSubject,
+    subject: TextRetrainingTask,
     settings: RetrainSettings,
     seed: int,
     max_seconds: float = math.inf,
@@ -72,16 +72,16 @@ def run_text_retraining(
         DataError: no labels, one outcome, too few texts.
         ModelError: the model cannot be trained.
     """
-    desk = Desk(max_seconds, is_cancelled, report)
-    yield from retraining_events(TextWorkshop(subject, settings, seed, desk), desk)
+    desk = Session(max_seconds, is_cancelled, report)
+    yield from retraining_events(TextResources(subject, settings, seed, desk), desk)
 
 
-class TextWorkshop(Workshop):
-    """Everything that rounds on texts need, made from one seed; see ``Workshop``."""
+class TextResources(Resources):
+    """Everything that rounds on texts need, made from one seed; see ``Resources``."""
 
     words = TEXT_WORDS
 
-    def __init__(self, subject: TextSubject, settings: RetrainSettings, seed: int, desk: Desk) -> None:
+    def __init__(self, subject: TextRetrainingTask, settings: RetrainSettings, seed: int, desk: Session) -> None:
         check_settings(settings)
         self.subject = subject
         self.settings = settings
@@ -96,19 +96,19 @@ class TextWorkshop(Workshop):
         desk.counts = lambda: self._groups.evaluations
 
     def test_meter(self) -> Meter:
-        """See ``Workshop``."""
+        """See ``Resources``."""
         return self._text_meter(MEASURE_STREAM, self.parts.test, self._desk.is_over)
 
-    def judge(self) -> Judge:
-        """See ``Workshop``."""
+    def judge(self) -> ModelSelector:
+        """See ``Resources``."""
         meter = self._text_meter(SELECT_STREAM, self.parts.seen, self._desk.must_end)
         own = objective_of(self.settings.strategy, self._groups)
         held = self._examples(self.parts.validation)
-        return Judge(meter, held, self.subject.model, self.settings.tolerance, own)
+        return ModelSelector(meter, held, self.subject.model, self.settings.tolerance, own)
 
     def rounds(self) -> Rounds:
-        """See ``Workshop``."""
-        context = TextContext(
+        """See ``Resources``."""
+        context = TextRoundContext(
             self.subject.model,
             self._texts,
             self.parts,
@@ -123,13 +123,13 @@ class TextWorkshop(Workshop):
         return rule_rounds(context) if self.settings.strategy is Strategy.RULES else variant_rounds(context)
 
     def nothing(self) -> str:
-        """See ``Workshop``."""
+        """See ``Resources``."""
         if self._texts.space.holds.any():
             return ""
         return "No text holds a term: nothing was found that a retraining could mend."
 
     def changes(self, models: tuple[Model, Model], examined: tuple[Examined, Examined], _: Meter) -> Changes:
-        """See ``Workshop``: a group is the test texts that hold a term."""
+        """See ``Resources``: a group is the test texts that hold a term."""
         labels = checked_labels(self._texts.dataset)[self.parts.test]
         right = [one.decided == labels for one in examined]
         was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
@@ -145,7 +145,7 @@ class TextWorkshop(Workshop):
         )
 
     def notes_on(self, _: Model, changed: Changes) -> list[str]:
-        """See ``Workshop``."""
+        """See ``Resources``."""
         few = changed.data.n
         if few >= _FEW_TEXTS:
             return []

@@ -11,8 +11,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.events import Event
-from fairness_engine.groups.identity_terms.driver import TextSubject as Assessed
-from fairness_engine.groups.identity_terms.driver import run_text_rules
+from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
 from fairness_engine.groups.identity_terms.scoring import TextDecider, paired_intervals
 from fairness_engine.groups.identity_terms.templates import Templates
 from fairness_engine.groups.rule_sets.mining import NO_RULE
@@ -20,11 +19,11 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.changes import PairedChange, paired_change
 from fairness_engine.retraining.evaluation.rule_group import CONFIDENCE, GroupMeter, GroupScore, RuleGroup
-from fairness_engine.retraining.evaluation.split import Parts
+from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.worst_rule_set import SCORE_SEED, SEARCH_SECONDS, Groups
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.texts.book import on_texts
-from fairness_engine.retraining.texts.subject import TextData, TextSubject
+from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask
 
 _TEXTS_AT_ONCE = 1 << 14
 _MOST_CATEGORIES = 3
@@ -60,8 +59,8 @@ class TextGroups(Groups):
 
     def __init__(
         self,
-        subject: TextSubject,
-        parts: Parts,
+        subject: TextRetrainingTask,
+        parts: Split,
         settings: RetrainSettings,
         seed: int,
         is_cancelled: Callable[[], bool] = lambda: False,
@@ -76,7 +75,7 @@ class TextGroups(Groups):
         settings = RuleSettings(
             support=self._settings.support, text_column=data.column, terms=terms, max_attributes=_MOST_CATEGORIES
         )
-        assessed = Assessed(texts, on_texts(model))
+        assessed = AssessedTexts(texts, on_texts(model))
         yield from run_text_rules(assessed, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
 
     def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange | None:

@@ -14,7 +14,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.augmentation import climb
-from fairness_engine.retraining.evaluation.split import Parts, checked_labels
+from fairness_engine.retraining.evaluation.split import Split, checked_labels
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.strategies.worst_group import LEAST, MOST, papers_steps
 from fairness_engine.retraining.strategy import Proposal, Rounds
@@ -39,7 +39,7 @@ _NOTHING_LEFT = 0.02
 
 
 @dataclass(frozen=True)
-class TextContext:
+class TextRoundContext:
     """What a strategy for texts works with.
 
     Args:
@@ -56,7 +56,7 @@ class TextContext:
 
     model: Model
     data: TextData
-    parts: Parts
+    parts: Split
     training: Examples
     validation: Examples
     settings: RetrainSettings
@@ -91,7 +91,7 @@ class Sentences:
 
 
 def sentences(
-    context: TextContext, which: tuple[int, ...], positions: IntArray, *, with_outcomes: bool = False
+    context: TextRoundContext, which: tuple[int, ...], positions: IntArray, *, with_outcomes: bool = False
 ) -> Sentences:
     """The sentences of some categories, and what their twins are to be decided as.
 
@@ -144,7 +144,7 @@ def _outcomes(data: TextData, positions: IntArray) -> IntArray:
     return counts.astype(np.int64)
 
 
-def rule_rounds(context: TextContext) -> Rounds:
+def rule_rounds(context: TextRoundContext) -> Rounds:
     """Strategy ``rules``: first what the paper adds in growing steps, then twins that contradict the model, in the
     strongest dose that holds.
 
@@ -189,7 +189,7 @@ def rule_rounds(context: TextContext) -> Rounds:
     yield from climb(twins.propose, twins.doses, settings.max_rounds - n_done)
 
 
-def variant_rounds(context: TextContext) -> Rounds:
+def variant_rounds(context: TextRoundContext) -> Rounds:
     """Strategy ``variants``: every training text that holds a term, with other terms of the category and the text's own
     outcome.
     """
@@ -231,7 +231,7 @@ class _Twins:
         title: what the twins are.
     """
 
-    def __init__(self, context: TextContext, parts: list[_Part], title: str) -> None:
+    def __init__(self, context: TextRoundContext, parts: list[_Part], title: str) -> None:
         self._context = context
         self._parts = parts
         self._title = title

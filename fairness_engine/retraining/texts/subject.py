@@ -16,9 +16,9 @@ from fairness_engine.groups.identity_terms.templates import TextSpace
 from fairness_engine.groups.identity_terms.terms import Terms
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
-from fairness_engine.retraining.evaluation.split import Parts, split_rows
+from fairness_engine.retraining.evaluation.split import Split, split_rows
 from fairness_engine.retraining.settings import RetrainSettings
-from fairness_engine.retraining.subject import Source
+from fairness_engine.retraining.subject import Origin
 from fairness_engine.retraining.texts.book import TextBook
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _together(space: TextSpace) -> IntArray:
 
 
 @dataclass(frozen=True)
-class TextSubject:
+class TextRetrainingTask:
     """What is retrained; see ``retraining.subject.Retrainable``.
 
     Args:
@@ -107,7 +107,7 @@ class TextSubject:
     data: TextData
     trainer: Trainer
     group: RuleGroup | None = None
-    source: Source = field(default_factory=Source)
+    source: Origin = field(default_factory=Origin)
 
     @property
     def dataset(self) -> Dataset:
@@ -133,7 +133,7 @@ class TextSubject:
         return False
 
 
-def text_parts(data: TextData, settings: RetrainSettings) -> Parts:
+def text_parts(data: TextData, settings: RetrainSettings) -> Split:
     """Which texts are trained on, choose and test: those that differ in terms alone stay together.
 
     Raises:

@@ -11,17 +11,17 @@ from fairness_engine.groups.figures.report import (
     FOUR_FIFTHS,
     LEAST_SHARE,
     Bounded,
+    FigureVerdict,
     GroupRates,
     GroupReport,
     GroupTable,
-    Verdict,
 )
 from pages.shared.app import theme, wording
 
 MEANINGS = {
-    Verdict.FLAG: theme.Meaning("flag", "⚑", "#D55E00", "#FF8A4C", "/"),
-    Verdict.PASS: theme.Meaning("pass", "≈", "#0072B2", "#6DB6E8"),
-    Verdict.UNCLEAR: theme.Meaning("not enough evidence", "?", "#6B7079", "#A7ADB5", "."),
+    FigureVerdict.FLAG: theme.Meaning("flag", "⚑", "#D55E00", "#FF8A4C", "/"),
+    FigureVerdict.PASS: theme.Meaning("pass", "≈", "#0072B2", "#6DB6E8"),
+    FigureVerdict.UNCLEAR: theme.Meaning("not enough evidence", "?", "#6B7079", "#A7ADB5", "."),
 }
 """Each verdict has a symbol and a colour; a pass has not that of a proof."""
 MEANING_OF_VERDICTS = (
@@ -66,18 +66,18 @@ def verdict_sentence(table: GroupTable, schema: Schema) -> str:
     if best is None or all(group.impact is None for group in table.groups):
         return "Nobody in these groups gets the favourable outcome: there is nothing to compare."
     best_name = group_name(table, best, schema)
-    if table.verdict is Verdict.FLAG:
+    if table.verdict is FigureVerdict.FLAG:
         return _flagged_sentence(table, schema, best_name)
     others = [group for group in table.compared if group is not best]
     worst, impact = min(_with_impact(others), key=lambda each: each[1].value)
     lowest = f"the lowest impact ratio is {figure_text(impact)}, {group_name(table, worst, schema)} against {best_name}"
-    if table.verdict is Verdict.PASS:
+    if table.verdict is FigureVerdict.PASS:
         return f"Every group compared reaches four fifths of the rate of the most favoured: {lowest}."
     return f"The rows do not settle whether every group reaches four fifths of the most favoured: {lowest}."
 
 
 def _flagged_sentence(table: GroupTable, schema: Schema, best_name: str) -> str:
-    flagged = [group for group in table.groups if group.verdict is Verdict.FLAG]
+    flagged = [group for group in table.groups if group.verdict is FigureVerdict.FLAG]
     worst, impact = min(_with_impact(flagged), key=lambda each: each[1].high)  # the surest one, not the most extreme
     rates = f"{wording.share(worst.selection.share)} favourable"
     small = "" if worst.is_compared else f", with under {_least()} of the rows"

@@ -19,7 +19,7 @@ from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.people import group_link, group_rows
 from pages.shared.people.decisions import Decisions, decisions_of, score_digits
-from pages.shared.people.group_link import Group
+from pages.shared.people.group_link import LinkedGroup
 from pages.shared.people.group_rows import GroupRows
 from pages.shared.review import kind
 from pages.shared.review.questions import Answer
@@ -66,7 +66,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
         run, result: of rule sets; texts have sentences instead, and nothing is drawn for them.
         position: of the rule set, from 0.
     """
-    group = Group(run, result, position)
+    group = LinkedGroup(run, result, position)
     if group.is_of_texts:
         return
     try:
@@ -90,7 +90,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult, position: int) -> N
 # --- what the model says ------------------------------------------------------------------------
 
 
-def _ask(review: Review, group: Group, found: GroupRows) -> Asked | None:
+def _ask(review: Review, group: LinkedGroup, found: GroupRows) -> Asked | None:
     """The model's answers about the rows that are shown and counted; ``None`` without a model, or when it cannot
     answer.
     """
@@ -187,7 +187,7 @@ def _share_text(hits: int, n: int, n_all: int) -> str:
 # --- rows ---------------------------------------------------------------------------------------
 
 
-def _table(review: Review, group: Group, found: GroupRows, asked: Asked | None) -> None:
+def _table(review: Review, group: LinkedGroup, found: GroupRows, asked: Asked | None) -> None:
     """The first rows, a file with all of them, and a link to the Data page."""
     shown = found.inside[: group_rows.N_SHOWN]
     key = (group.run.id, group.position, found.dataset.source_hash, asked is None)

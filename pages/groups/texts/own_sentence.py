@@ -45,7 +45,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedReading:
     """A reading with what the model says of it: its decision, and the score of class 1 or of the decided class."""
 
     reading: Reading
@@ -129,7 +129,7 @@ def readings(text: str, category: str | None, terms: Terms) -> list[Reading]:
     return [Reading("", text, (), is_own=True), *found]
 
 
-def decided(run: RunRecord, asked: Sequence[Reading]) -> list[Decided]:
+def decided(run: RunRecord, asked: Sequence[Reading]) -> list[DecidedReading]:
     """What the run's model says of each, the highest chance of class 1 first; asked once for each sentence.
 
     Raises:
@@ -137,11 +137,11 @@ def decided(run: RunRecord, asked: Sequence[Reading]) -> list[Decided]:
     """
     texts = [reading.text for reading in asked]
 
-    def ask() -> list[Decided]:
+    def ask() -> list[DecidedReading]:
         config = run.config
         said = Answer.of(session.evaluator().ask(config, TextScores(texts)))
         answers = [
-            Decided(reading, int(decision), float(score))
+            DecidedReading(reading, int(decision), float(score))
             for reading, decision, score in zip(asked, said.decisions, said.scores, strict=True)
         ]
         return sorted(answers, key=lambda each: (-each.score, each.reading.term))
@@ -149,7 +149,7 @@ def decided(run: RunRecord, asked: Sequence[Reading]) -> list[Decided]:
     return kept("own_sentence", (run.id, tuple(texts)), ask)
 
 
-def in_words(answers: Sequence[Decided], category: str | None, names: Decisions) -> str:
+def in_words(answers: Sequence[DecidedReading], category: str | None, names: Decisions) -> str:
     """What came out, in a sentence; not escaped."""
     if category is None:
         return (
@@ -175,7 +175,7 @@ def score_note(names: Decisions) -> str:
     return "The score is the model's for the class that it decides."
 
 
-def table_html(answers: Sequence[Decided], names: Decisions) -> str:
+def table_html(answers: Sequence[DecidedReading], names: Decisions) -> str:
     """A line a reading; everything that was typed is escaped."""
     digits = decisions.score_digits([each.score for each in answers])
     own = next((each.decision for each in answers if each.reading.is_own), None)
@@ -185,7 +185,7 @@ def table_html(answers: Sequence[Decided], names: Decisions) -> str:
     return f'<table class="eh-own"><thead>{head}</thead><tbody>{lines}</tbody></table>'
 
 
-def _line_html(each: Decided, names: Decisions, digits: int, own: int | None) -> str:
+def _line_html(each: DecidedReading, names: Decisions, digits: int, own: int | None) -> str:
     spans = [(begin, end, "put in") for begin, end in each.reading.spans]
     colour = theme.FAVOURED.colour if each.decision == names.favourable else theme.HARMED.colour
     sign = "yours" if each.reading.is_own else "≠" if each.decision != own else ""

@@ -28,7 +28,7 @@ NAME = "group"
 
 
 @dataclass(frozen=True)
-class Group:
+class LinkedGroup:
     """The people of one rule set.
 
     Args:
@@ -73,7 +73,7 @@ def address(run_id: str, position: int) -> str:
     return f"{run_id}:{position + 1}"
 
 
-def named(review: Review) -> Group | None:
+def named(review: Review) -> LinkedGroup | None:
     """The group that the address names; ``None`` without one, and where it names none of this review."""
     text = st.query_params.get(NAME, "")
     run_id, _, rank = text.rpartition(":")
@@ -87,7 +87,7 @@ def named(review: Review) -> Group | None:
     position = int(rank) - 1
     if result is None or not 0 <= position < len(result.scored):
         return None
-    return Group(run, result, position)
+    return LinkedGroup(run, result, position)
 
 
 def link(place: navigation.Place, label: str, run_id: str, position: int, **also: str) -> None:
@@ -106,7 +106,7 @@ def remove() -> None:
         del st.query_params[NAME]
 
 
-def chip(review: Review, group: Group | None) -> None:
+def chip(review: Review, group: LinkedGroup | None) -> None:
     """Which group is shown, with a button to take it away and a link to its card; a link to no group is said.
 
     Args:

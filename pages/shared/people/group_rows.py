@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairness_engine.arrays import BoolArray
     from fairness_engine.data.dataset import Dataset
     from fairness_engine.store.records import Review
-    from pages.shared.people.group_link import Group
+    from pages.shared.people.group_link import LinkedGroup
 
 ROW = "Row"
 DECISION = "Decision"
@@ -56,7 +56,7 @@ class GroupRows:
     others: IntArray
 
 
-def rows_of(review: Review, group: Group) -> GroupRows:
+def rows_of(review: Review, group: LinkedGroup) -> GroupRows:
     """The rows of the data that a run counted, in a group and not.
 
     Raises:
@@ -73,7 +73,7 @@ def rows_of(review: Review, group: Group) -> GroupRows:
     return kept("group_rows", (group.run.id, group.position, dataset.source_hash), find)
 
 
-def _is_known(review: Review, group: Group) -> BoolArray:
+def _is_known(review: Review, group: LinkedGroup) -> BoolArray:
     """Which rows say something in the column of predictions of a run without a model; all for other runs."""
     from fairness_engine.data.recorded import recorded_predictions
 
@@ -157,7 +157,7 @@ def rows_csv(dataset: Dataset, positions: IntArray) -> bytes:
     return out.getvalue().encode("utf-8")
 
 
-def offer_csv(group: Group, found: GroupRows, key: str) -> None:
+def offer_csv(group: LinkedGroup, found: GroupRows, key: str) -> None:
     """A button that saves all rows of a group; the file is made when it is pressed."""
     exports.offer_csv(
         f"Save {wording.counted(len(found.inside), 'row')} as CSV",

@@ -9,7 +9,7 @@ import numpy as np
 from fairness_engine.arrays import IntArray
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import RulesScored
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
@@ -61,7 +61,7 @@ def example_result(support: float) -> RuleResult:
     schema = Schema((Column("sex", Kind.CATEGORICAL, codes=SEXES, labels=SEXES), age))
     rows, decided = _people()
     settings = RuleSettings(source=Source.LABELS, support=support, bins=len(AGES))
-    subject = Subject(rows, decided, None)
+    subject = AssessedData(rows, decided, None)
     events = run_rules(subject, Ranges(schema, Scope(("sex", "age"))), settings, 0, np.inf, lambda: False)
     scored = next(event for event in events if isinstance(event, RulesScored))
     result = RuleResult.from_parts(scored.arrays, scored.space)

@@ -23,7 +23,7 @@ from certify_cases import Certified
 from fairness_engine.certification.partition.phrases import box_limits, box_sentence
 from fairness_engine.runs import queue
 from fairness_engine.runs.writers.proofs import stored_tree
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from pages.certification import boxes as certify_boxes
@@ -115,7 +115,7 @@ def test_a_model_that_cannot_be_certified_is_told_before_anything_starts(open_ap
 def test_a_run_at_work_shows_shares_speed_and_time_to_go(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store, model=certify_cases.MODEL)
     run_id = store.create_run(certify_cases.config_of(review), review.id)
-    assert store.claim(run_id, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(run_id, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     from fairness_engine.events import Progress
 
     store.add_progress(run_id, Progress(80_000, 20.0, 80_000, 0, "certifying"))
@@ -140,7 +140,7 @@ def test_a_run_at_work_shows_shares_speed_and_time_to_go(open_app: OpenApp, stor
 def test_a_crashed_run_keeps_what_it_proved(open_app: OpenApp, store: RunStore) -> None:
     review = run_cases.review_of(store, model=certify_cases.MODEL)
     run_id = store.create_run(certify_cases.config_of(review), review.id)
-    assert store.claim(run_id, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(run_id, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     store.set_result(run_id, "proved", {"seconds": 2.0, "certified": 0.5, "falsified": 0.0, "n_boxes": 10, "n_open": 9})
     store.finish(
         run_id, RunState.CRASHED, message="The model's process got the signal SIGKILL.", counts={"evaluations": 10}

@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 import group_cases
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import RunError
-from fairness_engine.groups.figures.report import Bounded, GroupRates, GroupReport, GroupTable, Rate, Verdict
+from fairness_engine.groups.figures.report import Bounded, FigureVerdict, GroupRates, GroupReport, GroupTable, Rate
 from fairness_engine.store.store import RunStore
 from pages.groups.figures import charts, phrases, view
 from pages.shared.app import session, theme
@@ -89,7 +89,7 @@ def test_a_flagged_group_that_is_small_is_said_to_be() -> None:
     table = GroupTable(
         ("race",), (group("A", 400, 5000, PASSED), group("B", 405, 5000, PASSED), small), 0, None, None, None
     )
-    assert table.verdict is Verdict.FLAG
+    assert table.verdict is FigureVerdict.FLAG
     assert phrases.verdict_sentence(table, SCHEMA).startswith(
         "C, with under 2 % of the rows: 0 % favourable, impact ratio 0.00"
     )

@@ -22,7 +22,7 @@ import group_cases
 from fairness_engine.events import Progress
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from group_cases import PLANTED, Grouped
@@ -120,7 +120,7 @@ def test_a_review_of_a_column_starts_a_run_without_a_model(
 def test_a_run_at_work_says_what_it_does_and_can_be_stopped(open_app: OpenApp, store: RunStore) -> None:
     review = group_cases.review_of(store)
     run_id = store.create_run(group_cases.config_of(review), review.id)
-    assert store.claim(run_id, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(run_id, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     store.add_progress(run_id, Progress(80_000, 20.0, 766, 0, "drawing samples for all groups at once"))
     app = open_app(GROUPS, run=run_id)
     assert said.errors_of(app) == []

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pair_cases
 
-from fairness_engine.measures.plausibility.plausibility import Assessed
+from fairness_engine.measures.plausibility.plausibility import PersonAssessed
 from fairness_engine.measures.plausibility.unseen_values import UnseenPair
 from fairness_engine.oracle.domain import Domain, Scope
 from pages.pairs import plausibility
 
 
-def assessed(**changes: object) -> Assessed:
+def assessed(**changes: object) -> PersonAssessed:
     """The first pair's person, whose nearest person is a nurse of 41."""
     neighbour = pair_cases.pairs().first[0].copy()
     neighbour[2:4] = 2, 41
-    known = Assessed(0.1, 0.2, neighbour, (2, 3), (), is_in_range=True, is_fixed_seen=True)
+    known = PersonAssessed(0.1, 0.2, neighbour, (2, 3), (), is_in_range=True, is_fixed_seen=True)
     return replace(known, **changes)
 
 
-def verdict(known: Assessed) -> str:
+def verdict(known: PersonAssessed) -> str:
     return plausibility.verdict(pair_cases.domain(), known, pair_cases.pairs().first[0]).replace("\\", "")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.events import Stopped
-from fairness_engine.groups.rule_sets.driver import Subject, run_rules
+from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.oracle.domain import Ranges, Scope
 from fairness_engine.store.records import Review
@@ -49,7 +49,7 @@ def test_what_is_expected_is_about_what_a_run_evaluates(
     tmp_path: Path, n_rows: int, settings: dict[str, float], is_all: bool
 ) -> None:
     expected, takes_all = expected_rows(review_of(tmp_path, n_rows), Wanted(SCOPE.protected, settings, 60.0, 0))
-    subject = Subject(rows_of(n_rows), None, function_model(lambda rows: rows[:, 4]))
+    subject = AssessedData(rows_of(n_rows), None, function_model(lambda rows: rows[:, 4]))
     *_, stopped = run_rules(subject, Ranges(small_schema(), SCOPE), RuleSettings(**settings), 1)
     assert isinstance(stopped, Stopped)
     assert takes_all is is_all

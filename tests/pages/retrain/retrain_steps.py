@@ -7,7 +7,7 @@ from typing import Any
 
 from fairness_engine.events import Progress
 from fairness_engine.runs import kinds
-from fairness_engine.store.alive import birth, host_name
+from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import Review
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -55,7 +55,7 @@ def retrain_config(review: Review, **changes: Any) -> RunConfig:
 def run_at_work(store: RunStore, review: Review, training: dict[str, Any] | None = None, **changes: Any) -> str:
     """A retraining that this process claims to work on, with what it has told so far."""
     run_id = store.create_run(retrain_config(review, **changes), review.id)
-    assert store.claim(run_id, host_name(), os.getpid(), str(birth(os.getpid())))
+    assert store.claim(run_id, host_name(), os.getpid(), str(process_start_time(os.getpid())))
     if training is not None:
         store.set_result(run_id, "training", training)
         n_rounds = len(training["rounds"])

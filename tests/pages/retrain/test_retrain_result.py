@@ -204,7 +204,7 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
     broken = follow_ups.measured_of({"measured": told}).of_kind["search"]
     assert broken.both is None
     assert [run.id for run in broken.broken] == [waiting]
-    assert follow_ups.measured_of({}).of_kind["search"] == follow_ups.Measured("search")
+    assert follow_ups.measured_of({}).of_kind["search"] == follow_ups.FollowUps("search")
 
 
 # --- keep, discard, go back ---------------------------------------------------------------------

@@ -280,8 +280,8 @@ def test_hostile_texts_stay_text() -> None:
     hostile_names = Decisions(("<b>kept</b>", "<i>x</i>"), 0)
     assert "<i>" not in sentence_pairs.pair_html(pair(), hostile_names)
     reading = own_sentence.Reading("<u>", text, ((start, start + 6),), is_own=False)
-    assert "<script" not in own_sentence.table_html([own_sentence.Decided(reading, 1, 0.5)], NAMES)
-    assert "<u>" not in own_sentence.table_html([own_sentence.Decided(reading, 1, 0.5)], NAMES)
+    assert "<script" not in own_sentence.table_html([own_sentence.DecidedReading(reading, 1, 0.5)], NAMES)
+    assert "<u>" not in own_sentence.table_html([own_sentence.DecidedReading(reading, 1, 0.5)], NAMES)
 
 
 def test_a_file_of_pairs_holds_no_formula() -> None:
@@ -328,9 +328,9 @@ def test_one_s_own_sentence_is_written_with_every_term_of_its_category() -> None
 
 
 def test_what_came_out_is_said_in_a_sentence() -> None:
-    own = own_sentence.Decided(own_sentence.Reading("muslim", "a Muslim", ((2, 8),), is_own=True), 1, 0.7)
+    own = own_sentence.DecidedReading(own_sentence.Reading("muslim", "a Muslim", ((2, 8),), is_own=True), 1, 0.7)
     others = [
-        own_sentence.Decided(own_sentence.Reading(term, f"a {term}", ((2, 8),), is_own=False), decision, 0.4)
+        own_sentence.DecidedReading(own_sentence.Reading(term, f"a {term}", ((2, 8),), is_own=False), decision, 0.4)
         for term, decision in (("jewish", 0), ("sikh", 1))
     ]
     assert own_sentence.in_words([own, *others], "religion", NAMES) == (

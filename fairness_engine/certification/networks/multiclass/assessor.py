@@ -14,8 +14,8 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.certification.assessor import Assessed, Certificates
 from fairness_engine.certification.networks.counting_kernels import count_sides, make_masses
 from fairness_engine.certification.networks.multiclass import kernels
-from fairness_engine.certification.networks.multiclass.form_kernels import Layers
-from fairness_engine.certification.partition.lattice import Space
+from fairness_engine.certification.networks.multiclass.form_kernels import FormNetwork
+from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import ReluNetwork
 from fairness_engine.certification.settings import Mode
 
@@ -31,7 +31,7 @@ class ClassesAssessor:
 
     is_exact = False
 
-    def __init__(self, network: ReluNetwork, space: Space, mode: Mode = Mode.COUNTING) -> None:
+    def __init__(self, network: ReluNetwork, space: Lattice, mode: Mode = Mode.COUNTING) -> None:
         self.network = network
         self.space = space
         self.mode = mode
@@ -46,7 +46,7 @@ class ClassesAssessor:
         )
         self.kind = f"{model} and {network.n_outputs} classes"
         widths = [network.first.shape[1], *(weights.shape[1] for weights in network.weights)]
-        self._layers = Layers(
+        self._layers = FormNetwork(
             network.first,
             network.starts,
             network.reach,
@@ -99,7 +99,7 @@ class ClassesAssessor:
         forms = np.repeat(told.coefficients[:, None, :], 3, axis=1)
         return Certificates(forms, self.network.starts, told.thresholds, bounds, told.blame, told.n_unstable)
 
-    def _decide(self, low: IntArray, high: IntArray) -> kernels.Told:
+    def _decide(self, low: IntArray, high: IntArray) -> kernels.ClassVerdicts:
         """What the loops tell; the lock of Python is released meanwhile."""
         told = kernels.make_told(len(low), low.shape[1], len(self.network.first))
         low = np.ascontiguousarray(low, dtype=np.int64)

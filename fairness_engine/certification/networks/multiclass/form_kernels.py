@@ -24,7 +24,7 @@ FAST = {"reassoc", "contract"}
 """Sums may be reordered and fused: the slack covers it."""
 
 
-class Layers(NamedTuple):
+class FormNetwork(NamedTuple):
     """A ``ReluNetwork`` of any depth in one type: the later weights and biases end to end."""
 
     first: FloatArray  # (n_places, n_1)
@@ -38,7 +38,7 @@ class Layers(NamedTuple):
     magnitude: float
 
 
-class Form(NamedTuple):
+class AffineForms(NamedTuple):
     """The sums of a layer on a box."""
 
     rows: FloatArray  # (n_places, n)
@@ -50,7 +50,7 @@ class Form(NamedTuple):
     spread: FloatArray  # (K, n) how far the errors and the slack reach
 
 
-class Board(NamedTuple):
+class FormWorkspace(NamedTuple):
     """What a thread needs to decide a box."""
 
     columns: IntArray  # (D,) those that vary
@@ -68,7 +68,7 @@ def make_form(layers):  # type: ignore[no-untyped-def]  # numba infers the types
     n_errors = layers.widths[:-1].sum()
     k = len(layers.shifts)
     vectors = np.empty((3, n))
-    return Form(
+    return AffineForms(
         np.empty((len(layers.first), n)),
         np.empty((n_errors, n)),
         np.empty((k, n)),
@@ -85,7 +85,7 @@ def make_board(layers):  # type: ignore[no-untyped-def]
     d = len(layers.reach)
     k = len(layers.shifts)
     n_errors = layers.widths[:-1].sum()
-    return Board(
+    return FormWorkspace(
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),
         np.empty((k, n_errors)),
@@ -279,10 +279,10 @@ def _residual(lower, upper, rising, slope):  # type: ignore[no-untyped-def]
     return 0.5 * (highest + lowest), 0.5 * (highest - lowest)
 
 
-def some_layers() -> Layers:
+def some_layers() -> FormNetwork:
     """A network to compile the loops with."""
     shape = np.ones((2, 2)), np.array([0, 2]), np.zeros(1), np.ones((2, 2)), np.array([2, 3])
-    return Layers(*shape, np.ones(6), np.ones(3), np.zeros(1), 1.0)
+    return FormNetwork(*shape, np.ones(6), np.ones(3), np.zeros(1), 1.0)
 
 
 def warm_up() -> None:

@@ -25,7 +25,7 @@ CERTIFIED = 1
 FALSIFIED = 2
 
 
-class Told(NamedTuple):
+class ClassVerdicts(NamedTuple):
     """What was found of boxes, a line each."""
 
     verdict: IntArray  # (n,)
@@ -35,11 +35,11 @@ class Told(NamedTuple):
     thresholds: FloatArray  # (n, 4)
 
 
-def make_told(n: int, n_columns: int, n_places: int) -> Told:
+def make_told(n: int, n_columns: int, n_places: int) -> ClassVerdicts:
     """Room for ``n`` boxes about which nothing is known."""
     nothing = np.tile([np.inf, -np.inf, np.inf, -np.inf], (n, 1))
     whole = np.zeros(n, np.int64)
-    return Told(whole, np.zeros((n, n_columns)), whole.copy(), np.zeros((n, n_places)), nothing)
+    return ClassVerdicts(whole, np.zeros((n, n_columns)), whole.copy(), np.zeros((n, n_places)), nothing)
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
-    from fairness_engine.search.techniques.directed.population import Growth
+    from fairness_engine.search.techniques.directed.population import Population
 
 _MIN_ROWS = 8
 _MIN_EVALUATIONS = 512
@@ -101,10 +101,10 @@ class Directed(Technique):
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Look for starts and grow from them, by turns, until the budget is spent or everybody was tested."""
         from fairness_engine.search.techniques.directed.population import (
-            Growth,
+            Population,
         )  # numba is loaded when a search begins, not by the app
 
-        growth = Growth(oracle.domain, self.n_kept, self.max_shares)
+        growth = Population(oracle.domain, self.n_kept, self.max_shares)
         source = _Source(oracle, start_rows, rng)
         n_barren = 0
         while not oracle.is_exhausted and n_barren < _MAX_BARREN:
@@ -142,7 +142,7 @@ class _Source:
         self._n_idle = self._n_least
         self._is_thorough = False
 
-    def look(self, growth: Growth, share: float) -> bool:
+    def look(self, growth: Population, share: float) -> bool:
         """Test rows for starts, as many as the share allows; when nothing grows, more and more. Was anybody tested?"""
         oracle = self._oracle
         n_variants = self._oracle.domain.n_variants

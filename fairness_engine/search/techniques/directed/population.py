@@ -13,8 +13,8 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.oracle.oracle import Oracle
-from fairness_engine.oracle.variants import Leads
-from fairness_engine.oracle.visited import KnownIndividuals
+from fairness_engine.oracle.variants import VariantMargins
+from fairness_engine.oracle.visited import VisitedIndividuals
 from fairness_engine.search.techniques.directed.kernels import propose_children, settle_children
 
 _TABLE_VALUES = 64
@@ -102,7 +102,7 @@ class _Children:
     order: IntArray
 
 
-class Growth:
+class Population:
     """Starts and their people.
 
     Attributes:
@@ -138,7 +138,7 @@ class Growth:
             return math.inf
         return float(np.quantile(self.first_leads[: self.n_starts].max(axis=1), _REACH_QUANTILE))
 
-    def add(self, rows: FloatArray, probe: Leads) -> None:
+    def add(self, rows: FloatArray, probe: VariantMargins) -> None:
         """Take the people that were found discriminatory just now as starts."""
         new = probe.fresh[probe.is_discriminatory[probe.fresh]]
         if not len(new) or not len(self._columns):
@@ -208,7 +208,7 @@ class Growth:
         made = slice(n_children)
         return _Children(rows[made], before[made], starts[made], kinds[made], order[made])
 
-    def _settle(self, children: _Children, probe: Leads) -> None:
+    def _settle(self, children: _Children, probe: VariantMargins) -> None:
         """Learn from the leads of the children, and keep those found as parents."""
         after = np.take_along_axis(probe.leads, children.order, axis=1)
         people = (self.rows, self.leads, self.n_people)
@@ -238,12 +238,12 @@ class Growth:
 def warm_up() -> None:
     """Compile or load the loops once, so that the first step of a search does not wait for it."""
     columns = (Column("a", Kind.INTEGER, minimum=0, maximum=1), Column("b", Kind.INTEGER, minimum=0, maximum=2))
-    growth = Growth(Domain(Schema(columns), Scope(("a",))), 1, 1.0)
+    growth = Population(Domain(Schema(columns), Scope(("a",))), 1, 1.0)
     pair = np.array([[0, 1]])
     zero = np.zeros(1, dtype=np.int64)
-    growth.add(np.zeros((1, 2)), Leads(np.ones(1, dtype=bool), zero, pair, pair, np.ones((1, 2))))
-    known = KnownIndividuals(1)
+    growth.add(np.zeros((1, 2)), VariantMargins(np.ones(1, dtype=bool), zero, pair, pair, np.ones((1, 2))))
+    known = VisitedIndividuals(1)
     children = growth._propose(zero, 1, 0.0, np.random.default_rng(0), (known.table, known.states))
     n = len(children.starts)
     pairs = np.zeros((n, 2), dtype=np.int64)
-    growth._settle(children, Leads(np.zeros(n, dtype=bool), zero, pairs, pairs, np.full((n, 2), np.nan)))
+    growth._settle(children, VariantMargins(np.zeros(n, dtype=bool), zero, pairs, pairs, np.full((n, 2), np.nan)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from fairness_engine.search.techniques.gradient.gradients import LossSlopes, Slopes, Terrain
+from fairness_engine.search.techniques.gradient.gradients import Gradients, LossSlopes, MovableColumns
 from fairness_engine.search.techniques.gradient.search import GradientSearch
 
 if TYPE_CHECKING:
@@ -43,6 +43,6 @@ class Adf(GradientSearch):
         """Every success."""
         return 1
 
-    def slopes(self, oracle: Oracle, terrain: Terrain) -> Slopes:
+    def slopes(self, oracle: Oracle, terrain: MovableColumns) -> Gradients:
         """True ones, of the loss."""
         return LossSlopes(oracle, terrain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from fairness_engine.search.techniques.gradient.gradients import Slopes, Terrain, TrueSlopes
+from fairness_engine.search.techniques.gradient.gradients import Gradients, MovableColumns, TrueSlopes
 from fairness_engine.search.techniques.gradient.search import GradientSearch
 from fairness_engine.settings import setting
 
@@ -52,6 +52,6 @@ class Eidig(GradientSearch):
         """The setting ``update_interval``."""
         return self.update_interval
 
-    def slopes(self, oracle: Oracle, terrain: Terrain) -> Slopes:
+    def slopes(self, oracle: Oracle, terrain: MovableColumns) -> Gradients:
         """True ones, of the score."""
         return TrueSlopes(oracle, terrain)

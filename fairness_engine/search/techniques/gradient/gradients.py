@@ -24,7 +24,7 @@ _LEAST_SHARE = 1e-7
 
 
 @dataclass(frozen=True)
-class Terrain:
+class MovableColumns:
     """The movable columns of a domain as the compiled loops take them, ``(n_movable,)`` each.
 
     Args:
@@ -39,7 +39,7 @@ class Terrain:
     unit: FloatArray
 
     @classmethod
-    def of(cls, domain: Domain) -> Terrain:
+    def of(cls, domain: Domain) -> MovableColumns:
         """The terrain of a domain; a column whose limits leave one point of its lattice is left out."""
         low = domain.low
         high = domain.high
@@ -50,7 +50,7 @@ class Terrain:
         return cls(columns, low[columns], top[columns], domain.unit[columns])
 
 
-class Slopes(Protocol):
+class Gradients(Protocol):
     """Slopes at both people of pairs.
 
     Attributes:
@@ -87,7 +87,7 @@ class EstimatedSlopes:
         is_whole: whole steps for every model, so that each probe is a person of the domain.
     """
 
-    def __init__(self, oracle: Oracle, terrain: Terrain, h: float, is_whole: bool = False) -> None:
+    def __init__(self, oracle: Oracle, terrain: MovableColumns, h: float, is_whole: bool = False) -> None:
         self._oracle = oracle
         self._terrain = terrain
         whole = (oracle.domain.step[terrain.columns] > 0) & (is_whole or not oracle.model.has_gradient)
@@ -102,7 +102,7 @@ class EstimatedSlopes:
         other: IntArray,
         scores: FloatArray | None,  # noqa: ARG002 - they come with the probes
     ) -> tuple[FloatArray, FloatArray]:
-        """As ``Slopes``."""
+        """As ``Gradients``."""
         from fairness_engine.search.techniques.gradient import (
             kernels as gradient_kernels,  # numba is loaded when a search begins, not by the app
         )
@@ -144,7 +144,7 @@ class TrueSlopes:
         oracle, terrain: of the search.
     """
 
-    def __init__(self, oracle: Oracle, terrain: Terrain) -> None:
+    def __init__(self, oracle: Oracle, terrain: MovableColumns) -> None:
         self._oracle = oracle
         self._terrain = terrain
         # to find a pair among more than two variants, and the predicted class among more than two
@@ -153,7 +153,7 @@ class TrueSlopes:
     def __call__(
         self, rows: FloatArray, own: IntArray, other: IntArray, scores: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """As ``Slopes``."""
+        """As ``Gradients``."""
         from fairness_engine.search.techniques.gradient import (
             kernels as gradient_kernels,  # numba is loaded when a search begins, not by the app
         )
@@ -188,7 +188,7 @@ class LossSlopes(TrueSlopes):
         oracle, terrain: of the search.
     """
 
-    def __init__(self, oracle: Oracle, terrain: Terrain) -> None:
+    def __init__(self, oracle: Oracle, terrain: MovableColumns) -> None:
         super().__init__(oracle, terrain)
         self.needs_scores = True
 

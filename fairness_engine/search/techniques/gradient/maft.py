@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Slopes, Terrain
-from fairness_engine.search.techniques.gradient.search import Chains, GradientSearch, People, find_pairs
+from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Gradients, MovableColumns
+from fairness_engine.search.techniques.gradient.search import GradientSearch, LocalWalks, ScoredPeople, find_pairs
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Maft(GradientSearch):
         """The setting ``update_interval``."""
         return self.update_interval
 
-    def slopes(self, oracle: Oracle, terrain: Terrain) -> Slopes:
+    def slopes(self, oracle: Oracle, terrain: MovableColumns) -> Gradients:
         """Estimated ones, Algorithm 2."""
         return EstimatedSlopes(oracle, terrain, self.h)
 
@@ -95,11 +95,11 @@ class MaftPlus(Maft):
     reference: ClassVar[str] = "after Wang et al. 2024"
     descent_share: ClassVar[float] = 0.04
 
-    def slopes(self, oracle: Oracle, terrain: Terrain) -> TellingSlopes:
+    def slopes(self, oracle: Oracle, terrain: MovableColumns) -> TellingSlopes:
         """Estimated ones, whose probes are people of the domain and tell of them."""
         return TellingSlopes(oracle, terrain, self.h)
 
-    def chains(self, oracle: Oracle, terrain: Terrain, slopes: Slopes, origins: People) -> Chains:
+    def chains(self, oracle: Oracle, terrain: MovableColumns, slopes: Gradients, origins: ScoredPeople) -> LocalWalks:
         """Walks that keep their pair and their place."""
         return KeepingChains(oracle, terrain, cast("TellingSlopes", slopes), origins, self.interval, self.local_step)
 
@@ -111,13 +111,13 @@ class TellingSlopes(EstimatedSlopes):
         oracle, terrain, h: as ``EstimatedSlopes``.
     """
 
-    def __init__(self, oracle: Oracle, terrain: Terrain, h: float) -> None:
+    def __init__(self, oracle: Oracle, terrain: MovableColumns, h: float) -> None:
         from fairness_engine.oracle.visited import (
-            KnownIndividuals,  # numba is loaded when a search begins, not by the app
+            VisitedIndividuals,  # numba is loaded when a search begins, not by the app
         )
 
         super().__init__(oracle, terrain, h, is_whole=True)
-        self._places = KnownIndividuals(_FIRST_PLACES)
+        self._places = VisitedIndividuals(_FIRST_PLACES)
 
     def learn(self, rows: FloatArray, own: IntArray, other: IntArray, steps: FloatArray, near: FloatArray) -> None:
         """Tell the oracle what the probes say of people that were not known."""
@@ -138,15 +138,21 @@ class TellingSlopes(EstimatedSlopes):
         return fresh
 
 
-class KeepingChains(Chains):
+class KeepingChains(LocalWalks):
     """Chains that keep their pair of variants, and stay where they are after a miss.
 
     Args:
-        oracle, terrain, slopes, origins, interval, n_units: as ``Chains``.
+        oracle, terrain, slopes, origins, interval, n_units: as ``LocalWalks``.
     """
 
     def __init__(
-        self, oracle: Oracle, terrain: Terrain, slopes: TellingSlopes, origins: People, interval: int, n_units: int
+        self,
+        oracle: Oracle,
+        terrain: MovableColumns,
+        slopes: TellingSlopes,
+        origins: ScoredPeople,
+        interval: int,
+        n_units: int,
     ) -> None:
         super().__init__(oracle, terrain, slopes, origins, interval, n_units)
         self._places = slopes

@@ -17,9 +17,9 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.events import Event, Step
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.search.start_rows import Starts, nearest_variants
+from fairness_engine.search.start_rows import StartRows, nearest_variants
 from fairness_engine.search.technique import Technique
-from fairness_engine.search.techniques.gradient.gradients import Slopes, Terrain
+from fairness_engine.search.techniques.gradient.gradients import Gradients, MovableColumns
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class People:
+class ScoredPeople:
     """Rows of which a search holds all scores.
 
     Args:
@@ -40,29 +40,29 @@ class People:
     own: IntArray
     scores: FloatArray
 
-    def __getitem__(self, chosen: IntArray | BoolArray | slice) -> People:
-        return People(self.rows[chosen], self.own[chosen], self.scores[chosen])
+    def __getitem__(self, chosen: IntArray | BoolArray | slice) -> ScoredPeople:
+        return ScoredPeople(self.rows[chosen], self.own[chosen], self.scores[chosen])
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
-def join(parts: Sequence[People]) -> People:
+def join(parts: Sequence[ScoredPeople]) -> ScoredPeople:
     """All people of several, in order; at least one part."""
-    return People(
+    return ScoredPeople(
         np.concatenate([part.rows for part in parts]),
         np.concatenate([part.own for part in parts]),
         np.concatenate([part.scores for part in parts]),
     )
 
 
-def unique(domain: Domain, people: People) -> People:
+def unique(domain: Domain, people: ScoredPeople) -> ScoredPeople:
     """The first of each individual, in order."""
     _, first = np.unique(domain.keys(people.rows), return_index=True)
     return people[np.sort(first)]
 
 
-def furthest(people: People) -> IntArray:
+def furthest(people: ScoredPeople) -> IntArray:
     """The variant whose scores are furthest from the row's own ``(n_rows,)`` (line 13 of MAFT's Algorithm 3)."""
     rows = np.arange(len(people))
     distances = ((people.scores - people.scores[rows, people.own][:, None]) ** 2).sum(axis=2)
@@ -71,7 +71,7 @@ def furthest(people: People) -> IntArray:
     return best
 
 
-def find_pairs(oracle: Oracle, people: People, uniforms: FloatArray) -> IntArray:
+def find_pairs(oracle: Oracle, people: ScoredPeople, uniforms: FloatArray) -> IntArray:
     """A random variant of each row that makes a pair with the row itself ``(n_rows,)`` (FindPair of MAFT's Algorithm
     4).
 
@@ -98,8 +98,14 @@ def find_pairs(oracle: Oracle, people: People, uniforms: FloatArray) -> IntArray
 
 
 def descend(
-    oracle: Oracle, terrain: Terrain, slopes: Slopes, rows: FloatArray, max_iter: int, momentum: float, n_units: int
-) -> Generator[Event, None, People]:
+    oracle: Oracle,
+    terrain: MovableColumns,
+    slopes: Gradients,
+    rows: FloatArray,
+    max_iter: int,
+    momentum: float,
+    n_units: int,
+) -> Generator[Event, None, ScoredPeople]:
     """Move rows towards the boundary that two of their variants lie on either side of.
 
     All rows step together: test, take the variant whose scores are furthest, and move every column against both slopes
@@ -129,7 +135,7 @@ def descend(
     order = []
     for iteration in range(max_iter + 1):
         measured = oracle.measure(people_rows)
-        people = People(people_rows, own, measured.scores)
+        people = ScoredPeople(people_rows, own, measured.scores)
         found.append(people[measured.is_discriminatory])
         order.append(going[measured.is_discriminatory])
         yield Step("global search")
@@ -163,7 +169,7 @@ EPSILON = 1e-6
 """Keeps the probability of an attribute finite where the model is flat (the papers' value)."""
 
 
-class Chains:
+class LocalWalks:
     """Walks around discriminatory individuals that step together, one from each.
 
     Args:
@@ -174,7 +180,13 @@ class Chains:
     """
 
     def __init__(
-        self, oracle: Oracle, terrain: Terrain, slopes: Slopes, origins: People, interval: int, n_units: int
+        self,
+        oracle: Oracle,
+        terrain: MovableColumns,
+        slopes: Gradients,
+        origins: ScoredPeople,
+        interval: int,
+        n_units: int,
     ) -> None:
         self._oracle = oracle
         self._terrain = terrain
@@ -220,7 +232,7 @@ class Chains:
         if self._scores is None:
             here, there = self._slopes(rows, own, 1 - own, None)  # of two variants, the other one
         else:
-            people = People(rows, own, self._scores[due])
+            people = ScoredPeople(rows, own, self._scores[due])
             here, there = self._slopes(rows, own, find_pairs(self._oracle, people, uniforms[due]), people.scores)
         self._weigh(here, there, due)
         if self._first_cumulative is None:
@@ -364,17 +376,17 @@ class GradientSearch(Technique):
         """Successes of a chain after which its slopes are taken again."""
 
     @abstractmethod
-    def slopes(self, oracle: Oracle, terrain: Terrain) -> Slopes:
+    def slopes(self, oracle: Oracle, terrain: MovableColumns) -> Gradients:
         """Where the slopes come from."""
 
-    def chains(self, oracle: Oracle, terrain: Terrain, slopes: Slopes, origins: People) -> Chains:
+    def chains(self, oracle: Oracle, terrain: MovableColumns, slopes: Gradients, origins: ScoredPeople) -> LocalWalks:
         """Walks around individuals."""
-        return Chains(oracle, terrain, slopes, origins, self.interval, self.local_step)
+        return LocalWalks(oracle, terrain, slopes, origins, self.interval, self.local_step)
 
     def search(self, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> Iterator[Event]:
         """Rounds of global and local search until the budget is spent or nothing new is left."""
-        starts = Starts(oracle.domain, start_rows, self.n_clusters, rng)
-        terrain = Terrain.of(oracle.domain)
+        starts = StartRows(oracle.domain, start_rows, self.n_clusters, rng)
+        terrain = MovableColumns.of(oracle.domain)
         slopes = self.slopes(oracle, terrain)
         n_starts = self.n_starts or self._affordable_starts(oracle, terrain)
         n_chains = self._n_at_once(oracle)
@@ -405,7 +417,7 @@ class GradientSearch(Technique):
         """Chains of a batch: fewer than asked for where the scores of all variants would fill the memory."""
         return max(1, min(self.n_chains, _MAX_SCORES // (oracle.domain.n_variants * oracle.model.predictor.n_scores)))
 
-    def _affordable_starts(self, oracle: Oracle, terrain: Terrain) -> int:
+    def _affordable_starts(self, oracle: Oracle, terrain: MovableColumns) -> int:
         """Start rows whose descent that share of the evaluation budget pays for, within reason.
 
         Many chains step faster together than few, and meet each other's rows less often than a long chain its own.

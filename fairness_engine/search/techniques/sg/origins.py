@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
 
 
-class Source(StrEnum):
+class Origin(StrEnum):
     """What proposed an individual."""
 
     DATA = "data"
@@ -25,23 +25,23 @@ class Source(StrEnum):
 
 
 PHASES = {
-    Source.DATA: "testing start rows",
-    Source.UNIFORM: "testing uniform rows",
-    Source.DIRECTED: "directed search",
-    Source.UNDIRECTED: "undirected search",
+    Origin.DATA: "testing start rows",
+    Origin.UNIFORM: "testing uniform rows",
+    Origin.DIRECTED: "directed search",
+    Origin.UNDIRECTED: "undirected search",
 }
 """What a search is doing, in the words of the screen."""
 
 
-class Split:
+class OriginCounts:
     """Individuals tried and found, by source."""
 
     def __init__(self) -> None:
-        self.n_tried = dict.fromkeys(Source, 0)
-        self.n_found = dict.fromkeys(Source, 0)
+        self.n_tried = dict.fromkeys(Origin, 0)
+        self.n_found = dict.fromkeys(Origin, 0)
 
     @contextmanager
-    def counting(self, oracle: Oracle, source: Source) -> Iterator[None]:
+    def counting(self, oracle: Oracle, source: Origin) -> Iterator[None]:
         """Whatever is tried and found inside counts for the source, also when the budget ends it half-way.
 
         A pair that a replay takes back stays counted here: ``n_found`` may exceed the run's by its ``n_rejected``.
@@ -56,14 +56,14 @@ class Split:
 
     def event(self) -> ResultReady:
         """The result ``split``: for each source ``n_tried`` and ``n_found``."""
-        content = {str(s): {"n_tried": self.n_tried[s], "n_found": self.n_found[s]} for s in Source}
+        content = {str(s): {"n_tried": self.n_tried[s], "n_found": self.n_found[s]} for s in Origin}
         return ResultReady("split", content)
 
 
 class Work(Protocol):
     """One symbolic search, a step at a time."""
 
-    split: Split
+    split: OriginCounts
 
     @property
     def is_done(self) -> bool:
@@ -108,10 +108,10 @@ class Ablated(Protocol):
 def start_source_setting() -> Any:
     """``start_source``: a source of start rows."""
     return setting(
-        Source.DATA.value,
+        Origin.DATA.value,
         "Start rows are rows of the data, or as many uniform rows of the domain in their place.",
         label="Start rows",
-        choices=(Source.DATA.value, Source.UNIFORM.value),
+        choices=(Origin.DATA.value, Origin.UNIFORM.value),
     )
 
 

@@ -109,7 +109,7 @@ class InputQueue:
         return heapq.heappop(self._heaps[rank])[2]
 
 
-class Waiting:
+class PriorityRows:
     """Rows with an order, the least taken first; of equal ones those that came first.
 
     Args:

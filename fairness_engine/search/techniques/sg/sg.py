@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
-from fairness_engine.search.start_rows import Starts
+from fairness_engine.search.start_rows import StartRows
 from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver
 from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
 from fairness_engine.search.techniques.sg.origins import (
     PHASES,
-    Source,
-    Split,
+    Origin,
+    OriginCounts,
     Undirected,
     directed_setting,
     has_undirected,
@@ -147,13 +147,13 @@ class _Work:
     """One run of Algorithm 5: its queue, and what it has visited."""
 
     def __init__(self, settings: Sg, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
-        self.split = Split()
+        self.split = OriginCounts()
         self._settings = settings
         self._oracle = oracle
         self._rng = rng
-        self._start_source = Source(settings.start_source)
-        is_uniform = self._start_source is Source.UNIFORM
-        self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
+        self._start_source = Origin(settings.start_source)
+        is_uniform = self._start_source is Origin.UNIFORM
+        self._starts = StartRows(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
         self._n_starts_left = len(start_rows)
         self._n_barren = 0
         self._movable = frozenset(oracle.domain.movable.tolist())
@@ -182,17 +182,17 @@ class _Work:
         if is_first and (step := self._take_undirected()):
             return step
         if self._queue.has(Rank.DIRECTED):
-            return self._test(self._solved(Rank.DIRECTED), Source.DIRECTED)
+            return self._test(self._solved(Rank.DIRECTED), Origin.DIRECTED)
         if self._n_starts_left:
             n = min(self._n_wanted, self._n_starts_left)
             self._n_starts_left -= n
             return self._test(self._starts.take(n), self._start_source)
-        return self._take_undirected() or self._test(self._starts.take(self._n_wanted), Source.UNIFORM)
+        return self._take_undirected() or self._test(self._starts.take(self._n_wanted), Origin.UNIFORM)
 
     def _take_undirected(self) -> Step | None:
         """Test undirected inputs, or explain people for want of some; ``None`` when nobody is left to explain."""
         if self._queue.has(Rank.UNDIRECTED):
-            return self._test(self._solved(Rank.UNDIRECTED), Source.UNDIRECTED)
+            return self._test(self._solved(Rank.UNDIRECTED), Origin.UNDIRECTED)
         if self._unexplained:
             n = min(self._settings.wave, len(self._unexplained))
             people, numbers = zip(*(self._unexplained.popleft() for _ in range(n)), strict=True)
@@ -216,14 +216,14 @@ class _Work:
                 rows.append(row)
         return np.array(rows).reshape(len(rows), self._oracle.domain.n_columns)
 
-    def _test(self, rows: FloatArray, source: Source) -> Step:
+    def _test(self, rows: FloatArray, source: Origin) -> Step:
         """Algorithm 4 for a wave; people met for the first time are explained, wait until they are needed, or never
         are.
         """
         n_tried = self._oracle.n_tried
         with self.split.counting(self._oracle, source):
             probe = self._oracle.probe(rows)
-        if source is Source.UNIFORM:
+        if source is Origin.UNIFORM:
             self._n_barren = 0 if len(probe.fresh) else self._n_barren + 1
         people = rows[probe.fresh]
         is_found = probe.is_discriminatory[probe.fresh]

@@ -12,12 +12,12 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.events import Event, Step
-from fairness_engine.search.start_rows import Starts
+from fairness_engine.search.start_rows import StartRows
 from fairness_engine.search.technique import Technique
 from fairness_engine.search.techniques.sg.origins import (
     PHASES,
-    Source,
-    Split,
+    Origin,
+    OriginCounts,
     Undirected,
     directed_setting,
     has_undirected,
@@ -25,8 +25,8 @@ from fairness_engine.search.techniques.sg.origins import (
     steps_and_split,
     undirected_setting,
 )
-from fairness_engine.search.techniques.sg.queue import Waiting
-from fairness_engine.search.techniques.sg.trees import Grove
+from fairness_engine.search.techniques.sg.queue import PriorityRows
+from fairness_engine.search.techniques.sg.trees import TreePool
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -117,19 +117,19 @@ class _Work:
     """One search: its trees, and who is waiting."""
 
     def __init__(self, settings: SgShared, oracle: Oracle, start_rows: FloatArray, rng: np.random.Generator) -> None:
-        self.split = Split()
+        self.split = OriginCounts()
         self._settings = settings
         self._oracle = oracle
         self._rng = rng
-        self._start_source = Source(settings.start_source)
-        is_uniform = self._start_source is Source.UNIFORM
-        self._starts = Starts(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
+        self._start_source = Origin(settings.start_source)
+        is_uniform = self._start_source is Origin.UNIFORM
+        self._starts = StartRows(oracle.domain, start_rows, settings.n_clusters, rng, is_uniform=is_uniform)
         self._n_starts_left = len(start_rows)
-        self._grove = Grove(oracle, start_rows, settings, rng)
+        self._grove = TreePool(oracle, start_rows, settings, rng)
         n_columns = oracle.domain.n_columns
         capacity = _WAVES_WAITING * settings.wave
-        self._waiting = {source: Waiting(n_columns, capacity) for source in (Source.DIRECTED, Source.UNDIRECTED)}
-        self._unexplained = Waiting(n_columns, capacity)
+        self._waiting = {source: PriorityRows(n_columns, capacity) for source in (Origin.DIRECTED, Origin.UNDIRECTED)}
+        self._unexplained = PriorityRows(n_columns, capacity)
         self._n_barren = 0
 
     @property
@@ -148,26 +148,26 @@ class _Work:
             return Step("learning trees")
         if settings.undirected == Undirected.FIRST and (step := self._take_undirected()):
             return step
-        if waiting[Source.DIRECTED]:
-            return self._test(waiting[Source.DIRECTED].take(wave), Source.DIRECTED)
+        if waiting[Origin.DIRECTED]:
+            return self._test(waiting[Origin.DIRECTED].take(wave), Origin.DIRECTED)
         if self._n_starts_left:
             n = min(wave, self._n_starts_left)
             self._n_starts_left -= n
             return self._test(self._starts.take(n), self._start_source)
-        return self._take_undirected() or self._test(self._starts.take(wave), Source.UNIFORM)
+        return self._take_undirected() or self._test(self._starts.take(wave), Origin.UNIFORM)
 
     def _take_undirected(self) -> Step | None:
         """Test undirected inputs, or propose some; ``None`` when nobody is left to propose them for."""
         wave = self._settings.wave
         waiting = self._waiting
-        if waiting[Source.UNDIRECTED]:
-            return self._test(waiting[Source.UNDIRECTED].take(wave), Source.UNDIRECTED)
+        if waiting[Origin.UNDIRECTED]:
+            return self._test(waiting[Origin.UNDIRECTED].take(wave), Origin.UNDIRECTED)
         if self._unexplained:
-            self._propose(self._unexplained.take(wave), Source.UNDIRECTED)
+            self._propose(self._unexplained.take(wave), Origin.UNDIRECTED)
             return Step("explaining people")
         return None
 
-    def _test(self, rows: FloatArray, source: Source) -> Step:
+    def _test(self, rows: FloatArray, source: Origin) -> Step:
         """Test a wave; constraint sets of people met for the first time follow, or wait until they are needed."""
         with self.split.counting(self._oracle, source):
             probe = self._oracle.probe(rows)
@@ -178,13 +178,13 @@ class _Work:
             self._unexplained.add(people, np.zeros(len(people)))
         self._grove.remember(people[is_found])
         if self._settings.is_directed:
-            self._propose(people[is_found], Source.DIRECTED)
+            self._propose(people[is_found], Origin.DIRECTED)
         return Step(PHASES[source])
 
-    def _propose(self, people: FloatArray, source: Source) -> None:
+    def _propose(self, people: FloatArray, source: Origin) -> None:
         """Put the solved constraint sets of people's paths into the queue."""
         settings = self._settings
-        is_directed = source is Source.DIRECTED
+        is_directed = source is Origin.DIRECTED
         limit = settings.directed_below if is_directed else settings.undirected_above
         rows, averages = self._grove.solve(people, limit, is_directed=is_directed)
         self._waiting[source].add(rows, averages if is_directed else -averages)

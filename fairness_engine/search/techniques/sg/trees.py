@@ -264,7 +264,7 @@ class GroveSettings(Protocol):
     def max_depth(self) -> int: ...
 
 
-class Grove:
+class TreePool:
     """A pool of trees, learned one after the other as the search goes on, and then relearned in turn.
 
     A tree is learned on rows as LIME draws them; people found since the tree before take the places of up to half of

@@ -30,14 +30,6 @@ def positive(text: str) -> float:
     return value
 
 
-def from_zero(text: str) -> float:
-    """A number of 0 or more."""
-    value = number(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, got '{text}'")
-    return value
-
-
 def share(text: str) -> float:
     """A number from 0 to 1."""
     value = number(text)

@@ -55,11 +55,6 @@ def _stands_in(words: tuple[str, ...], term: tuple[str, ...]) -> bool:
     )
 
 
-def is_one_of(text: str, terms: Iterable[str]) -> bool:
-    """Whether a text is one of the terms."""
-    return fold(text) in folded(tuple(terms))
-
-
 @cache
 def folded(terms: tuple[str, ...]) -> dict[str, int]:
     """Where each term stands, by each way in which it may be written."""

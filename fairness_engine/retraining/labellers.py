@@ -11,7 +11,6 @@ from fairness_engine.data.dataset import Dataset
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.retraining.evaluation.split import Split, checked_labels
-from fairness_engine.retraining.trainers.trainer import Examples
 
 _BLOCK_PEOPLE = 1 << 12
 
@@ -57,18 +56,6 @@ class MajorityOfVariants:
         by_score = model.decide(scores.reshape(len(people), n_variants, -1).mean(axis=1))
         label: IntArray = np.where(is_tie, by_score, best)
         return label
-
-
-def with_all_variants(domain: Domain, people: FloatArray, labels: IntArray, *, share_weight: bool = False) -> Examples:
-    """Every variant of every person, all with the person's one label.
-
-    Args:
-        share_weight: the variants of a person count as one row together.
-    """
-    n = domain.n_variants
-    rows = domain.variants(people).reshape(-1, people.shape[1])
-    weights = np.full(len(rows), 1.0 / n) if share_weight else None
-    return Examples(rows, np.repeat(labels, n), weights)
 
 
 _MOST_NEIGHBOURS = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -123,10 +123,6 @@ class RunConfig:
     def text_column(self) -> str:
         """The column of texts that the run is about; empty where it is about a table."""
         return next((name for name in self.scope.protected if self.schema.is_text(name)), "")
-
-    def with_seed(self, seed: int) -> RunConfig:
-        """The same run with another seed."""
-        return replace(self, seed=seed)
 
 
 def default_workspace() -> Path:

@@ -31,7 +31,7 @@ def test_one_sigmoid_gives_the_probability_of_class_one():
     logits = by_hand(network, ROWS)
     assert np.allclose(network.predict(ROWS), 1 / (1 + np.exp(-logits)), atol=1e-12)
     assert np.allclose(network.logits(ROWS), logits, atol=1e-12)
-    assert (network.n_scores, network.output, network.default_threshold) == (1, Output.PROBABILITY, 0.5)
+    assert (network.n_scores, network.output) == (1, Output.PROBABILITY)
     assert network.widths == (6, 9, 5, 1)
 
 
@@ -47,7 +47,7 @@ def test_softmax_over_two_gives_one_score_and_over_three_gives_three():
 
 def test_linear_outputs_are_logits_with_threshold_zero():
     one = random_network((6, 4, 1), Activation.LINEAR)
-    assert (one.output, one.default_threshold) == (Output.LOGIT, 0.0)
+    assert one.output is Output.LOGIT
     assert np.allclose(one.predict(ROWS), by_hand(one, ROWS), atol=1e-12)
     two = random_network((6, 4, 2), Activation.LINEAR)
     logits = by_hand(two, ROWS)

@@ -13,7 +13,7 @@ from fairness_engine.models.model import Model, Output
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining import labellers
 from fairness_engine.retraining.evaluation.split import split_rows
-from fairness_engine.retraining.labellers import Committee, MajorityOfVariants, with_all_variants
+from fairness_engine.retraining.labellers import Committee, MajorityOfVariants
 
 SCHEMA = Schema(
     (
@@ -74,19 +74,6 @@ def test_many_people_are_labelled_as_few_are() -> None:
     many = np.repeat(PEOPLE, 1_500, axis=0)
     who = labeller([[[0.9], [0.1]], [[0.6], [0.2]], [[0.0], [1.0]]])
     assert (who.label(many) == np.repeat(who.label(PEOPLE), 1_500)).all()
-
-
-def test_every_variant_of_a_person_has_the_one_label() -> None:
-    labels = np.array([1, 0, 0, 1])
-    examples = with_all_variants(DOMAIN, PEOPLE, labels)
-    assert examples.weights is None
-    assert examples.rows.shape == (12, 2)
-    assert (examples.labels.reshape(4, 3) == labels[:, None]).all()
-    assert (np.sort(examples.rows.reshape(4, 3, 2)[:, :, 0], axis=1) == [0, 1, 2]).all()
-    assert (examples.rows.reshape(4, 3, 2)[:, :, 1] == PEOPLE[:, 1:]).all()
-    shared = with_all_variants(DOMAIN, PEOPLE, labels, share_weight=True)
-    assert shared.weights is not None
-    assert shared.weights.reshape(4, 3).sum(axis=1) == pytest.approx(np.ones(4))
 
 
 def dataset(n: int = 400) -> Dataset:

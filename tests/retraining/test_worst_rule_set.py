@@ -16,7 +16,7 @@ from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges, Scope
 from fairness_engine.retraining.evaluation.rule_group import GroupMeter, RuleGroup, group_score
 from fairness_engine.retraining.evaluation.split import Split, split_rows
-from fairness_engine.retraining.evaluation.worst_rule_set import WorstGroups, worst_rule_sets
+from fairness_engine.retraining.evaluation.worst_rule_set import WorstGroups
 from fairness_engine.retraining.settings import RetrainSettings
 from handmade import function_model
 from retraining_cases import data_of, sample_subject
@@ -92,7 +92,7 @@ def test_before_and_after_are_of_the_same_rule_set_and_the_next_worst_is_found_a
     sex = planted.dataset.schema.index("sex")
     by_sex = function_model(lambda rows: np.where(rows[:, sex] == 0, 0.9, 0.1))
     after = replace(by_sex, classes=planted.model.classes, favourable=planted.model.favourable)
-    found = worst_rule_sets(planted, after, parts, SETTINGS, 1)
+    found = WorstGroups(planted, parts, SETTINGS, 1).result(after)
     assert rules_of(found["rules"]) == {"sex": ["Male"], "race": ["African-American"]}
     assert found["before"]["score"] > 0.3
     assert found["text"].startswith("men, African-American: ")

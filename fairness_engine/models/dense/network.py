@@ -84,11 +84,6 @@ class DenseNetwork:
         """Number of units of every layer, the inputs first."""
         return (self.layers[0].weights.shape[0], *(layer.weights.shape[1] for layer in self.layers))
 
-    @property
-    def default_threshold(self) -> float:
-        """Scores above it mean class 1: 0.5 for a probability, 0 for a logit."""
-        return 0.5 if self.output is Output.PROBABILITY else 0.0
-
     def predict(self, inputs: Any) -> FloatArray:
         """Scores ``(n_rows, n_scores)`` in float64 of inputs ``(n_rows, n_inputs)``."""
         return self._to_scores(self.logits(inputs))

@@ -152,7 +152,15 @@ class Groups(ABC):
         return None
 
     def result(self, after: Model | None = None) -> dict[str, Any]:
-        """The result ``worst_rule_set``: see ``worst_rule_sets``."""
+        """The result ``worst_rule_set``: the worst rule set of the original model before and after a retraining, and
+        the worst of the new model.
+
+        Returns:
+            ``rules`` (as the command line says them), ``group`` and ``text`` (in words, of the original), ``before``,
+            ``after`` and ``worst_after`` (``{score, inside, outside, low, high, n_inside, n_outside}``, the last with
+            its own ``rules``, ``group``, ``text``); ``after`` and ``worst_after`` are ``None`` without a new model,
+            everything is empty where the scope makes no rule set, and ``reason`` says why.
+        """
         try:
             group = self.target
         except SettingError as error:
@@ -258,32 +266,3 @@ _NOTHING: dict[str, Any] = {
 
 def _said(group: RuleGroup, score: GroupScore) -> dict[str, Any]:
     return {"rules": group.rules_json(), "group": group.words, "text": f"{group.words}: {score.text()}"}
-
-
-def worst_rule_sets(
-    subject: HasRanges,
-    after: Model | None,
-    parts: Split,
-    settings: RetrainSettings,
-    seed: int,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> dict[str, Any]:
-    """The worst rule set of the original model before and after a retraining, and the worst of the new model.
-
-    Both are found on the rows that are not test rows, and scored by all neighbours of the test rows.
-
-    Args:
-        subject: with the model as it was.
-        after: the new one; ``None`` when none was kept.
-        parts, settings, seed, is_cancelled: as in ``WorstGroups``.
-
-    Returns:
-        ``rules`` (as the command line says them), ``group`` and ``text`` (in words, of the original), ``before``,
-        ``after`` and ``worst_after`` (``{score, inside, outside, low, high, n_inside, n_outside}``, the last with its
-        own ``rules``, ``group``, ``text``); ``after`` and ``worst_after`` are ``None`` without a new model, everything
-        is empty where the scope makes no rule set, and ``reason`` says why.
-
-    Raises:
-        SearchStopped: cancelled.
-    """
-    return WorstGroups(subject, parts, settings, seed, is_cancelled).result(after)

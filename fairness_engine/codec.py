@@ -1,0 +1,76 @@
+"""Plain JSON to typed values and back: frozen dataclasses whose annotations say what can be.
+
+What comes from the model's process or from the store is decoded once, here, with every range checked; whoever has the
+value reads its attributes. Rules between fields stand in ``__post_init__``, which raises ``ValueError``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from fairness_engine.arrays import pack_array, unpack_array
+
+MAX_COUNT = 2**62
+MAX_NUMBER = 1e300
+TOLERANCE = 1e-9
+"""Figures that belong together agree to this, since they are sums of others."""
+
+Count = Annotated[int, Meta(ge=0, lt=MAX_COUNT)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+Amount = Annotated[float, Meta(ge=0.0, le=MAX_NUMBER)]
+Text = Annotated[str, Meta(max_length=5_000)]
+Word = Annotated[str, Meta(max_length=500)]
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """Plain lists, mappings, numbers and text; ``decode`` reads it back to an equal value."""
+    return msgspec.to_builtins(value, enc_hook=_encode_array)
+
+
+def decode(kind: type[T], content: Any) -> T:
+    """A value of plain JSON.
+
+    Args:
+        kind: a dataclass, or any annotation.
+
+    Raises:
+        ValueError: it cannot be; what is wrong, and where, is in the message.
+    """
+    try:
+        return msgspec.convert(content, kind, dec_hook=_decode_array)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _encode_array(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return pack_array(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise NotImplementedError(type(value))
+
+
+def _decode_array(kind: Any, content: Any) -> Any:
+    if get_origin(kind) is not np.ndarray:
+        raise NotImplementedError(kind)
+    array = unpack_array(content)
+    (wanted,) = get_args(get_args(kind)[1])
+    hold(array.dtype == wanted, f"array of {array.dtype}, not of {np.dtype(wanted)}")
+    return array
+
+
+def hold(holds: bool, what: str) -> None:
+    """A rule between fields.
+
+    Raises:
+        ValueError: it does not hold.
+    """
+    if not holds:
+        raise ValueError(what)

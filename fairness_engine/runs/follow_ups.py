@@ -144,7 +144,7 @@ def _run_of(store: RunStore, run: RunRecord, config: RunConfig) -> str:
     wanted = replace(config, comparison=None)
     for other in store.runs(run.review_id):
         is_lost = other.state in _LOST or other.is_cancel_requested
-        if not is_lost and other.config.kind is config.kind and replace(other.config, comparison=None) == wanted:
+        if not is_lost and other.config.kind == config.kind and replace(other.config, comparison=None) == wanted:
             return other.id
     return store.create_run(config, run.review_id)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pair_cases
@@ -17,6 +18,7 @@ from said import OpenApp
 import run_cases
 from fairness_engine.errors import SettingError
 from fairness_engine.explanation.shap_values import PairValues
+from fairness_engine.model_process.questions import Shap
 from pages.pairs import shap as pair_shap
 from pages.pairs import shap as shap_chart
 from pages.shared.app import session
@@ -136,10 +138,14 @@ def test_a_click_explains_the_pair_and_the_values_sum_to_its_scores(open_app: Op
 def test_a_model_that_is_too_slow_is_said_in_one_sentence(
     open_app: OpenApp, finished: Finished, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> PairValues:
-        raise SettingError("SHAP values of this pair need at least 9,000 rows of the model.")
+    ask = questions.ask
 
-    monkeypatch.setattr(questions, "explain", refuse)
+    def refuse(target: Any, question: Any) -> Any:
+        if isinstance(question, Shap):
+            raise SettingError("SHAP values of this pair need at least 9,000 rows of the model.")
+        return ask(target, question)
+
+    monkeypatch.setattr(questions, "ask", refuse)
     app = open_app("pages/pairs/page.py", review=finished.review.id, run=finished.searches[-1].id)
     app.button(key="explain").click().run()
     assert said.errors_of(app) == ["SHAP values of this pair need at least 9,000 rows of the model."]

@@ -63,7 +63,6 @@ class RunRecorder:
         self._results = kind.results
         self._writers = [writer(store, run.id, run.config) for writer in kind.writers]
         self._writer_of = {event: writer for writer in self._writers for event in writer.takes}
-        self._n_pairs = 0
         self._progress: Progress | None = None
         self._share: ShareEstimated | None = None
         self._curve: list[list[float]] = []
@@ -86,7 +85,7 @@ class RunRecorder:
         names = ("evaluations", "seconds", "n_tried", "n_found")
         counts = {name: getattr(last, name) for name in names} if last else {"n_found": 0}
         if not self._stopped:  # it ended between pairs and the progress that counts them
-            counts["n_found"] = max(counts["n_found"], self._n_pairs)
+            counts["n_found"] = max(counts["n_found"], self._store.n_pairs(self._run_id))
         return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
 
     def is_done(self, request: int) -> bool:
@@ -170,8 +169,6 @@ class RunRecorder:
             raise breach(f"it sent {_UNASKED[type(event)]} that nobody asked for")
         if writer.take(event):
             self._has_news = True
-        if isinstance(event, PairsFound):
-            self._n_pairs += len(event.pairs)
 
     def write_when_due(self) -> None:
         """Store what is new, as often as is useful."""

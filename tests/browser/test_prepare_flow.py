@@ -38,12 +38,20 @@ def save_scope(app: AppPage) -> None:
 
 
 def edit_cell(app: AppPage, row: int, x: int, value: str) -> None:
-    """Choose a cell of the table of columns, open it, type over what it holds, press Enter."""
+    """Choose a cell of the table of columns, open it, type over what it holds, press Enter.
+
+    A table that is drawn anew between the click and the key has no cell chosen any more: it is chosen again, as a
+    person would.
+    """
     table = app.page.locator('[class*="st-key-columns_"] .dvn-scroller').first
-    table.click(position={"x": x, "y": 35 + 35 * row + 17})
-    app.pause(250)  # the table gathers clicks for a moment
-    app.page.keyboard.press("Enter")
     editor = app.page.locator("#portal input").first
+    for _ in range(20):
+        table.click(position={"x": x, "y": 35 + 35 * row + 17})
+        app.pause(250)  # the table gathers clicks for a moment
+        app.page.keyboard.press("Enter")
+        app.pause(2_000 if not editor.is_visible() else 0)
+        if editor.is_visible():
+            break
     editor.wait_for()
     app.page.keyboard.press("Control+a")
     app.page.keyboard.type(value, delay=20)

@@ -6,6 +6,8 @@ value reads its attributes. Rules between fields stand in ``__post_init__``, whi
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -20,7 +22,7 @@ TOLERANCE = 1e-9
 """Figures that belong together agree to this, since they are sums of others."""
 
 Count = Annotated[int, Meta(ge=0, lt=MAX_COUNT)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Proportion = Annotated[float, Meta(ge=0.0, le=1.0)]
 Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Amount = Annotated[float, Meta(ge=0.0, le=MAX_NUMBER)]
 Text = Annotated[str, Meta(max_length=5_000)]
@@ -30,7 +32,7 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
-    """Plain lists, mappings, numbers and text; ``decode`` reads it back to an equal value."""
+    """Plain lists, tuples, mappings, numbers and text, which JSON can hold; ``decode`` reads it back to an equal value."""
     return msgspec.to_builtins(value, enc_hook=_encode_array)
 
 
@@ -64,6 +66,16 @@ def _decode_array(kind: Any, content: Any) -> Any:
     (wanted,) = get_args(get_args(kind)[1])
     hold(array.dtype == wanted, f"array of {array.dtype}, not of {np.dtype(wanted)}")
     return array
+
+
+def is_ascending(values: Sequence[int]) -> bool:
+    """Whether none is below the one before."""
+    return all(first <= second for first, second in itertools.pairwise(values))
+
+
+def are_in_order(*values: float) -> bool:
+    """Whether none is below the one before, but for the last bits."""
+    return all(first <= second + TOLERANCE for first, second in itertools.pairwise(values))
 
 
 def hold(holds: bool, what: str) -> None:

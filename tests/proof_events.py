@@ -70,7 +70,7 @@ CERTIFICATION = {
     **{"n_individuals": 1e9, "certified": 0.5, "falsified": 0.25, "undecided": 0.25, "boxes": 3, "n_open": 1},
     "estimate": {"unfair_share_of_undecided": 0.5, "low": 0.4, "high": 0.6, "n": 100, "n_unfair": 50},
     **{"mode": "counting", "weights": "uniform", "kind": "a network", "method": "bounds", "is_by_construction": False},
-    **{"seconds": 0.5, "depth": 1, "n_leaves": 2, "one_sided": False, "n_counterexamples": 0},
+    **{"seconds": 0.5, "depth": 1, "n_leaves": 2, "n_counterexamples": 0},
     "data_rows": {"n": 5, "certified": 3, "falsified": 0, "undecided": 2},
 }
 """A last word as it should be."""

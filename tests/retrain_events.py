@@ -37,7 +37,14 @@ def training(**changes: Any) -> dict[str, Any]:
 def changes(**changed: Any) -> dict[str, Any]:
     group = {"names": ["sex"], "labels": ["Female"], "n": 10, "n_before": 4, "n_after": 5, "n_better": 2, "n_worse": 1}
     paired = {**interval(-0.01, -0.03, 0.01), "n_gained": 1, "n_lost": 2, "n": 100}
-    return {"groups": [group], "n_cases": 5, "n_fixed": 4, "accuracy": paired, "figures": {}, **changed}
+    return {
+        "groups": [group],
+        "n_cases": 5,
+        "n_fixed": 4,
+        "figures": {},
+        **dict.fromkeys(("accuracy", "uniform", "data"), paired),
+        **changed,
+    }
 
 
 def group(**changed: Any) -> dict[str, Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +12,15 @@ from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelChec
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
+from fairness_engine.measures.results import Share
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Decisions, Scores, Summary, Target
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
+from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.results import results_of
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
@@ -45,8 +46,8 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
         ProcessError: the model's process ended, or gave no answer in time.
     """
     version = store.version(run.id)
-    results = store.results(run.id)
-    if version is None or "after" not in results:
+    results = results_of(store, run.id)
+    if version is None or results.before is None or results.after is None:
         raise RunError("This retraining has no model that was measured, so there is nothing to verify. Retrain again.")
     config = run.config
     if config.text_column:
@@ -56,15 +57,17 @@ def check_model(store: RunStore, run: RunRecord, evaluator: Evaluator, seed: int
     held = _test_rows(store, run)
     figures: list[FigureCheck] = []
     favourable: list[BoolArray] = []
-    for model, model_id in (("before", config.model_id), ("after", version.model_id)):
+    sides = (("before", config.model_id, results.before), ("after", version.model_id, results.after))
+    for model, model_id, stored in sides:
         opened = _Opened(evaluator, replace(config, model_id=model_id))
         decided = opened.decided(held.rows)
-        figures += _figures_again(model, results[model], opened, decided, held, config.scope, seed)
+        figures += _figures_again(model, stored, opened, decided, held, config.scope, seed)
         favourable.append(decided == opened.favourable)
     groups, of_groups = by_group(held, config.scope, opened.favourable, *favourable)
-    again = {"groups": [one.to_json() for one in groups], "figures": of_groups}
-    stored = results.get("changes", {})
-    return ModelCheck(tuple(figures), all(stored.get(name) == json.loads(json.dumps(again[name])) for name in again))
+    changes = results.changes
+    figures_again = json.loads(json.dumps(of_groups))
+    holds = changes is not None and changes.groups == list(groups) and changes.figures == figures_again
+    return ModelCheck(tuple(figures), holds)
 
 
 class _Opened:
@@ -87,26 +90,25 @@ class _Opened:
 
 def _figures_again(
     model: str,
-    stored: Mapping[str, Any],
+    stored: Measured,
     opened: _Opened,
     decided: IntArray,
     held: Dataset,
     scope: Scope,
     seed: int,
 ) -> list[FigureCheck]:
-    quality = stored["quality"]["accuracy"]
+    said = stored.quality.accuracy
     accuracy = float((decided == held.labels).mean())
-    is_same = abs(accuracy - quality["value"]) <= ROUNDING
-    ends = (quality["low"], quality["high"])
-    figures = [FigureCheck("accuracy", model, quality["value"], *ends, accuracy, len(held.rows), is_same)]
+    is_same = abs(accuracy - said.value) <= ROUNDING
+    figures = [FigureCheck("accuracy", model, said.value, said.low, said.high, accuracy, len(held.rows), is_same)]
     if scope.score_gap:
         return figures
     domain = Domain(held.schema, scope)
-    people = {
-        "data": held.rows[domain.contains(held.rows)],
-        "uniform": domain.sample(N_DRAWS, np.random.default_rng(seed)),
-    }
-    return figures + [_share_again(name, model, stored[name], opened.is_hit(those)) for name, those in people.items()]
+    people = (
+        ("data", stored.data, held.rows[domain.contains(held.rows)]),
+        ("uniform", stored.uniform, domain.sample(N_DRAWS, np.random.default_rng(seed))),
+    )
+    return figures + [_share_again(name, model, share, opened.is_hit(those)) for name, share, those in people]
 
 
 def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
@@ -118,10 +120,10 @@ def _test_rows(store: RunStore, run: RunRecord) -> Dataset:
     return held_out(dataset, split_rows(dataset, settings.test_share, settings.validation_share).test)
 
 
-def _share_again(name: str, model: str, stored: Mapping[str, Any], is_hit: BoolArray) -> FigureCheck:
+def _share_again(name: str, model: str, stored: Share, is_hit: BoolArray) -> FigureCheck:
     n = len(is_hit)
     n_hits = int(np.sum(is_hit))
     again = n_hits / n if n else 0.0
     low, high = (again, again) if name == "data" else share_interval(n_hits, n, level=1 - _FALSE_ALARM)
-    holds = low <= stored["high"] + ROUNDING and high >= stored["low"] - ROUNDING
-    return FigureCheck(name, model, stored["share"], stored["low"], stored["high"], again, n, bool(holds))
+    holds = low <= stored.high + ROUNDING and high >= stored.low - ROUNDING
+    return FigureCheck(name, model, stored.share, stored.low, stored.high, again, n, bool(holds))

@@ -6,8 +6,7 @@ for anew.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,17 +19,20 @@ from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import breach
 from fairness_engine.groups.identity_terms.terms import default_terms
 from fairness_engine.groups.rule_sets.mining import NO_RULE
+from fairness_engine.measures.results import Share
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import MAX_TEXT_CHARACTERS, Summary, Target, TextScores
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.text_model import TextModel
 from fairness_engine.retraining.evaluation.rule_group import RuleGroup
+from fairness_engine.retraining.results import Interval, WorstRuleSet
 from fairness_engine.retraining.settings import MEASURE_STREAM, RetrainSettings
 from fairness_engine.retraining.texts.book import on_rows
 from fairness_engine.retraining.texts.groups import TextGroupMeter
 from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
 from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.results import results_of
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
@@ -56,36 +58,44 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
         ProcessError: the model's process ended, or gave no answer in time.
     """
     config = run.config
-    results = store.results(run.id)
+    results = results_of(store, run.id)
+    assert results.before is not None, "seen by check_models"
+    assert results.after is not None, "seen by check_models"
     settings = RETRAIN.settings(config)
     data = _data(store, run, settings)
     test = text_parts(data, settings).test
     figures: list[FigureCheck] = []
     models = []
     favourable = []
-    for side, identity in (("before", config.model_id), ("after", model_id)):
+    for side, identity, told in (("before", config.model_id, results.before), ("after", model_id, results.after)):
         model = _opened(evaluator, replace(config, model_id=identity), data)
-        told = results[side]
         draws = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(MEASURE_STREAM,)))
-        examined = text_meter(data, test, told["uniform"]["n"], draws, lambda: False).examine(model)
+        examined = text_meter(data, test, told.uniform.n, draws, lambda: False).examine(model)
         found = examined.measured
         figures += [
-            _again("accuracy", side, told["quality"]["accuracy"], "value", found.quality.accuracy.value, len(test)),
-            _again("data", side, told["data"], "share", found.data.share, found.data.n),
-            _again("uniform", side, told["uniform"], "share", found.uniform.share, found.uniform.n),
+            _again(
+                "accuracy",
+                side,
+                told.quality.accuracy,
+                told.quality.accuracy.value,
+                found.quality.accuracy.value,
+                len(test),
+            ),
+            _again("data", side, told.data, told.data.share, found.data.share, found.data.n),
+            _again("uniform", side, told.uniform, told.uniform.share, found.uniform.share, found.uniform.n),
         ]
         models.append(model)
         favourable.append(examined.decided == model.favourable)
-    groups = [one.to_json() for one in by_term(data, test, *favourable)]
-    holds = results.get("changes", {}).get("groups") == json.loads(json.dumps(groups))
-    worst = results.get("worst_rule_set") or {}
-    return ModelCheck(tuple(figures), holds and _is_worst_the_same(data, test, worst, models))
+    groups = list(by_term(data, test, *favourable))
+    holds = results.changes is not None and results.changes.groups == groups
+    worst = results.worst_rule_set
+    return ModelCheck(tuple(figures), holds and (worst is None or _is_worst_the_same(data, test, worst, models)))
 
 
-def _again(name: str, side: str, stored: Mapping[str, float], key: str, again: float, n: int) -> FigureCheck:
+def _again(name: str, side: str, stored: Interval | Share, value: float, again: float, n: int) -> FigureCheck:
     """A stored figure beside that of today: of the same texts and the same swaps, so it must be the same."""
-    holds = abs(again - stored[key]) <= ROUNDING and stored["low"] - ROUNDING <= again <= stored["high"] + ROUNDING
-    return FigureCheck(name, side, stored[key], stored["low"], stored["high"], again, n, holds)
+    holds = abs(again - value) <= ROUNDING and stored.low - ROUNDING <= again <= stored.high + ROUNDING
+    return FigureCheck(name, side, value, stored.low, stored.high, again, n, holds)
 
 
 def _data(store: RunStore, run: RunRecord, settings: RetrainSettings) -> TextData:
@@ -147,19 +157,21 @@ class _Asked:
         self._known.update(zip(texts, self._evaluator.ask(self._target, TextScores(texts))[0], strict=True))
 
 
-def _is_worst_the_same(data: TextData, test: Any, worst: dict[str, Any], models: list[Model]) -> bool:
+def _is_worst_the_same(data: TextData, test: Any, worst: WorstRuleSet, models: list[Model]) -> bool:
     """Whether the rule set that was looked at has the stored shares inside and outside with both models."""
-    rules = {rule["column"]: rule["term"] for rule in worst.get("rules", ())}
-    if not rules:
+    rules = {rule["column"]: rule["term"] for rule in worst.rules}
+    if not rules or worst.before is None:
         return True
     attributes = data.space.attributes
     chosen = tuple(one.labels.index(rules[one.name]) if one.name in rules else NO_RULE for one in attributes)
     group = RuleGroup(attributes, chosen)
     n_combinations = int(np.prod([one.n_values for one in attributes if one.name in rules]))
-    most = worst["before"]["n_inside"] * n_combinations  # as many templates as were looked at, drawn by the same seed
+    most = worst.before.n_inside * n_combinations  # as many templates as were looked at, drawn by the same seed
     meter = TextGroupMeter(data, test, most, lambda: False)
-    for side, model in zip(("before", "after"), models, strict=True):
-        again = meter.score(model, group).to_json()
-        if any(abs(again[name] - worst[side][name]) > ROUNDING for name in ("score", "inside", "outside")):
+    for stored, model in zip((worst.before, worst.after), models, strict=True):
+        again = meter.score(model, group)
+        if stored is None or any(
+            abs(getattr(again, name) - getattr(stored, name)) > ROUNDING for name in ("score", "inside", "outside")
+        ):
             return False
     return True

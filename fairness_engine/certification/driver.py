@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
 from fairness_engine.certification.fairquant.rule import FairQuantRule
@@ -26,8 +25,10 @@ from fairness_engine.certification.partition.lattice import Lattice, make_lattic
 from fairness_engine.certification.partition.partition_tree import PartitionTree
 from fairness_engine.certification.partition.refinement import ProvedShares, Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
+from fairness_engine.certification.results import Certification, DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.codec import encode
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, SharesProved, Stopped, TreeReady
 from fairness_engine.models.model import Model
@@ -195,14 +196,19 @@ def _conclude(
     yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
         yield PairsFound(pairs)
-    found = {
-        "estimate": estimate,
-        "depth": refinement.parents()[1],
-        "n_counterexamples": len(pairs),
-        "data_rows": data_rows_proved(refinement, asked.rows, *rest.time_for(_LOOK_UP_SECONDS)),
-        "one_sided": bool(getattr(refinement.assessor, "is_one_sided", False)),
-    }
-    yield ResultReady("certification", _result(asked, refinement.assessor, end) | found)
+    assessor = refinement.assessor
+    result = Certification(
+        **_shares(asked, end.standing, assessor.space.total),
+        depth=refinement.parents()[1],
+        n_counterexamples=len(pairs),
+        seconds=end.seconds,
+        kind=assessor.kind,
+        method=assessor.method,
+        is_by_construction=False,
+        estimate=estimate,
+        data_rows=data_rows_proved(refinement, asked.rows, *rest.time_for(_LOOK_UP_SECONDS)),
+    )
+    yield ResultReady("certification", encode(result))
     tree, order = export_tree(refinement, asked.rows)
     certificates = export_certificates(refinement, tree, order, *rest.time_for(_EXPLAIN_SECONDS))
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
@@ -211,23 +217,21 @@ def _conclude(
 
 def _drawn(
     asked: _Question, refinement: Refinement, rule: FairQuantRule | None, rest: TimeLeft
-) -> tuple[dict[str, float | int] | None, Pairs]:
+) -> tuple[UndecidedShare | None, Pairs]:
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
     draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, *rest.time_for(_DRAW_SECONDS))
     rows = [falsified_rows(refinement, of_falsified), draws.unfair]
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
-    estimate = draws.to_json() if draws.n else None
+    estimate = draws.share() if draws.n else None
     until = replace(rest, patience=1.0).time_for(_PAIR_SECONDS)
     insists = not rest.is_cancelled()
     return estimate, counterexamples(refinement, np.concatenate(rows), *until, insists=insists)
 
 
-def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:
-    """Of everything but the draws: shares of all individuals, ``seconds`` of refinement."""
-    standing = end.standing
-    total = assessor.space.total
+def _shares(asked: _Question, standing: ProvedShares, total: float) -> dict[str, Any]:
+    """What is proved, as shares of all individuals, of how many, in how many boxes, and how that was asked."""
     n = asked.domain.n_individuals
     return {
         "n_individuals": n if np.isfinite(n) else None,
@@ -237,12 +241,8 @@ def _result(asked: _Question, assessor: Assessor, end: _End) -> dict[str, Any]:
         "boxes": standing.n_boxes,
         "n_open": standing.n_open,
         "n_leaves": (standing.n_boxes + 1) // 2,
-        "seconds": end.seconds,
         "mode": str(asked.settings.mode),
         "weights": str(asked.settings.weights),
-        "kind": assessor.kind,
-        "method": assessor.method,
-        "is_by_construction": False,
     }
 
 
@@ -256,28 +256,17 @@ def _by_construction(asked: _Question, space: Lattice, seconds: float) -> Iterat
     standing = ProvedShares(space.total, 0.0, 0.0, 1, 0)
     yield from _report(standing, space.total, seconds, 0)
     names = ", ".join(asked.domain.scope.protected)
-    n = asked.domain.n_individuals
-    content = {
-        "n_individuals": n if np.isfinite(n) else None,
-        "certified": 1.0,
-        "falsified": 0.0,
-        "undecided": 0.0,
-        "estimate": None,
-        "boxes": 1,
-        "n_open": 0,
-        "n_leaves": 1,
-        "depth": 0,
-        "seconds": seconds,
-        "mode": str(asked.settings.mode),
-        "weights": str(asked.settings.weights),
-        "kind": asked.model.predictor.kind,
-        "method": f"by construction: what the model takes does not depend on {names}",
-        "is_by_construction": True,
-        "one_sided": False,
-        "n_counterexamples": 0,
-        "data_rows": {"n": n_inside, "certified": n_inside, "falsified": 0, "undecided": 0} if n_inside else None,
-    }
-    yield ResultReady("certification", content)
+    result = Certification(
+        **_shares(asked, standing, space.total),
+        depth=0,
+        n_counterexamples=0,
+        seconds=seconds,
+        kind=asked.model.predictor.kind,
+        method=f"by construction: what the model takes does not depend on {names}",
+        is_by_construction=True,
+        data_rows=DataRows(n_inside, n_inside, 0, 0) if n_inside else None,
+    )
+    yield ResultReady("certification", encode(result))
     yield TreeReady(_one_leaf(space, n_inside).to_arrays(), {})
     yield Stopped(StopReason.EXHAUSTED, 1, seconds, 1, 0)
 

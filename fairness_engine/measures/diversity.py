@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, ResultReady, Stopped
+from fairness_engine.measures.results import Discovery, Diversity
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 
@@ -29,8 +31,7 @@ def with_discovery(events: Iterator[Event]) -> Iterator[Event]:
     """The events of a search, and before the last one the result ``discovery``.
 
     Yields:
-        what ``events`` yields, and ``ResultReady`` with ``evaluations`` (ascending, about ``POINTS_A_DECADE`` a decade,
-        the last is where the search ended) and ``n_found`` up to each.
+        what ``events`` yields, and ``ResultReady`` with a ``Discovery``: about ``POINTS_A_DECADE`` points a decade.
     """
     grid = np.unique(np.rint(np.geomspace(1, 10.0**_MAX_DECADES, POINTS_A_DECADE * _MAX_DECADES + 1)))
     counts = np.zeros(len(grid) + 1, dtype=np.int64)
@@ -41,7 +42,7 @@ def with_discovery(events: Iterator[Event]) -> Iterator[Event]:
             inside = grid[grid < event.evaluations]
             points = [*inside.tolist(), event.evaluations]
             found = [*np.cumsum(counts)[: len(inside)].tolist(), int(counts.sum())]
-            yield ResultReady("discovery", {"evaluations": [int(x) for x in points], "n_found": found})
+            yield ResultReady("discovery", encode(Discovery([int(x) for x in points], found)))
         yield event
 
 
@@ -206,8 +207,7 @@ def with_diversity(
     cancelled has none, nor has a model that is too slow for it (``MAX_SECONDS``).
 
     Yields:
-        what ``events`` yields, and ``ResultReady`` with ``n_leaves_hit`` (by the ``n_sampled`` finds that were kept),
-        ``n_leaves``, ``n_pairs``, and ``per_100`` and ``per_1000``: ``expected_leaves`` of that many finds, or null.
+        what ``events`` yields, and ``ResultReady`` with a ``Diversity``.
     """
     sample = _Sample()
     for event in events:
@@ -216,13 +216,13 @@ def with_diversity(
         if isinstance(event, Stopped) and event.reason is not StopReason.CANCELLED:
             content = _diversity(sample, model, domain, data_rows, is_cancelled)
             if content is not None:
-                yield ResultReady("diversity", content)
+                yield ResultReady("diversity", encode(content))
         yield event
 
 
 def _diversity(
     sample: _Sample, model: Model, domain: Domain, data_rows: FloatArray, is_cancelled: Callable[[], bool]
-) -> dict[str, Any] | None:
+) -> Diversity | None:
     rows = sample.rows()
     if rows is None:
         return None
@@ -231,6 +231,5 @@ def _diversity(
     if surrogate is None:
         return None
     _, counts = np.unique(surrogate.leaves(rows), return_counts=True)
-    content = {"n_leaves_hit": len(counts), "n_leaves": surrogate.n_leaves}
-    content |= {"n_pairs": sample.n_seen, "n_sampled": len(rows)}
-    return content | {f"per_{n}": expected_leaves(counts, n) for n in SIZES}
+    per_100, per_1000 = (expected_leaves(counts, n) for n in SIZES)
+    return Diversity(surrogate.n_leaves, len(counts), sample.n_seen, len(rows), per_100, per_1000)

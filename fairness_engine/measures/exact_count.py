@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
+from fairness_engine.measures.results import ExactCount
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.oracle.variants import settled_margins
@@ -83,8 +85,7 @@ def run_exact(
     seconds = time.perf_counter() - started
     yield Progress(evaluations, seconds, n, n_found, "counting")
     if n == n_individuals:
-        content = {"n_discriminatory": n_found, "n_individuals": n, "share": n_found / n}
-        yield ResultReady("count", content)
+        yield ResultReady("count", encode(ExactCount(n_found, n, n_found / n)))
     yield Stopped(reason or StopReason.EXHAUSTED, evaluations, seconds, n, n_found)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.codec import encode
 from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
@@ -20,6 +21,7 @@ from fairness_engine.events import Event, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
 from fairness_engine.model_process.text_session import TextSession, open_texts, text_column
 from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.models.model import Model, is_there, no_model
 from fairness_engine.models.open import open_model
 from fairness_engine.oracle.domain import Distribution, Domain, Ranges, Scope
@@ -82,7 +84,7 @@ class ModelSession:
                 cannot be certified; see ``certification.subject``.
         """
         if is_there(self.model):
-            yield ResultReady("reading", self.reading())
+            yield ResultReady("reading", encode(self.reading()))
         from fairness_engine.model_process.work import OF_TABLES
 
         yield from OF_TABLES[config.kind](self, config, is_cancelled, report)
@@ -171,14 +173,14 @@ class ModelSession:
         card: dict[str, Any] = assess_fit(self.model, self.dataset, np.random.default_rng(0), known).to_json()
         return {"fit": card}
 
-    def reading(self) -> dict[str, Any]:
-        """How far it is confirmed that the model is read rightly, by a brief look, as JSON."""
+    def reading(self) -> Reading:
+        """How far it is confirmed that the model is read rightly, by a brief look."""
         from fairness_engine.models.fit.reading import assess_reading
         from fairness_engine.models.model import measure_rows_per_second
 
         speed = measure_rows_per_second(self.model, self.dataset.rows[:1_000], 0.0)
-        content = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True).to_json()
-        return {**content, "ways": []}  # for the Model page, where they can be chosen
+        found = assess_reading(self.model, self.dataset, speed, np.random.default_rng(0), is_brief=True)
+        return replace(found, ways=())  # for the Model page, where they can be chosen
 
     def scores(self, rows: Any) -> dict[str, Any]:
         """Scores and decisions of rows of the engine.

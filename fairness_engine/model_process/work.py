@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.codec import decode, encode
 from fairness_engine.errors import FitError
 from fairness_engine.events import Event, ResultReady
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Ranges
+from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.technique import Technique
 
 if TYPE_CHECKING:
@@ -52,12 +55,14 @@ def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:
     """What a scan of the data tested, beside how many of the file's rows it did not get to see."""
     if not isinstance(event, ResultReady) or event.name != "scan":
         return event
-    left_out = {
-        "n_outside": n_starts - event.content["n_people"],
-        "n_not_drawn": len(opened.dataset.rows) - n_starts,
-        "n_dropped": opened.dataset.n_dropped,
-    }
-    return ResultReady("scan", {**event.content, **left_out})
+    tested = decode(ScanCounts, event.content)
+    counts = replace(
+        tested,
+        n_outside=n_starts - tested.n_people,
+        n_not_drawn=len(opened.dataset.rows) - n_starts,
+        n_dropped=opened.dataset.n_dropped,
+    )
+    return ResultReady("scan", encode(counts))
 
 
 def _estimate(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import ModelError, SearchStopped, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
 from fairness_engine.models.formats import model_parts
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.cases import CaseFinder, NoCases
-from fairness_engine.retraining.evaluation.changes import Changes, changes
+from fairness_engine.retraining.evaluation.changes import changes
 from fairness_engine.retraining.evaluation.control import MAX_SECONDS as CONTROL_SECONDS
 from fairness_engine.retraining.evaluation.control import TITLE, compare_with_control, control_text, gain_text
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
@@ -41,10 +42,11 @@ from fairness_engine.retraining.evaluation.summary import (
     vetoed_note,
     without_model,
 )
-from fairness_engine.retraining.evaluation.verdict import Opinion, Verdict, Words
+from fairness_engine.retraining.evaluation.verdict import Opinion, Words
 from fairness_engine.retraining.evaluation.worst_rule_set import Groups, WorstGroups
 from fairness_engine.retraining.labellers import Labeller, MajorityOfVariants
 from fairness_engine.retraining.registry import objective_of, rounds_of
+from fairness_engine.retraining.results import Card, Changes, Verdict
 from fairness_engine.retraining.session import Session
 from fairness_engine.retraining.settings import (
     CASES_STREAM,
@@ -285,7 +287,7 @@ class _Retraining:
         before: Examined | None = None
         try:
             before = self._test.examine(self._subject.model)
-            yield ResultReady("before", before.measured.to_json())
+            yield ResultReady("before", encode(before.measured))
             yield desk.training()
             yield from self._train_all(before)
         except SearchStopped as stop:
@@ -303,7 +305,7 @@ class _Retraining:
         desk = self._desk
         story = self._story
         settings = self._settings
-        yield ResultReady("worst_rule_set", self._groups.result())
+        yield ResultReady("worst_rule_set", encode(self._groups.result()))
         is_of_individuals = not settings.is_baseline and settings.strategy is not Strategy.RULES
         story.nothing = self._shop.nothing() if is_of_individuals else ""
         if story.nothing:
@@ -327,7 +329,7 @@ class _Retraining:
         """Train the control, and let the tolerance count from it, on the rows that choose and on the test rows."""
         yield from self._train_control(judge)
         assert self._control is not None, "just made"
-        judge.reference = self._desk.log.rows[-1]["accuracy"]
+        judge.reference = self._desk.log.rows[-1].accuracy
         self._least_accuracy = self._control.measured.quality.accuracy.value - self._settings.tolerance
         self._story.notes.append(control_text(self._control, self._settings.tolerance))
 
@@ -372,7 +374,7 @@ class _Retraining:
         model = self._shop.made(proposal).model
         self._desk.log.note(proposal, judge.judge(model), is_control=True)
         self._control = self._test.examine(model)
-        yield ResultReady("control", self._control.measured.to_json())
+        yield ResultReady("control", encode(self._control.measured))
         yield self._desk.training()
 
     # --- how it ends ---------------------------------------------------------------------------
@@ -391,17 +393,17 @@ class _Retraining:
                 desk.say("measuring the new model")
                 opinion = Opinion(Verdict.NOT_MEASURED, "It was stopped before the new model was measured.")
                 after = self._test.examine(best.model)
-                yield ResultReady("after", after.measured.to_json())
+                yield ResultReady("after", encode(after.measured))
                 models = (self._subject.model, best.model)
                 changed = self._shop.changes(models, (before, after), self._test)
-                yield ResultReady("changes", changed.to_json())
+                yield ResultReady("changes", encode(changed))
                 self._is_raised = changed.uniform.is_rise or changed.data.is_rise
                 compared = (self._settings, before.measured, after.measured, changed)
                 opinion = opinion_of(*compared, None, self._shop.words)
                 self._story.notes += self._shop.notes_on(best.model, changed)
                 desk.say("scoring the worst rule set")
                 worst = self._groups.result(best.model)
-                yield ResultReady("worst_rule_set", worst)
+                yield ResultReady("worst_rule_set", encode(worst))
                 opinion = opinion_of(*compared, worst, self._shop.words)
         except SearchStopped:
             pass  # cancelled: what was measured by then is told
@@ -425,12 +427,11 @@ class _Retraining:
         if kept is not None:
             vetoed = vetoed_note(story.log.n_vetoed(kept.objective), self._settings.tolerance)
             story.notes += [text for text in (vetoed, *unwritten_notes(story.log), kept.no_file) if text]
-        content = summary(self._subject, self._settings, self._parts, story, opinion, facts)
-        yield ResultReady("retrained", content)
+        content = summary(self._subject, self._settings, self._parts, story, opinion, **facts)
+        yield ResultReady("retrained", encode(content))
         was, control, now = (None if one is None else one.measured for one in (before, self._control, after))
-        yield ResultReady(
-            "card", {"text": model_card(self._subject, self._settings, content, was, control, now, self._shop.words)}
-        )
+        card = Card(model_card(self._subject, self._settings, content, was, control, now, self._shop.words))
+        yield ResultReady("card", encode(card))
 
 
 def _file_of(trained: Trained) -> tuple[bytes, str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.events import Event, Progress, ResultReady
 from fairness_engine.retraining.evaluation.measure import Meter
+from fairness_engine.retraining.results import EpochPoint, Round, Training
 from fairness_engine.retraining.strategy import Proposal, Validation
 from fairness_engine.retraining.trainers.trainer import Epoch, Job, Trained, Trainer
 
@@ -17,8 +19,6 @@ MAX_EPOCHS = 1_200
 """Points of the curve that are kept; beyond, every second one is left out, evenly, and the latest one is always
 there.
 """
-
-EpochPoint = list[float | int | None]
 
 
 class RoundsLog:
@@ -30,10 +30,10 @@ class RoundsLog:
     """
 
     def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[Round] = []
         self.n_within = 0
         self._epochs: list[EpochPoint] = []
-        self._last: EpochPoint = []
+        self._last: EpochPoint | None = None
         self._n_epochs = 0
         self._stride = 1
 
@@ -43,14 +43,14 @@ class RoundsLog:
         return len(self.rows) + 1
 
     @property
-    def proposed(self) -> list[dict[str, Any]]:
+    def proposed(self) -> list[Round]:
         """The rounds that a strategy proposed: all but the control."""
-        return [row for row in self.rows if not row["is_control"]]
+        return [row for row in self.rows if not row.is_control]
 
     def note_epoch(self, epoch: Epoch) -> None:
         """Keep a point of the curve of the round that is being trained; a loss that ran away is none."""
-        values = (epoch.loss, epoch.validation_loss, epoch.validation_accuracy)
-        self._last = [self.next_number, epoch.epoch, *map(_plain, values)]
+        loss, validation_loss, accuracy = map(_plain, (epoch.loss, epoch.validation_loss, epoch.validation_accuracy))
+        self._last = (self.next_number, epoch.epoch, loss, validation_loss, accuracy)
         if self._n_epochs % self._stride == 0:
             self._epochs.append(self._last)
         self._n_epochs += 1
@@ -77,35 +77,34 @@ class RoundsLog:
             its number.
         """
         if is_best:
-            for row in self.rows:
-                row["is_best"] = False
+            self.rows = [replace(row, is_best=False) for row in self.rows]
         self.n_within += standing.is_within and not (is_control or is_vetoed)
         self.rows.append(
-            {
-                "title": proposal.title,
-                "n_added": proposal.n_added,
-                "facts": dict(proposal.facts),
-                "accuracy": standing.accuracy,
-                "uniform": standing.uniform,
-                "data": standing.data,
-                "objective": standing.objective,
-                "is_within": standing.is_within,
-                "is_best": is_best,
-                "is_vetoed": is_vetoed,
-                "is_control": is_control,
-                "no_file": no_file,
-            }
+            Round(
+                proposal.title,
+                proposal.n_added,
+                standing.accuracy,
+                standing.uniform,
+                standing.data,
+                standing.objective,
+                standing.is_within,
+                is_best,
+                is_vetoed,
+                is_control,
+                no_file,
+                dict(proposal.facts),
+            )
         )
         return len(self.rows)
 
     def n_vetoed(self, objective: float) -> int:
         """Rounds that would have been chosen before one with this objective, but for the test rows."""
-        return sum(row["is_vetoed"] and row["objective"] <= objective for row in self.rows)
+        return sum(row.is_vetoed and row.objective <= objective for row in self.rows)
 
-    def to_json(self) -> dict[str, Any]:
-        """The result ``training``."""
-        latest = [self._last] if self._last and self._last is not self._epochs[-1] else []
-        return {"rounds": [dict(row) for row in self.rows], "epochs": [*self._epochs, *latest]}
+    def training(self, reference: dict[str, float] | None) -> Training:
+        """All of it; ``reference`` is what ``Training`` says."""
+        latest = [self._last] if self._last is not None and self._last is not self._epochs[-1] else []
+        return Training(list(self.rows), [*self._epochs, *latest], reference)
 
 
 def _plain(value: float | None) -> float | None:
@@ -192,8 +191,7 @@ class Session:
 
     def training(self) -> ResultReady:
         """The result ``training`` as it is now."""
-        content: dict[str, Any] = self.log.to_json()
-        return ResultReady("training", {**content, "reference": self.reference})
+        return ResultReady("training", encode(self.log.training(self.reference)))
 
     def refer_to(self, standing: Validation, accuracy: float, tolerance: float) -> None:
         """Note where the original stands and what the tolerance counts from, for live charts."""

@@ -15,6 +15,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import InputError
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import kinds
+from fairness_engine.runs.results import Results, results_of
 from fairness_engine.search.registry import technique_named
 from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState
@@ -173,7 +174,7 @@ class _Told:
     """What a run has told so far: its record, its results, and its finds as steps ``(n_steps,)``."""
 
     run: RunRecord
-    results: Mapping[str, Any]
+    results: Results
     evaluations: FloatArray
     found_by_evaluations: FloatArray
     seconds: FloatArray
@@ -205,13 +206,13 @@ def summarise(store: RunStore, runs: Sequence[RunRecord]) -> Comparison:
 
 
 def _told(store: RunStore, run: RunRecord) -> _Told:
-    results = store.results(run.id)
+    results = results_of(store, run.id)
     progress = store.progress(run.id)
     evaluations, seconds, found = (progress[name].to_numpy(float) for name in ("evaluations", "seconds", "n_found"))
-    discovery = results.get("discovery")
+    discovery = results.discovery
     if discovery is None:
         return _Told(run, results, evaluations, found, seconds, found)
-    fine = np.array(discovery["evaluations"], dtype=float), np.array(discovery["n_found"], dtype=float)
+    fine = np.array(discovery.evaluations, dtype=float), np.array(discovery.n_found, dtype=float)
     return _Told(run, results, *fine, seconds, found)
 
 
@@ -219,9 +220,9 @@ def _size(store: RunStore, runs: Sequence[RunRecord]) -> tuple[int | None, float
     """How many discriminatory individuals, and how many individuals there are."""
     for run in runs:
         if kinds.COUNT.has(run.config) and run.state is RunState.FINISHED:
-            count = store.results(run.id).get("count")
+            count = results_of(store, run.id).count
             if count is not None:
-                return int(count["n_discriminatory"]), float(count["n_individuals"])
+                return count.n_discriminatory, float(count.n_individuals)
     if not runs:
         return None, None
     n_individuals = Domain(runs[0].config.schema, runs[0].config.scope).n_individuals
@@ -309,9 +310,11 @@ def _compared(
         per_1000_rows=spread(lambda each: _ratio(1000 * each.run.n_found, each.run.evaluations)),
         per_second=spread(lambda each: _ratio(each.run.n_found, each.run.seconds)),
         success_rate=spread(lambda each: _ratio(each.run.n_found, each.run.n_tried)),
-        diversity=spread(lambda each: each.results.get("diversity", {}).get("per_1000")),
+        diversity=spread(lambda each: None if each.results.diversity is None else each.results.diversity.per_1000),
         plausible_share=spread(_plausible_share),
-        median_distance=spread(lambda each: each.results.get("plausibility", {}).get("median_distance")),
+        median_distance=spread(
+            lambda each: None if each.results.plausibility is None else each.results.plausibility.median_distance
+        ),
         share_of_all=spread(lambda each: _ratio(each.run.n_found, n_exact)),
         by_evaluations=found_curve([(each.evaluations, each.found_by_evaluations) for each in group], by_evaluations),
         by_seconds=found_curve([(each.seconds, each.found_by_seconds) for each in group], by_seconds),
@@ -319,8 +322,8 @@ def _compared(
 
 
 def _plausible_share(told: _Told) -> float | None:
-    found = told.results.get("plausibility", {})
-    implausible = _ratio(found.get("n_implausible", 0), found.get("n_measured", 0))
+    found = told.results.plausibility
+    implausible = None if found is None else _ratio(found.n_implausible, found.n_measured)
     return None if implausible is None else 1.0 - implausible
 
 

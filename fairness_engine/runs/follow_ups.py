@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.codec import encode
 from fairness_engine.errors import EvenhandError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs import kinds
+from fairness_engine.runs.results import FollowUpRuns, results_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore
@@ -46,7 +48,7 @@ WhyNot = Callable[[RunConfig], str | None]
 """A certification to a sentence why it cannot be made; ``None`` when it can."""
 
 
-def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -> dict[str, Any] | None:
+def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -> FollowUpRuns | None:
     """Put the runs that measure both models of a retraining in the queue, and note them as its result ``measured``.
 
     Args:
@@ -55,9 +57,7 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
         why_not_certifiable: asked for both models.
 
     Returns:
-        the result: ``before`` and ``after`` with the ids of the runs ``search``, ``certify`` and ``rules`` (null where
-        there is none), ``reasons`` why not, by the same names, ``technique`` and ``seed``; ``None`` when no model was
-        made, or none is to be measured.
+        the result; ``None`` when no model was made, or none is to be measured.
 
     Raises:
         RunError: there is no such run.
@@ -68,19 +68,19 @@ def start_measuring(store: RunStore, run_id: str, why_not_certifiable: WhyNot) -
     if version is None or settings.measure_seconds <= 0:
         return None
     technique = "" if run.config.text_column else other_technique(_used(store, run))
-    measured: dict[str, Any] = {"before": {}, "after": {}, "reasons": {}, "technique": technique}
-    measured["seed"] = fresh_seed(run.config.seed)
-    for name, config in _configs(run, settings, technique, measured["seed"], _terms(store, settings)).items():
+    followed = FollowUpRuns({}, {}, {}, technique, fresh_seed(run.config.seed))
+    for name, config in _configs(run, settings, technique, followed.seed, _terms(store, settings)).items():
         sides = {"before": config, "after": replace(config, model_id=version.model_id)}
         reasons = {side: _why_not(one, why_not_certifiable) for side, one in sides.items()}
         for side, one in sides.items():
-            measured[side][name] = _run_of(store, run, one) if reasons[side] is None else None
-        measured["reasons"][name] = _said(reasons)
+            followed.of(side)[name] = _run_of(store, run, one) if reasons[side] is None else None
+        followed.reasons[name] = _said(reasons)
     for name in ("search", "certify") if run.config.text_column else ():
-        measured["reasons"][name] = NOT_OF_TEXTS
-        measured["before"][name] = measured["after"][name] = None
-    store.set_result(run_id, "measured", measured)
-    return measured
+        followed.reasons[name] = NOT_OF_TEXTS
+        followed.before[name] = None
+        followed.after[name] = None
+    store.set_result(run_id, "measured", encode(followed))
+    return followed
 
 
 def other_technique(used: set[str]) -> str:
@@ -98,9 +98,14 @@ def fresh_seed(seed: int) -> int:
 def _used(store: RunStore, run: RunRecord) -> set[str]:
     """Names of the techniques that the cases may be from."""
     settings = kinds.RETRAIN.settings(run.config)
-    said = (store.results(run.id).get("retrained") or {}).get("technique")
+    retrained = results_of(store, run.id).retrained
     picked = {store.run(cases.run_id).config.technique for cases in settings.cases}
-    return {str(said or ""), settings.technique, STRATEGIES[settings.strategy].technique, *picked}
+    return {
+        retrained.technique if retrained else "",
+        settings.technique,
+        STRATEGIES[settings.strategy].technique,
+        *picked,
+    }
 
 
 def _terms(store: RunStore, settings: RetrainSettings) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from dataclasses import asdict
 from typing import Any
 
 from fairness_engine.errors import StopReason, breach
@@ -31,13 +32,12 @@ from fairness_engine.events import (
 )
 from fairness_engine.model_process.protocol import raise_failure, read_object
 from fairness_engine.runs.kinds import kind_of
-from fairness_engine.runs.result_checks import is_possible
+from fairness_engine.runs.results import checked
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
 WRITE_SECONDS = 0.25
 _MAX_CURVE_POINTS = 2000
-_MAX_GROUPS = 10_000
 _MAX_COUNT = 2**62
 _MAX_RESULT_CHARACTERS = 1_000_000
 """Of one result. Results are made to stay far below whatever the data is; the longest there is, group figures of
@@ -64,7 +64,7 @@ class RunRecorder:
         self._writers = [writer(store, run.id, run.config) for writer in kind.writers]
         self._writer_of = {event: writer for writer in self._writers for event in writer.takes}
         self._progress: Progress | None = None
-        self._share: ShareEstimated | None = None
+        self._share: dict[str, Any] | None = None
         self._curve: list[list[float]] = []
         self._notes: list[str] = []
         self._left_out: dict[str, str] = {}
@@ -122,7 +122,7 @@ class RunRecorder:
             case ShareEstimated():
                 self._take_share(event)
             case GroupScored():
-                self._store.set_result(self._run_id, "group_score", _group_score(event))
+                self._store.set_result(self._run_id, "group_score", _of_event("group_score", event))
             case ResultReady():
                 self._take_result(event)
             case PairsFound() | PairsMeasured() | SharesProved() | TreeReady() | RulesScored() | ModelPart():
@@ -140,23 +140,31 @@ class RunRecorder:
         """Store a result; one that is too long becomes a note, and the run goes on: its length is nobody's fault but
         ours.
         """
-        n_characters = _check_result(event, self._results)
+        if event.name not in self._results or not isinstance(event.content, dict):
+            raise breach("it sent a result that nobody asked for")
+        try:
+            n_characters = len(json.dumps(event.content, allow_nan=False))
+        except ValueError:
+            raise breach("it sent a result with a number that is not finite") from None
         if n_characters > _MAX_RESULT_CHARACTERS:
             self._left_out[event.name] = (
                 f"The result '{event.name}' is missing here: it has {n_characters:,} characters, and at most "
                 f"{_MAX_RESULT_CHARACTERS:,} are stored. This is a limit of Evenhand and says nothing about the model. "
                 "Compare fewer protected values to see it."
             )
-        elif event.name == "notes":
-            self._notes = event.content["notes"]
         else:
-            self._store.set_result(self._run_id, event.name, event.content)
-            return
+            try:
+                content = checked(event.name, event.content)
+            except ValueError as error:
+                raise breach(f"it sent a result that cannot be ({event.name}: {str(error)[:100]})") from None
+            if event.name != "notes":
+                self._store.set_result(self._run_id, event.name, content)
+                return
+            self._notes = content["notes"]
         self._store.set_result(self._run_id, "notes", {"notes": [*self._notes, *self._left_out.values()]})
 
     def _take_share(self, event: ShareEstimated) -> None:
-        _check_share(event)
-        self._share = event
+        self._share = _of_event("share", event)
         self._has_news = True
         self._curve.append([event.n, event.share, event.low, event.high])
         if len(self._curve) > _MAX_CURVE_POINTS:
@@ -183,8 +191,7 @@ class RunRecorder:
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
         if self._share is not None:
-            share = {name: getattr(self._share, name) for name in ShareEstimated.__dataclass_fields__}
-            self._store.set_result(self._run_id, "share", share)
+            self._store.set_result(self._run_id, "share", self._share)
             self._store.set_result(self._run_id, "share_curve", self._curve)
         self._has_news = False
         self._written = time.monotonic()
@@ -204,31 +211,12 @@ def _check_counts(event: Progress | Stopped) -> None:
         raise breach("it sent a phase that is no text")
 
 
-def _check_share(event: ShareEstimated) -> None:
-    _check_numbers(event.n_hits, event.n)
-    _check_numbers(event.share, event.low, event.high, whole=False)
-    if not 0 <= event.low <= event.share <= event.high <= 1 or not isinstance(event.distribution, str):
-        raise breach("it sent a share that cannot be")
-
-
-def _group_score(event: GroupScored) -> dict[str, Any]:
-    groups = [str(group)[:500] for group in event.groups[:_MAX_GROUPS]]
-    _check_numbers(event.score, *event.shares, whole=False)
-    _check_numbers(*event.counts)
-    return {"score": event.score, "shares": list(event.shares), "counts": list(event.counts), "groups": groups}
-
-
-def _check_result(event: ResultReady, known: tuple[str, ...]) -> int:
-    """See that such a run may have this result, as far as that can be judged; how many characters it has."""
-    if event.name not in known or not isinstance(event.content, dict):
-        raise breach("it sent a result that nobody asked for")
+def _of_event(name: str, event: ShareEstimated | GroupScored) -> dict[str, Any]:
+    """What an event says, as the result of this name."""
     try:
-        n_characters = len(json.dumps(event.content, allow_nan=False))
-    except ValueError:
-        raise breach("it sent a result with a number that is not finite") from None
-    if n_characters <= _MAX_RESULT_CHARACTERS and not is_possible(event.name, event.content):
-        raise breach(f"it sent a result that cannot be ({event.name})")
-    return n_characters
+        return checked(name, asdict(event))
+    except ValueError as error:
+        raise breach(f"it sent what cannot be ({name}: {str(error)[:100]})") from None
 
 
 def _check_numbers(*values: Any, whole: bool = True) -> None:

@@ -12,8 +12,7 @@ import streamlit as st
 
 from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import EvenhandError, SettingError
-from fairness_engine.models.fit.reading import Reading
-from fairness_engine.models.fit.reading_state import KnownBy, State
+from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from pages.shared.app import frame, session, wording
 from pages.shared.review import dataset, model_fit
 

@@ -16,7 +16,8 @@ from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import InputError
 from fairness_engine.models.dense.activations import sigmoid
 from fairness_engine.models.fit.known_answers import answers_in_file
-from fairness_engine.models.fit.reading import Reading, State, assess_reading
+from fairness_engine.models.fit.reading import assess_reading
+from fairness_engine.models.fit.reading_state import Reading, State
 from fairness_engine.models.model import Model, Output
 from fairness_engine.models.open import open_model
 from loan_cases import write_messy_csv

@@ -19,8 +19,8 @@ from fairness_engine.errors import DataError, FitError, SchemaError
 from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.fit.input_ways import ways_of
 from fairness_engine.models.fit.known_answers import KnownAnswers, answers_in_column, answers_in_file
-from fairness_engine.models.fit.reading import Reading, assess_reading
-from fairness_engine.models.fit.reading_state import KnownBy, State
+from fairness_engine.models.fit.reading import assess_reading
+from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.models.fit.report import assess_fit
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model

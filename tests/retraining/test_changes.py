@@ -13,14 +13,16 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import many_variants
+from fairness_engine.codec import encode
 from fairness_engine.groups.figures.report import FigureSettings, report_from_json
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.pairs import Pairs
-from fairness_engine.retraining.evaluation.changes import Changes, changes
+from fairness_engine.retraining.evaluation.changes import changes
 from fairness_engine.retraining.evaluation.measure import UNLIMITED, Examined, Meter
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups, group_numbers, large_groups
 from fairness_engine.retraining.evaluation.split import Split, split_rows
+from fairness_engine.retraining.results import Changes
 from fairness_engine.retraining.subject import RetrainingTask
 from fairness_engine.retraining.trainers.trainer import Binding
 from retraining_cases import sample_subject, subject_of
@@ -142,13 +144,13 @@ def test_hundreds_of_groups_make_no_long_result(tmp_path: Path) -> None:
     same = changes(many, (many.model, many.model), (examined, examined), parts, meter, Pairs.empty(6))
     groups = ProtectedGroups(many.dataset.schema, many_variants.PROTECTED)
     assert len(np.unique(groups.codes(rows[parts.test]), axis=0)) > 300
-    assert len(json.dumps(same.to_json())) < 100_000
+    assert len(json.dumps(encode(same))) < 100_000
     tables = [tuple(table["attributes"]) for table in same.figures["before"]["tables"]]
     assert tables == [(name,) for name in many_variants.PROTECTED], "the intersection has too many groups to be read"
 
 
 def test_everything_travels_as_plain_json(found: Changes) -> None:
-    content = found.to_json()
+    content = encode(found)
     assert set(content) == {"groups", "n_cases", "n_fixed", "accuracy", "uniform", "data", "figures"}
     assert type(content["groups"][0]["n"]) is int
     assert set(content["accuracy"]) == {"value", "low", "high", "n_gained", "n_lost", "n"}

@@ -26,7 +26,7 @@ from fairness_engine.retraining.subject import Origin, RetrainingTask
 from fairness_engine.retraining.trainers import sklearn_file
 from fairness_engine.retraining.trainers.keras import reopened
 from fairness_engine.retraining.trainers.trainer import Binding
-from fairness_engine.runs.retrain_checks import is_retrained, is_training
+from result_lies import is_possible
 from retraining_cases import Retrained, retrain, sample_subject, subject_of, three_outcomes
 
 TREE = "census_income_tree.skops"
@@ -244,8 +244,8 @@ def test_a_round_whose_model_is_too_large_loses_nothing_of_the_rounds_before(
     assert (said["has_model"], said["round"], said["verdict"]) == (True, 1, "improved")
     assert {part.version for part in found.parts} == {1}
     assert any("not kept (round 2): A model file may have" in note for note in said["notes"])
-    assert is_training(found.result("training"))
-    assert is_retrained(said)
+    assert is_possible("training", found.result("training"))
+    assert is_possible("retrained", said)
 
 
 def test_a_model_that_can_never_become_a_file_is_said(tree: RetrainingTask, monkeypatch: pytest.MonkeyPatch) -> None:

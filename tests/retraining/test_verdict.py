@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from fairness_engine.retraining.evaluation.changes import PairedChange, paired_change
-from fairness_engine.retraining.evaluation.measure import Interval, Measured, Quality, Share
-from fairness_engine.retraining.evaluation.verdict import Opinion, Verdict, compare, compare_rule_set, percent, points
+from fairness_engine.measures.results import Share
+from fairness_engine.retraining.evaluation.changes import paired_change
+from fairness_engine.retraining.evaluation.verdict import Opinion, compare, compare_rule_set, percent, points
+from fairness_engine.retraining.results import (
+    GroupScore,
+    Interval,
+    Measured,
+    PairedChange,
+    Quality,
+    Verdict,
+    WorstOfNew,
+    WorstRuleSet,
+)
 
 FALL = PairedChange(-0.1, -0.12, -0.08, 0, 100, 1000)
 RISE = PairedChange(0.1, 0.08, 0.12, 100, 0, 1000)
 CHANCE = PairedChange(0.001, -0.01, 0.012, 6, 5, 1000)
-RULE = ("women", (0.3, 0.25, 0.35))
+RULE = WorstRuleSet(rules=[{"column": "sex"}], group="women")
+
+
+def _score(value: float, low: float, high: float) -> GroupScore:
+    return GroupScore(value, value, 0.0, low, high)
+
+
+WAS = _score(0.3, 0.25, 0.35)
 
 
 def _measured(uniform: float, data: float, accuracy: float = 0.9) -> Measured:
@@ -106,10 +125,10 @@ def test_the_verdict_looks_at_both_shares(
 def test_a_retraining_for_a_rule_set_is_judged_by_its_score() -> None:
     better = compare(_measured(0.2, 0.3), _measured(0.1, 0.2), CHANCE, FALL, CHANCE)
     worse = compare(_measured(0.2, 0.3), _measured(0.4, 0.4), CHANCE, RISE, RISE)
-    assert compare_rule_set(*RULE, (0.1, 0.05, 0.15), better).verdict is Verdict.IMPROVED
-    assert compare_rule_set(*RULE, (0.28, 0.2, 0.33), better).verdict is Verdict.NO_IMPROVEMENT
-    assert compare_rule_set(*RULE, (0.5, 0.4, 0.6), better).verdict is Verdict.WORSE
-    contradiction = compare_rule_set(*RULE, (0.1, 0.05, 0.15), worse)
+    assert compare_rule_set(RULE, WAS, _score(0.1, 0.05, 0.15), better).verdict is Verdict.IMPROVED
+    assert compare_rule_set(RULE, WAS, _score(0.28, 0.2, 0.33), better).verdict is Verdict.NO_IMPROVEMENT
+    assert compare_rule_set(RULE, WAS, _score(0.5, 0.4, 0.6), better).verdict is Verdict.WORSE
+    contradiction = compare_rule_set(RULE, WAS, _score(0.1, 0.05, 0.15), worse)
     assert contradiction.verdict is Verdict.NO_IMPROVEMENT
     assert "more individuals are discriminatory" in contradiction.why
 
@@ -126,7 +145,8 @@ def test_another_group_as_bad_as_the_first_is_no_improvement(
     score: tuple[float, float, float], verdict: Verdict, end: str
 ) -> None:
     shares = Opinion(Verdict.NO_IMPROVEMENT, "Nothing moved.")
-    told = compare_rule_set(*RULE, (0.1, 0.05, 0.15), shares, next_worst=("people under 25", score))
+    other = WorstOfNew(**vars(_score(*score)), rules=[{"column": "age"}], group="people under 25")
+    told = compare_rule_set(replace(RULE, worst_after=other), WAS, _score(0.1, 0.05, 0.15), shares)
     assert told.verdict is verdict
     assert (
         f"fell from 30.0 to 10.0 points. The worst of the new model is another one: people under 25, {end}" in told.why
@@ -144,14 +164,16 @@ def test_shares_are_said_with_the_digits_that_matter(share: float, text: str) ->
 
 def test_a_paired_change_tells_more_of_a_score_than_two_intervals_that_overlap() -> None:
     same = Opinion(Verdict.NO_IMPROVEMENT, "Nothing moved.")
-    was = (0.3, 0.1, 0.5)
-    lower = (0.1, 0.0, 0.25)
-    higher = (0.5, 0.3, 0.7)
+    was = _score(0.3, 0.1, 0.5)
+    lower = _score(0.1, 0.0, 0.25)
+    higher = _score(0.5, 0.3, 0.7)
 
-    def verdict(now: tuple[float, float, float], low: float, high: float) -> Verdict:
-        return compare_rule_set("texts with “x”", was, now, same, change={"low": low, "high": high}).verdict
+    def verdict(now: GroupScore, low: float, high: float) -> Verdict:
+        n_gained, n_lost = (20, 0) if low > 0 else (0, 20)
+        change = PairedChange((n_gained - n_lost) / 100, low, high, n_gained, n_lost, 100)
+        return compare_rule_set(replace(RULE, change=change), was, now, same).verdict
 
-    assert compare_rule_set("texts with “x”", was, lower, same).verdict is Verdict.NO_IMPROVEMENT
+    assert compare_rule_set(RULE, was, lower, same).verdict is Verdict.NO_IMPROVEMENT
     assert verdict(lower, -0.3, -0.1) is Verdict.IMPROVED
     assert verdict(lower, -0.3, 0.0) is Verdict.NO_IMPROVEMENT
     assert verdict(higher, 0.1, 0.3) is Verdict.WORSE

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairness_engine.runs.result_checks import is_possible
+from result_lies import is_possible
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ from fairness_engine.model_process.questions import Held, Plausible, Scores, Sum
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker
-from fairness_engine.runs.result_checks import is_possible
 from fairness_engine.runs.writers import rule_sets
 from fairness_engine.runs.writers.rule_sets import RulesWriter, stored_rules
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
 from groups.rule_cases import sample_case
+from result_lies import is_possible
 from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole
 from worker_cases import DATA, ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 

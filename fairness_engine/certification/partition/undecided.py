@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order, proved_by
 from fairness_engine.certification.partition.partition_tree import LeafCertificates
 from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.certification.results import DataRows, UndecidedShare
 from fairness_engine.intervals import share_interval
 
 _MAX_DRAWS_A_SAMPLE = 50
@@ -50,7 +50,7 @@ class UndecidedDraws:
     falsified: float
     undecided: float
 
-    def to_json(self) -> dict[str, float | int]:
+    def share(self) -> UndecidedShare:
         """The unfair share of the undecided with its 95 % interval, and what it is computed from.
 
         The unfair of those boxes are the falsified and the unfair among the undecided, so that a share ``p`` of unfair
@@ -58,15 +58,8 @@ class UndecidedDraws:
         """
         low, high = share_interval(self.n_unfair, self.n)
         share = self.n_unfair / self.n if self.n else 0.0
-        return {
-            "unfair_share_of_undecided": self._of_undecided(share),
-            "low": self._of_undecided(low),
-            "high": self._of_undecided(high),
-            "n": self.n,
-            "n_unfair": self.n_unfair,
-            "drawn_from": self.drawn_from,
-            "falsified_there": self.falsified,
-        }
+        share, low, high = (self._of_undecided(each) for each in (share, low, high))
+        return UndecidedShare(share, low, high, self.n, self.n_unfair, self.drawn_from, self.falsified)
 
     def _of_undecided(self, share: float) -> float:
         return (
@@ -127,7 +120,7 @@ def draw_undecided(
 
 def data_rows_proved(
     refinement: Refinement, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool] = never
-) -> dict[str, Any] | None:
+) -> DataRows | None:
     """How many rows of the data are people of whom something is proved; ``None`` where no row lies in the domain.
 
     Args:
@@ -159,7 +152,7 @@ def data_rows_proved(
     n = len(rows)
     n_certified = int(certified.sum())
     n_falsified = int(falsified.sum())
-    return {"n": n, "certified": n_certified, "falsified": n_falsified, "undecided": n - n_certified - n_falsified}
+    return DataRows(n, n_certified, n_falsified, n - n_certified - n_falsified)
 
 
 def _of_leaves(

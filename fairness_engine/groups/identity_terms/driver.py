@@ -14,17 +14,18 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.identity_terms.scoring import Block, TextDecider, decide_block, templates_at_once
 from fairness_engine.groups.identity_terms.sentences import Scored, find_pairs, ranked
 from fairness_engine.groups.identity_terms.templates import Templates, TextSpace
 from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.groups.results import CategorySet, RuleSummary, TextCounts
 from fairness_engine.groups.rule_sets.mining import least_rows
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.sampling import side_size
@@ -246,36 +247,28 @@ def _results(work: _Work, model: TextModel) -> Iterator[Event]:
     found = ranked(space, work.scored, work.n_rule_sets, settings)
     result = RuleResult(space.attributes, space.n_texts, found.scored, found.cells)
     yield RulesScored(result.to_arrays(), result.to_json())
-    yield ResultReady("rules", _summary(work, result))
-    yield ResultReady("sentences", find_pairs(space, found, model, work.decider))
+    yield ResultReady("rules", encode(_summary(work, result)))
+    yield ResultReady("sentences", encode(find_pairs(space, found, model, work.decider)))
 
 
-def _summary(work: _Work, result: RuleResult) -> dict[str, Any]:
-    scored = result.scored
+def _summary(work: _Work, result: RuleResult) -> RuleSummary:
     space = work.space
-    return {
-        "n_rule_sets": len(scored),
-        "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
-        "n_whole": 0,
-        "max_attributes": work.sets.max_categories,
-        "n_rows": space.n_texts,
-        "n_shown": int((scored.head == np.arange(len(scored))).sum()),
-        "n_rest": 0,
-        "n_neighbours": sum(each.n_texts * len(each.block) for each in work.scored),
-        "themis": None,
-        "texts": {
-            "n_texts": space.n_texts,
-            "n_holding": int(space.holds.any(axis=1).sum()),
-            "by_term": space.n_by_term,
-            "sets": [
-                {
-                    "categories": [space.attributes[i].name for i in each.block.which],
-                    "n_texts": each.n_texts,
-                    "n_looked_at": each.block.n,
-                    "n_rule_sets": len(each.block),
-                    "is_exact": each.is_exact,
-                }
-                for each in work.scored
-            ],
-        },
-    }
+    sets = [
+        CategorySet(
+            [space.attributes[i].name for i in each.block.which],
+            each.n_texts,
+            each.block.n,
+            len(each.block),
+            each.is_exact,
+        )
+        for each in work.scored
+    ]
+    return RuleSummary(
+        len(result.scored),
+        space.n_texts,
+        result.n_shown,
+        result.n_by_size,
+        max_attributes=work.sets.max_categories,
+        n_neighbours=sum(each.n_texts * len(each.block) for each in work.scored),
+        texts=TextCounts(space.n_texts, int(space.holds.any(axis=1).sum()), space.n_by_term, sets),
+    )

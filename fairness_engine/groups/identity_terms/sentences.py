@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped
 from fairness_engine.groups.identity_terms.matching import Swapped
 from fairness_engine.groups.identity_terms.scoring import GAINED, LOST, Block, TextDecider, paired_intervals
 from fairness_engine.groups.identity_terms.templates import TextSpace
+from fairness_engine.groups.results import LookedAt, SentencePair, Sentences
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.result import RuleCells, ScoredRuleSets, Stage
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -46,7 +47,7 @@ class _Candidate:
     is_original: bool
 
 
-def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextDecider) -> dict[str, Any]:
+def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextDecider) -> Sentences:
     """Pairs of sentences for the highest rule sets.
 
     The texts are those in which the rule set's terms stand most alone, in the direction of the score. The second
@@ -58,17 +59,9 @@ def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextD
         found: rule sets in order.
         model: gives the scores.
         decider: cancels and times; what is found before is kept.
-
-    Returns:
-        ``pairs``: rule set's position, ``category``, ``term`` and ``other`` (several joined by ", "), ``first``,
-            ``second``,
-        ``spans_first``, ``spans_second`` (letters), ``decisions``, ``scores``, ``is_original``, ``is_excerpt``;
-        ``looked``: for each rule set ``n_looked_at`` texts, ``n_differing`` of them that another term decides otherwise
-        in this direction, and the shares ``lost`` and ``gained`` against another term at random; ``n_looked_at`` and
-        ``n_differing`` in all.
     """
-    pairs: list[dict[str, Any]] = []
-    looked: list[dict[str, Any]] = []
+    pairs: list[SentencePair] = []
+    looked: list[LookedAt] = []
     n_left = _MAX_CHARACTERS
     shown = np.flatnonzero(found.scored.head == np.arange(len(found.scored)))[:MAX_RULE_SETS_SHOWN]
     try:
@@ -81,25 +74,20 @@ def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextD
             candidates = _candidates(space, block, line, side)
             decider.evaluations += 2 * len(candidates)
             for candidate, decisions, scores in _best(candidates, model, is_harmed=side == LOST):
-                pair = _pair_json(space, found.scored.rules[position], position, candidate)
-                pair |= {"decisions": decisions, "scores": scores}
-                n_left -= len(json.dumps(pair)) + 2
+                pair = _pair(space, found.scored.rules[position], position, candidate, decisions, scores)
+                n_left -= len(json.dumps(encode(pair))) + 2
                 if n_left > 0:
                     pairs.append(pair)
     except SearchStopped:
         pass  # the scores are there; sentences for the rest are not worth more time
-    totals = {name: sum(each[name] for each in looked) for name in ("n_looked_at", "n_differing")}
-    return {"pairs": pairs, "looked": looked, **totals}
+    return Sentences(pairs, looked, sum(each.n_differing for each in looked), sum(each.n_looked_at for each in looked))
 
 
-def _looked_at(block: Block, line: int, side: int, position: int) -> dict[str, Any]:
-    return {
-        "rule_set": position,
-        "n_looked_at": block.n,
-        "n_differing": int(block.examples.n_differing[side, line]),
-        "lost": float(block.lost[line] / block.n),
-        "gained": float(block.gained[line] / block.n),
-    }
+def _looked_at(block: Block, line: int, side: int, position: int) -> LookedAt:
+    n_differing = int(block.examples.n_differing[side, line])
+    return LookedAt(
+        position, block.n, n_differing, float(block.lost[line] / block.n), float(block.gained[line] / block.n)
+    )
 
 
 def _candidates(space: TextSpace, block: Block, line: int, side: int) -> list[_Candidate]:
@@ -151,22 +139,31 @@ def _plain_scores(scores: FloatArray, decisions: IntArray) -> FloatArray:
     return scores[:, 0] if scores.shape[1] == 1 else scores[np.arange(len(scores)), decisions]
 
 
-def _pair_json(space: TextSpace, rule_set: IntArray, position: int, candidate: _Candidate) -> dict[str, Any]:
+def _pair(
+    space: TextSpace,
+    rule_set: IntArray,
+    position: int,
+    candidate: _Candidate,
+    decisions: list[int],
+    scores: list[float],
+) -> SentencePair:
     which = np.flatnonzero(rule_set != NO_RULE).tolist()
     first, is_cut = excerpt(candidate.first)
     second, is_second_cut = excerpt(candidate.second)
-    return {
-        "rule_set": position,
-        "category": ", ".join(space.attributes[i].name for i in which),
-        "term": ", ".join(space.attributes[i].labels[rule_set[i]] for i in which),
-        "other": ", ".join(candidate.others),
-        "first": first.text,
-        "second": second.text,
-        "spans_first": [list(span) for span in first.spans],
-        "spans_second": [list(span) for span in second.spans],
-        "is_original": candidate.is_original,
-        "is_excerpt": is_cut or is_second_cut,
-    }
+    return SentencePair(
+        position,
+        ", ".join(space.attributes[i].name for i in which),
+        ", ".join(space.attributes[i].labels[rule_set[i]] for i in which),
+        ", ".join(candidate.others),
+        first.text,
+        second.text,
+        list(first.spans),
+        list(second.spans),
+        candidate.is_original,
+        (decisions[0], decisions[1]),
+        (scores[0], scores[1]),
+        is_cut or is_second_cut,
+    )
 
 
 def excerpt(swapped: Swapped) -> tuple[Swapped, bool]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
+from fairness_engine.groups.results import RuleSummary, SubGroup, Themis
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute, make_attribute, value_codes
 from fairness_engine.groups.rule_sets.membership import lie_within
 from fairness_engine.groups.rule_sets.mining import GroupIndex, Mined, mine
@@ -35,7 +36,7 @@ LEAST_ROWS = 30
 
 def themis(
     attributes: tuple[RuleAttribute, ...], cells: RuleCells, confidence: float, *, is_exact: bool
-) -> dict[str, Any] | None:
+) -> Themis | None:
     """The two groups, the difference of their favourable shares, and intervals that hold jointly over all groups.
 
     Args:
@@ -45,8 +46,7 @@ def themis(
         is_exact: every sample there is was evaluated: shares have no error.
 
     Returns:
-        plain JSON ``{least_rows, n_groups, score, low, high, highest, lowest}``; the last two
-        ``{rules, n_rows, share, n, low, high}``; ``None`` where fewer than two groups are large enough.
+        ``None`` where fewer than two groups are large enough.
     """
     chosen = np.flatnonzero((cells.n_rows >= LEAST_ROWS) & (cells.drawn > 0))
     if len(chosen) < 2:
@@ -57,24 +57,24 @@ def themis(
     low, high = (share, share) if is_exact else clopper_pearson(hits, n, (1 - confidence) / len(chosen))
     most = int(share.argmax())
     least = int(share.argmin())
-    groups = {
-        name: _group(attributes, cells, chosen[at], (share[at], low[at], high[at]))
-        for name, at in (("highest", most), ("lowest", least))
-    }
-    ends = {"low": max(0.0, float(low[most] - high[least])), "high": float(high[most] - low[least])}
-    score = float(share[most] - share[least])
-    return {"least_rows": LEAST_ROWS, "n_groups": len(chosen), "score": score, **ends, **groups}
+    highest, lowest = (_group(attributes, cells, chosen[at], (low[at], share[at], high[at])) for at in (most, least))
+    return Themis(
+        LEAST_ROWS,
+        len(chosen),
+        max(0.0, float(low[most] - high[least])),
+        float(share[most] - share[least]),
+        float(high[most] - low[least]),
+        highest,
+        lowest,
+    )
 
 
 def _group(
     attributes: tuple[RuleAttribute, ...], cells: RuleCells, cell: int, shares: tuple[FloatArray, ...]
-) -> dict[str, Any]:
+) -> SubGroup:
     values: IntArray = cells.codes[cell]
-    share, low, high = map(float, shares)
     rules = [attribute.values_json([int(value)]) for attribute, value in zip(attributes, values, strict=True)]
-    n_rows = int(cells.n_rows[cell])
-    n = int(cells.drawn[cell])
-    return {"rules": rules, "n_rows": n_rows, "share": share, "n": n, "low": low, "high": high}
+    return SubGroup(rules, int(cells.n_rows[cell]), int(cells.drawn[cell]), *map(float, shares))
 
 
 MAX_VALUES = 1000
@@ -217,21 +217,18 @@ def _finish(space: GroupIndex, mined: Mined, settings: RuleSettings, found: Foun
     result = RuleResult(space.attributes, space.n_rows, scored, cells)
     yield RulesScored(result.to_arrays(), result.to_json())
     theirs = themis(space.attributes, cells, settings.confidence, is_exact=found.is_exact)
-    yield ResultReady("rules", {**_summary(result, mined, found.n_population), "themis": theirs})
+    summary = RuleSummary(
+        len(scored),
+        result.n_rows,
+        result.n_shown,
+        result.n_by_size,
+        mined.n_whole,
+        mined.max_attributes,
+        int(scored.is_rest.sum()),
+        found.n_population,
+        theirs,
+    )
+    yield ResultReady("rules", encode(summary))
     counts = (spent.evaluations, spent.seconds, len(scored), len(scored))
     yield Progress(*counts, "scored")
     yield Stopped(spent.reason, *counts)
-
-
-def _summary(result: RuleResult, mined: Mined, n_population: int) -> dict[str, int | list[int]]:
-    scored = result.scored
-    return {
-        "n_rule_sets": len(scored),
-        "n_by_size": np.bincount(scored.n_attributes, minlength=1)[1:].tolist(),
-        "n_whole": mined.n_whole,
-        "max_attributes": mined.max_attributes,
-        "n_rows": result.n_rows,
-        "n_shown": int((scored.head == np.arange(len(scored))).sum()),
-        "n_rest": int(scored.is_rest.sum()),
-        "n_neighbours": n_population,
-    }

@@ -163,6 +163,17 @@ class RuleResult:
     scored: ScoredRuleSets
     cells: RuleCells
 
+    @property
+    def n_shown(self) -> int:
+        """Rule sets that are no near duplicate of a higher one."""
+        return int((self.scored.head == np.arange(len(self.scored))).sum())
+
+    @property
+    def n_by_size(self) -> list[int]:
+        """Rule sets of one attribute, of two, and so on."""
+        sizes: list[int] = np.bincount(self.scored.n_attributes, minlength=1)[1:].tolist()
+        return sizes
+
     def rule_set_json(self, position: int) -> dict[str, Any]:
         """One rule set as the command line says it."""
         return self.scored.rule_set_json(position, self.attributes, self.n_rows)

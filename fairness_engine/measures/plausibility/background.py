@@ -13,13 +13,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
 from fairness_engine.measures.plausibility.plausibility import Plausibility
+from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.pairs import NOT_MEASURED
 
 PHASE = "measuring plausibility"
@@ -63,7 +64,7 @@ def with_plausibility(
             yield event
             yield from measurer.take()
             if not is_limit_told and (result := measurer.result()) is not None:
-                yield ResultReady("plausibility", result)  # the limit, for those who watch
+                yield ResultReady("plausibility", encode(result))  # the limit, for those who watch
                 is_limit_told = True
     finally:
         measurer.stop()
@@ -79,7 +80,7 @@ def _drain(measurer: PairMeasurer, progress: Progress | None, must_end: Callable
     yield from measurer.take()
     result = measurer.result()
     if result is not None:
-        yield ResultReady("plausibility", result)
+        yield ResultReady("plausibility", encode(result))
 
 
 class PairMeasurer:
@@ -146,13 +147,12 @@ class PairMeasurer:
             self._waiting.clear()
             self._n_waiting = 0
 
-    def result(self) -> dict[str, Any] | None:
-        """The content of the run's result ``plausibility``; ``None`` when stopped before the data was learned."""
+    def result(self) -> PlausibleCounts | None:
+        """What was measured so far; ``None`` when stopped before the data was learned."""
         learned = self._plausibility
         if learned is None:
             return None
-        people = {"n_reference": learned.n_reference, "n_different": learned.n_different}
-        return {"limit": learned.limit, **people, **self._tally.to_json()}
+        return self._tally.with_data(learned)
 
     def _has_work(self) -> bool:
         return self._error is None and (self._plausibility is None or self._n_waiting > 0)
@@ -213,7 +213,9 @@ class _Tally:
         self.n_outside += n_outside
         self.distances.append(distance)
 
-    def to_json(self) -> dict[str, Any]:
+    def with_data(self, learned: Plausibility) -> PlausibleCounts:
         counts = {name: value for name, value in vars(self).items() if name != "distances"}
         median = float(np.median(np.concatenate(self.distances))) if self.distances else None
-        return {**counts, "median_distance": median}
+        return PlausibleCounts(
+            learned.limit, learned.n_reference, learned.n_different, **counts, median_distance=median
+        )

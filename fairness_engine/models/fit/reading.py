@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.schema import Kind, Layout
-from fairness_engine.errors import ModelError
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
 from fairness_engine.models.fit.input_ways import (
@@ -38,7 +37,7 @@ from fairness_engine.models.fit.input_ways import (
     ways_of,
 )
 from fairness_engine.models.fit.known_answers import KnownAnswers
-from fairness_engine.models.fit.reading_state import KnownBy, State, state_in_words
+from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.models.fit.roc import auc, difference, standard_error
 from fairness_engine.models.inputs.names import input_matches
 from fairness_engine.models.model import Model, Output
@@ -71,72 +70,6 @@ _N_EXCHANGED = 600
 _N_GLANCED = 1_000
 _NEARLY = 0.03
 """Half of the known answers differ by less than this: the inputs are those, but for where their scaling was learned."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is known of how a model is read.
-
-    Args:
-        state: how far it is confirmed.
-        positive: the outcome whose score the model's one score is; ``None`` for more than two.
-        positive_by, inputs_by: who says which outcome that is, and in which order the inputs stand.
-        auc, auc_reversed: of the score for ``positive``, and if it were that of the other outcome.
-        accuracy, accuracy_reversed: share of rows, likewise.
-        reference_auc: of a plain linear fit to the same columns, on rows that it did not see.
-        max_difference: largest difference to a known answer, over ``n_compared`` rows.
-        row: the first row of the table, counted from 1, whose answer differs; ``given`` and ``got`` are the two scores.
-        ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
-        better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds
-            them.
-        advice: one sentence each, what was seen and what to do.
-        guessed: columns of texts that the model takes as numbers which nobody has said.
-    """
-
-    state: State
-    positive: str | None = None
-    positive_by: KnownBy = KnownBy.NOBODY
-    inputs_by: KnownBy = KnownBy.NOBODY
-    auc: float | None = None
-    auc_reversed: float | None = None
-    accuracy: float | None = None
-    accuracy_reversed: float | None = None
-    reference_auc: float | None = None
-    max_difference: float | None = None
-    n_compared: int | None = None
-    row: int | None = None
-    given: float | str | None = None
-    got: float | str | None = None
-    ways: tuple[Mapping[str, Any], ...] = ()
-    better: Mapping[str, Any] = field(default_factory=dict)
-    advice: tuple[str, ...] = ()
-    guessed: tuple[str, ...] = ()
-
-    def in_words(self) -> str:
-        """The state as reviews and exports say it."""
-        return state_in_words(self.state, self.auc)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists, numbers and text; ``from_json`` reads it back."""
-        content = asdict(self)
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in content.items()}
-
-    @classmethod
-    def from_json(cls, content: Any) -> Reading:
-        """Read a reading back.
-
-        Raises:
-            ModelError: it is none.
-        """
-        if not isinstance(content, Mapping) or not set(content) <= {each.name for each in fields(cls)}:
-            raise ModelError("A reading must hold its own fields, got others. Assess the model again.")
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
-        try:
-            values |= {key: KnownBy(values.get(key, KnownBy.NOBODY)) for key in ("positive_by", "inputs_by")}
-            values["state"] = State(values["state"])
-            return cls(**values)
-        except (KeyError, TypeError, ValueError):
-            raise ModelError("A reading must have a state that is known. Assess the model again.") from None
 
 
 def assess_reading(
@@ -338,7 +271,7 @@ class _Judge:
 
     # --- other orders ---------------------------------------------------------------------
 
-    def _ways(self, is_positive: NDArray[np.bool_]) -> tuple[tuple[Mapping[str, Any], ...], dict[str, Any]]:
+    def _ways(self, is_positive: NDArray[np.bool_]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
         """What every usual way would give, the best first; and the best where it fits far better than the present
         one.
         """

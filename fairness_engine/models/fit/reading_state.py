@@ -5,8 +5,12 @@ them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from fairness_engine.codec import Proportion, Word, decode
+from fairness_engine.errors import ModelError
 
 
 class State(StrEnum):
@@ -39,3 +43,62 @@ def card_in_words(card: Mapping[str, Any] | None) -> str:
     """What a fit card says of the reading, in words; of one without a reading that it is not confirmed."""
     reading = (card or {}).get("reading") or {}
     return state_in_words(reading.get("state"), reading.get("auc"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of how a model is read.
+
+    Args:
+        state: how far it is confirmed.
+        positive: the outcome whose score the model's one score is; ``None`` for more than two.
+        positive_by, inputs_by: who says which outcome that is, and in which order the inputs stand.
+        auc, auc_reversed: of the score for ``positive``, and if it were that of the other outcome.
+        accuracy, accuracy_reversed: share of rows, likewise.
+        reference_auc: of a plain linear fit to the same columns, on rows that it did not see.
+        max_difference: largest difference to a known answer, over ``n_compared`` rows.
+        row: the first row of the table, counted from 1, whose answer differs; ``given`` and ``got`` are the two scores.
+        ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
+        better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds
+            them.
+        advice: one sentence each, what was seen and what to do.
+        guessed: columns of texts that the model takes as numbers which nobody has said.
+    """
+
+    state: State
+    positive: str | None = None
+    positive_by: KnownBy = KnownBy.NOBODY
+    inputs_by: KnownBy = KnownBy.NOBODY
+    auc: Proportion | None = None
+    auc_reversed: float | None = None
+    accuracy: float | None = None
+    accuracy_reversed: float | None = None
+    reference_auc: float | None = None
+    max_difference: float | None = None
+    n_compared: int | None = None
+    row: int | None = None
+    given: float | str | None = None
+    got: float | str | None = None
+    ways: tuple[dict[str, Any], ...] = ()
+    better: dict[str, Any] = field(default_factory=dict)
+    advice: tuple[Word, ...] = ()
+    guessed: tuple[str, ...] = ()
+
+    def in_words(self) -> str:
+        """The state as reviews and exports say it."""
+        return state_in_words(self.state, self.auc)
+
+    @classmethod
+    def from_json(cls, content: Any) -> Reading:
+        """What ``codec.encode`` made of one.
+
+        Raises:
+            ModelError: it is none.
+        """
+        try:
+            return decode(cls, content)
+        except ValueError as error:
+            raise ModelError(
+                f"A fit card must say how the model is read, but it cannot be read back: {error}. "
+                "Assess the model again."
+            ) from None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.codec import encode
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.errors import ModelError
@@ -152,7 +153,7 @@ class FitCard:
         not_taken: columns of the schema that are not among the model's inputs.
         is_deterministic: two evaluations of the same rows agree.
         has_gradient: scores can be derived by the columns, which some techniques need.
-        reading: how far it is confirmed that the model is read rightly, as ``Reading.to_json`` gives it.
+        reading: how far it is confirmed that the model is read rightly, as ``codec.encode`` gives it.
         sample_rows: three rows: ``labels`` as people read them, ``received`` as the model gets them,
             ``score`` of class 1 (of the decided class when there are more than two), ``decision``.
         warnings: one sentence each, with a remedy.
@@ -265,7 +266,7 @@ def assess_fit(
         rows_per_second=speed,
         has_gradient=model.has_gradient,
         inputs=tuple(asdict(match) for match in input_matches(model.encoder)),
-        reading=assess_reading(model, dataset, speed, rng, answers).to_json(),
+        reading=encode(assess_reading(model, dataset, speed, rng, answers)),
         n_incomplete=0 if dataset.incomplete is None else len(dataset.incomplete),
         n_answered=partly.n_answered,
     )

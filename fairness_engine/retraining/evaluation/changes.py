@@ -5,7 +5,7 @@ changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,43 +22,10 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.retraining.evaluation.measure import Examined, Meter
 from fairness_engine.retraining.evaluation.protected_groups import ProtectedGroups
 from fairness_engine.retraining.evaluation.split import Split
+from fairness_engine.retraining.results import Changes, GroupChange, PairedChange
 
 if TYPE_CHECKING:
     from fairness_engine.retraining.subject import RetrainingTask
-
-
-@dataclass(frozen=True)
-class PairedChange:
-    """How a share of the same rows changed.
-
-    Args:
-        value: share after less share before, -1 to 1.
-        low, high: its 95 % interval.
-        n_gained: rows that count after and did not before.
-        n_lost: rows that counted before and do not after.
-        n: rows.
-    """
-
-    value: float
-    low: float
-    high: float
-    n_gained: int
-    n_lost: int
-    n: int
-
-    @property
-    def is_fall(self) -> bool:
-        """The whole interval lies below 0."""
-        return self.high < 0
-
-    @property
-    def is_rise(self) -> bool:
-        """The whole interval lies above 0."""
-        return self.low > 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return dict(vars(self))
 
 
 def paired_change(before: BoolArray, after: BoolArray) -> PairedChange:
@@ -81,59 +48,6 @@ _LEAST_ROWS = 10
 """Of an intersection that is named; smaller ones are counted with their attributes alone."""
 _MOST_TOGETHER = 200
 """Groups of an intersection with figures: beyond, nearly all are too small to be compared, and nobody reads them."""
-
-
-@dataclass(frozen=True)
-class GroupChange:
-    """One group of held-out rows.
-
-    Args:
-        names: attributes.
-        labels: what people read, one text an attribute.
-        n: rows.
-        n_before, n_after: decided for the person by each model.
-        n_better, n_worse: rows that got the favourable decision, and that lost it.
-    """
-
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    n: int
-    n_before: int
-    n_after: int
-    n_better: int
-    n_worse: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists, numbers and text."""
-        return {**vars(self), "names": list(self.names), "labels": list(self.labels)}
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What changed.
-
-    Args:
-        groups: of every protected attribute; of their intersection those that are large enough; at most ``MAX_GROUPS``,
-            the largest.
-        n_cases, n_fixed: pairs used as cases, and those whose person is decided alike now.
-        accuracy, uniform, data: paired changes: of the share decided as the outcome was, and of discriminatory
-            individuals.
-        figures: group figures of fairlearn on the held-out rows before and after; empty where they cannot be counted.
-    """
-
-    groups: tuple[GroupChange, ...]
-    n_cases: int
-    n_fixed: int
-    accuracy: PairedChange
-    uniform: PairedChange
-    data: PairedChange
-    figures: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists, numbers and text."""
-        paired = {name: getattr(self, name).to_json() for name in ("accuracy", "uniform", "data")}
-        counts = {"n_cases": self.n_cases, "n_fixed": self.n_fixed}
-        return {"groups": [one.to_json() for one in self.groups], **counts, **paired, "figures": self.figures}
 
 
 def changes(
@@ -163,7 +77,7 @@ def changes(
         held_out(subject.dataset, parts.test), subject.domain.scope, subject.model.favourable, was, now
     )
     return Changes(
-        groups,
+        list(groups),
         len(cases),
         n_fixed,
         paired_change(was_right, is_right),
@@ -212,7 +126,7 @@ def _group_changes(held: Dataset, protected: tuple[str, ...], was: BoolArray, no
                 before = was[here]
                 after = now[here]
                 counts = (len(before), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
-                yield GroupChange(names, groups.texts(codes), *map(int, counts))
+                yield GroupChange(list(names), list(groups.texts(codes)), *map(int, counts))
 
 
 def _attribute_sets(protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairness_engine.retraining.evaluation.changes import PairedChange, paired_change
+from fairness_engine.retraining.evaluation.changes import paired_change
 from fairness_engine.retraining.evaluation.measure import Examined
 from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.verdict import Words, in_points, percent, points
+from fairness_engine.retraining.results import PairedChange
 from fairness_engine.retraining.subject import Retrainable
 
 MAX_SECONDS = 15.0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.intervals import area_interval, share_interval
+from fairness_engine.measures.results import Share
 from fairness_engine.models.fit.roc import auc, placements
 from fairness_engine.models.model import Model, measure_rows_per_second
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.retraining.results import Interval, Measured, Quality
 
 LEAST_DRAWS = 500
 _SECONDS = 4.0
@@ -38,33 +40,6 @@ def affordable_draws(model: Model, n_variants: int, rows: FloatArray, n_asked: i
 
 _N_RESAMPLES = 2_000
 _SEED = 0
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A figure with the ends of its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Quality:
-    """How well a model decides.
-
-    Args:
-        n: rows with a known outcome.
-        accuracy: share decided as the outcome was.
-        f1: of the favourable outcome for two classes: F1 is ``2 J / (1 + J)`` of the share J of true among all that are
-            decided or labelled so, hence the interval of J; of more classes the mean, with a resampled interval.
-        auc: of the score of class 1; ``None`` for more than two classes, or rows of one.
-    """
-
-    n: int
-    accuracy: Interval
-    f1: Interval
-    auc: Interval | None
 
 
 def quality(model: Model, scores: FloatArray, labels: IntArray, favourable: int) -> Quality:
@@ -163,42 +138,6 @@ def _variance(values: FloatArray) -> float:
 
 UNLIMITED = Budget(2**62)
 _BLOCK_ROWS = 1 << 14
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of discriminatory individuals with its 95 % interval: ``n_hits`` of ``n``."""
-
-    n_hits: int
-    n: int
-    share: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, n_hits: int, n: int) -> Share:
-        """With its interval."""
-        low, high = share_interval(n_hits, n)
-        return cls(n_hits, n, n_hits / n if n else 0.0, low, high)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A model, measured.
-
-    Args:
-        quality: on the held-out rows.
-        uniform: discriminatory individuals of the domain.
-        data: of the held-out rows.
-    """
-
-    quality: Quality
-    uniform: Share
-    data: Share
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

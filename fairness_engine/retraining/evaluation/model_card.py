@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
-from fairness_engine.retraining.evaluation.measure import Interval, Measured, Share
+from fairness_engine.measures.results import Share
 from fairness_engine.retraining.evaluation.verdict import Words, in_points, percent
 from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.results import Interval, Measured, Retrained
 from fairness_engine.retraining.settings import Reference, RetrainSettings, Strategy
 from fairness_engine.retraining.subject import Retrainable
 
@@ -44,7 +44,7 @@ _OF_STRATEGY = {
 def model_card(
     subject: Retrainable,
     settings: RetrainSettings,
-    retrained: dict[str, Any],
+    retrained: Retrained,
     before: Measured | None,
     control: Measured | None,
     after: Measured | None,
@@ -54,7 +54,7 @@ def model_card(
 
     Args:
         subject, settings: what was retrained, and how.
-        retrained: the result of this name.
+        retrained: how it came out.
         before, control, after: figures on the test rows; ``None`` for what was not measured.
         words: of what the shares of discrimination are; ``None`` for a table.
     """
@@ -62,14 +62,14 @@ def model_card(
     info = STRATEGIES[settings.strategy]
     blocks = [
         f"# Model card: {_code(subject.source.model_name) if subject.source.model_name else 'a model'}, retrained",
-        f"**{_quiet(retrained['chance'])}**" if retrained["chance"] else "",
-        f"**Result: {retrained['verdict']}.** {_quiet(retrained['why'])}",
-        *(f"> {_quiet(note)}" for note in retrained["notes"]),
+        f"**{_quiet(retrained.chance)}**" if retrained.chance else "",
+        f"**Result: {retrained.verdict}.** {_quiet(retrained.why)}",
+        *(f"> {_quiet(note)}" for note in retrained.notes),
         "## What was done",
         "\n".join(f"* {line}" for line in _done(subject, settings, retrained, info.title, info.reference)),
         "## Before and after",
-        f"On the {retrained['n_test']:,} test rows, which trained none of the new models, and on "
-        f"{retrained['n_draws']:,} {words.drawn} for this alone; with 95 % intervals.",
+        f"On the {retrained.n_test:,} test rows, which trained none of the new models, and on "
+        f"{retrained.n_draws:,} {words.drawn} for this alone; with 95 % intervals.",
         "\n".join(_table(before, control, after, words)),
         "## Limits",
         "\n".join(f"* {line}" for line in (*_LIMITS, words.meaning, _OF_STRATEGY[settings.strategy])),
@@ -85,27 +85,27 @@ def model_card(
 
 
 def _done(
-    subject: Retrainable, settings: RetrainSettings, retrained: dict[str, Any], title: str, reference: str
+    subject: Retrainable, settings: RetrainSettings, retrained: Retrained, title: str, reference: str
 ) -> Iterator[str]:
     source = subject.source
     data = subject.dataset
     yield f"Original: {_named(source.model_name, source.model_hash)}; it is kept unchanged."
     yield f"Data: {_named(source.data_name, data.source_hash)}; {len(data.rows):,} rows."
     yield f"Strategy: {title} ({reference})."
-    yield f"Made: {retrained['kind']}; {_kept(retrained)}"
+    yield f"Made: {retrained.kind}; {_kept(retrained)}"
     protected = ", ".join(map(_code, subject.protected_names))
     yield f"Protected: {protected} ({subject.variants_text})."
     yield (
-        f"Rows: {retrained['n_train']:,} to train on, {retrained['n_validation']:,} to choose by, "
-        f"{retrained['n_test']:,} to test with; the same split for every run on this data with the same settings."
+        f"Rows: {retrained.n_train:,} to train on, {retrained.n_validation:,} to choose by, "
+        f"{retrained.n_test:,} to test with; the same split for every run on this data with the same settings."
     )
-    if retrained.get("n_cases"):
-        technique = f"found by the technique '{retrained['technique']}'" if retrained.get("technique") else ""
+    if retrained.n_cases:
+        technique = f"found by the technique '{retrained.technique}'" if retrained.technique else ""
         by = f", {technique}" if not subject.is_picked else ", picked by a person"
         if subject.is_picked and technique:
             by += f" (and more against the new models, {technique})"
         yield (
-            f"Cases: {retrained['n_cases']:,} discriminatory pairs{by}; {retrained['n_of_test_people']:,} of people "
+            f"Cases: {retrained.n_cases:,} discriminatory pairs{by}; {retrained.n_of_test_people:,} of people "
             "among the test rows were left out."
         )
         yield (
@@ -117,15 +117,15 @@ def _done(
         f"Tolerance: {in_points(settings.tolerance)} of accuracy, counted from {counted}, on the validation rows and "
         "on the test rows."
     )
-    yield f"Seed: {retrained['seed']}."
+    yield f"Seed: {retrained.seed}."
 
 
-def _kept(retrained: dict[str, Any]) -> str:
-    if not retrained["round"]:
-        return f"{retrained['n_rounds']} tried, none kept."
-    is_behind_control = retrained["reference"] == Reference.CONTROL  # which was trained first, and is no round
-    number = retrained["round"] - is_behind_control
-    return f"{retrained['n_rounds']} tried, number {number} kept, with {retrained['n_added']:,} added rows."
+def _kept(retrained: Retrained) -> str:
+    if not retrained.round:
+        return f"{retrained.n_rounds} tried, none kept."
+    is_behind_control = retrained.reference == Reference.CONTROL  # which was trained first, and is no round
+    number = retrained.round - is_behind_control
+    return f"{retrained.n_rounds} tried, number {number} kept, with {retrained.n_added:,} added rows."
 
 
 def _table(before: Measured | None, control: Measured | None, after: Measured | None, words: Words) -> Iterator[str]:

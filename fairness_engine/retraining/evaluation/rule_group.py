@@ -17,11 +17,12 @@ from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
 from fairness_engine.groups.rule_sets.mining import NO_RULE
-from fairness_engine.groups.rule_sets.phrases import group_words, share_text
+from fairness_engine.groups.rule_sets.phrases import group_words
 from fairness_engine.groups.rule_sets.sampling import Decider, Sampler, z_of
 from fairness_engine.groups.rule_sets.scoring import Counts, joint_intervals
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges
+from fairness_engine.retraining.results import GroupScore
 
 CONFIDENCE = 0.95
 
@@ -70,43 +71,6 @@ class RuleGroup:
         """Read what ``to_json`` wrote."""
         attributes = tuple(RuleAttribute.from_json(one) for one in content["attributes"])
         return cls(attributes, tuple(int(rule) for rule in content["rules"]))
-
-
-@dataclass(frozen=True)
-class GroupScore:
-    """How a model treats a group.
-
-    Args:
-        inside, outside: favourable shares; 0 where there is nobody.
-        low, high: of the score, 95 %: rows are a sample of people, and one of a person's neighbours counts for no more
-            than the person.
-        n_inside, n_outside: rows that the shares are of; every neighbour of each was decided.
-    """
-
-    inside: float
-    outside: float
-    low: float
-    high: float
-    n_inside: int
-    n_outside: int
-
-    @property
-    def gap(self) -> float:
-        """Favourable share inside less that outside, -1 to 1: below 0 the group is harmed, above 0 it is favoured."""
-        return self.inside - self.outside if self.n_inside and self.n_outside else 0.0
-
-    @property
-    def score(self) -> float:
-        """The group fairness score of paper 001: by how much the shares differ, 0 to 1."""
-        return abs(self.gap)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        return {"score": self.score, **vars(self)}
-
-    def text(self) -> str:
-        """The shares in words."""
-        return f"{share_text(self.inside)} favourable, everyone else {share_text(self.outside)}"
 
 
 class GroupMeter:
@@ -172,7 +136,8 @@ def group_score(inside: FloatArray, outside: FloatArray) -> GroupScore:
     n_in, hits_in, n_out, hits_out = (np.array([value]) for side in sides for value in side)
     low, high = joint_intervals(Counts(n_in, hits_in, n_out, hits_out), 1, CONFIDENCE)
     share_in, share_out = (float(side.mean()) if len(side) else 0.0 for side in (inside, outside))
-    return GroupScore(share_in, share_out, float(low[0]), float(high[0]), len(inside), len(outside))
+    score = abs(share_in - share_out) if len(inside) and len(outside) else 0.0
+    return GroupScore(score, share_in, share_out, float(low[0]), float(high[0]), len(inside), len(outside))
 
 
 def _effective(shares: FloatArray) -> tuple[float, float]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fairness_engine.measures.results import Share
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.evaluation.measure import Meter, Share
+from fairness_engine.retraining.evaluation.measure import Meter
 from fairness_engine.retraining.strategy import Validation
 from fairness_engine.retraining.trainers.trainer import Examples
 

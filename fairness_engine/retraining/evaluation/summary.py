@@ -6,19 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.evaluation.changes import Changes
-from fairness_engine.retraining.evaluation.measure import Measured
 from fairness_engine.retraining.evaluation.split import Split
-from fairness_engine.retraining.evaluation.verdict import (
-    Opinion,
-    Verdict,
-    Words,
-    compare,
-    compare_rule_set,
-    in_points,
-    points,
-)
+from fairness_engine.retraining.evaluation.verdict import Opinion, Words, compare, compare_rule_set, in_points, points
 from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.results import Changes, Measured, Retrained, Round, Verdict, WorstRuleSet
 from fairness_engine.retraining.session import RoundsLog
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.retraining.strategy import Validation
@@ -68,7 +59,7 @@ def opinion_of(
     before: Measured,
     after: Measured,
     changed: Changes,
-    worst: dict[str, Any] | None,
+    worst: WorstRuleSet | None,
     words: Words,
 ) -> Opinion:
     """The verdict on a new model.
@@ -76,20 +67,13 @@ def opinion_of(
     Args:
         settings: the strategy ``rules`` is judged by the score of its rule set first.
         before, after, changed: figures on the test rows.
-        worst: the result ``worst_rule_set``.
+        worst: the rule set that was to be mended; ``None`` before it was scored again.
         words: of what the shares are.
     """
     shares = compare(before, after, changed.accuracy, changed.uniform, changed.data, words)
-    was, now = (None, None) if worst is None else (worst.get("before"), worst.get("after"))
-    if settings.strategy is not Strategy.RULES or not was or not now or worst is None:
+    if settings.strategy is not Strategy.RULES or worst is None or worst.before is None or worst.after is None:
         return shares
-    scores = [(float(one["score"]), float(one["low"]), float(one["high"])) for one in (was, now)]
-    change = worst.get("change")
-    other = worst.get("worst_after")
-    next_worst = None
-    if other and other["rules"] != worst["rules"]:
-        next_worst = (str(other["group"]), (float(other["score"]), float(other["low"]), float(other["high"])))
-    return compare_rule_set(str(worst["group"]), scores[0], scores[1], shares, words, change, next_worst)
+    return compare_rule_set(worst, worst.before, worst.after, shares, words)
 
 
 def without_model(story: RunLog, settings: RetrainSettings, *, is_stopped: bool, n_cases: int) -> Opinion:
@@ -100,23 +84,21 @@ def without_model(story: RunLog, settings: RetrainSettings, *, is_stopped: bool,
     )
 
 
-def _reason(
-    story: RunLog, rounds: list[dict[str, Any]], settings: RetrainSettings, is_stopped: bool, n_cases: int
-) -> str:
+def _reason(story: RunLog, rounds: list[Round], settings: RetrainSettings, is_stopped: bool, n_cases: int) -> str:
     if story.nothing or not rounds:
         return story.nothing or _nothing_tried(settings, is_stopped, n_cases)
-    within = [row for row in rounds if row["is_within"]]
+    within = [row for row in rounds if row.is_within]
     tolerance = in_points(settings.tolerance)
     if not within:
-        lost = (story.reference or 0.0) - max(row["accuracy"] for row in rounds)
+        lost = (story.reference or 0.0) - max(row.accuracy for row in rounds)
         best = f"{in_points(lost)} on the rows that choose"
         if len(rounds) == 1:
             return f"The model that was trained lost {best}, more than the tolerance of {tolerance}."
         return f"None of the {_models(len(rounds))} stayed within the tolerance of {tolerance}: the best lost {best}."
-    unwritten = [row["no_file"] for row in within if row["no_file"]]
+    unwritten = [row.no_file for row in within if row.no_file]
     if unwritten:
         return f"{_models(len(unwritten)).capitalize()} would have been kept, but cannot become a file. {unwritten[-1]}"
-    vetoed = [row for row in within if row["is_vetoed"]]
+    vetoed = [row for row in within if row.is_vetoed]
     if vetoed:
         return (
             f"{_models(len(vetoed)).capitalize()} held on the rows that choose, but lost more than the tolerance of "
@@ -146,35 +128,35 @@ def summary(
     parts: Split,
     story: RunLog,
     opinion: Opinion,
-    facts: dict[str, Any],
-) -> dict[str, Any]:
-    """The result ``retrained``.
+    **facts: Any,
+) -> Retrained:
+    """What was done, and how it came out.
 
     Args:
         subject, settings, parts, story: of the run.
         opinion: the verdict.
-        facts: of the cases, the draws and the control.
+        facts: further fields, of the cases, the draws and the control.
     """
     kept = story.kept
-    return {
-        "strategy": settings.strategy.value,
-        "kind": _AS_IT_IS if settings.strategy is Strategy.THRESHOLD else subject.trainer.kind,
-        "n_rounds": len(story.log.proposed),
-        "n_train": len(parts.train),
-        "n_validation": len(parts.validation),
-        "n_test": len(parts.test),
-        "tolerance": settings.tolerance,
-        "reference": settings.reference.value,
-        "has_model": kept is not None and kept.has_file,
-        "no_file": kept.no_file if kept is not None else "",
-        "round": kept.round if kept is not None else 0,
-        "n_added": story.log.rows[kept.round - 1]["n_added"] if kept is not None else 0,
-        "n_vetoed": story.log.n_vetoed(kept.objective if kept is not None else float("inf")),
-        "verdict": opinion.verdict.value,
-        "why": opinion.why,
-        "notes": list(story.notes),
+    return Retrained(
+        strategy=settings.strategy,
+        kind=_AS_IT_IS if settings.strategy is Strategy.THRESHOLD else subject.trainer.kind,
+        n_rounds=len(story.log.proposed),
+        n_train=len(parts.train),
+        n_validation=len(parts.validation),
+        n_test=len(parts.test),
+        tolerance=settings.tolerance,
+        reference=settings.reference.value,
+        has_model=kept is not None and kept.has_file,
+        no_file=kept.no_file if kept is not None else "",
+        round=kept.round if kept is not None else 0,
+        n_added=story.log.rows[kept.round - 1].n_added if kept is not None else 0,
+        n_vetoed=story.log.n_vetoed(kept.objective if kept is not None else float("inf")),
+        verdict=opinion.verdict,
+        why=opinion.why,
+        notes=list(story.notes),
         **facts,
-    }
+    )
 
 
 def nothing_to_mitigate(subject: RetrainingTask) -> str:
@@ -234,8 +216,8 @@ def unwritten_notes(log: RoundsLog) -> list[str]:
     """That models could not become files, one sentence a reason."""
     found: dict[str, list[str]] = {}
     for number, row in enumerate(log.proposed, 1):
-        if row["no_file"]:
-            found.setdefault(row["no_file"], []).append(str(number))
+        if row.no_file:
+            found.setdefault(row.no_file, []).append(str(number))
     return [
         f"Better on the rows that choose, but not kept (round {', '.join(numbers)}): {reason}"
         for reason, numbers in found.items()

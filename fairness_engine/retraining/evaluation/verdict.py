@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fairness_engine.retraining.evaluation.changes import PairedChange
-from fairness_engine.retraining.evaluation.measure import Measured, Share
-
-
-class Verdict(StrEnum):
-    """What a retraining came to. "No improvement" and "worse" are results like the first."""
-
-    IMPROVED = "improved"
-    NO_IMPROVEMENT = "no improvement"
-    WORSE = "worse"
-    NOT_MEASURED = "not measured"
-    """It was cancelled between the training of a model and its measuring."""
+from fairness_engine.measures.results import Share
+from fairness_engine.retraining.results import GroupScore, Measured, PairedChange, Verdict, WorstRuleSet
 
 
 class Direction(StrEnum):
@@ -116,36 +105,30 @@ def compare(
 
 
 def compare_rule_set(
-    text: str,
-    before: tuple[float, float, float],
-    after: tuple[float, float, float],
-    shares: Opinion,
-    words: Words | None = None,
-    change: Mapping[str, float] | None = None,
-    next_worst: tuple[str, tuple[float, float, float]] | None = None,
+    worst: WorstRuleSet, before: GroupScore, after: GroupScore, shares: Opinion, words: Words | None = None
 ) -> Opinion:
     """The opinion on a retraining whose aim was a rule set: its score decides, and the shares may not be worse.
 
+    A paired change of what the score is made of, where there is one, tells more than two intervals apart. Where the
+    worst rule set of the new model is another one, one as bad as the first was is no improvement, whatever became of
+    the first; one that is worse for certain is a worse model.
+
     Args:
-        text: the rule set in words.
-        before, after: score with the ends of its 95 % interval.
+        worst: the rule set.
+        before, after: its scores.
         shares: what ``compare`` says.
         words: as there.
-        change: the paired change of what the score is made of, where there is one: it tells more than two intervals
-            apart.
-        next_worst: the worst rule set of the new model, and its score with the ends, where it is another one. One as
-            bad as the first was is no improvement, whatever became of the first; one that is worse for certain is a
-            worse model.
     """
-    is_fall = after[2] < before[1]
-    is_rise = after[1] > before[2]
+    change = worst.change
+    is_fall = after.high < before.low
+    is_rise = after.low > before.high
     if change is not None:
-        is_fall = after[0] < before[0] and change["high"] < 0
-        is_rise = after[0] > before[0] and change["low"] > 0
+        is_fall = after.score < before.score and change.is_fall
+        is_rise = after.score > before.score and change.is_rise
     direction = Direction.FELL if is_fall else Direction.ROSE if is_rise else Direction.UNCLEAR
     why_unclear = "the intervals overlap" if change is None else "too few decisions changed"
-    subject = f"The score of the rule set that was to be mended ({text})"
-    moved = f"from {100 * before[0]:.1f} to {100 * after[0]:.1f} points"
+    subject = f"The score of the rule set that was to be mended ({worst.group})"
+    moved = f"from {100 * before.score:.1f} to {100 * after.score:.1f} points"
     said = {
         Direction.FELL: f"{subject} fell {moved}.",
         Direction.ROSE: f"{subject} rose {moved}.",
@@ -156,13 +139,13 @@ def compare_rule_set(
         Direction.ROSE: Verdict.WORSE,
         Direction.UNCLEAR: Verdict.NO_IMPROVEMENT,
     }[direction]
-    if next_worst is not None:
-        other, (score, low, _) = next_worst
-        said += f" The worst of the new model is another one: {other}, {100 * score:.1f} points."
-        if low > before[2]:
+    other = worst.worst_after
+    if other is not None and other.rules != worst.rules:
+        said += f" The worst of the new model is another one: {other.group}, {100 * other.score:.1f} points."
+        if other.low > before.high:
             verdict = Verdict.WORSE
             said = f"{said} That is more than the worst had before."
-        elif score >= before[0] and verdict is Verdict.IMPROVED:
+        elif other.score >= before.score and verdict is Verdict.IMPROVED:
             verdict = Verdict.NO_IMPROVEMENT
             said = f"{said} The worst before had no more."
     if verdict is Verdict.IMPROVED and shares.verdict is Verdict.WORSE:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,13 +17,14 @@ from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, RulesScored, Stopped
 from fairness_engine.groups.rule_sets.driver import AssessedData as Assessed
 from fairness_engine.groups.rule_sets.driver import run_rules
+from fairness_engine.groups.rule_sets.phrases import share_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges
-from fairness_engine.retraining.evaluation.changes import PairedChange
-from fairness_engine.retraining.evaluation.rule_group import GroupMeter, GroupScore, RuleGroup
+from fairness_engine.retraining.evaluation.rule_group import GroupMeter, RuleGroup
 from fairness_engine.retraining.evaluation.split import Split
+from fairness_engine.retraining.results import GroupScore, PairedChange, WorstOfNew, WorstRuleSet
 from fairness_engine.retraining.settings import RetrainSettings
 
 _EXACT_EVALUATIONS = 1_000_000
@@ -151,33 +153,29 @@ class Groups(ABC):
         del before, after, group
         return None
 
-    def result(self, after: Model | None = None) -> dict[str, Any]:
-        """The result ``worst_rule_set``: the worst rule set of the original model before and after a retraining, and
-        the worst of the new model.
+    def result(self, after: Model | None = None) -> WorstRuleSet:
+        """The worst rule set of the original model before and after a retraining, and the worst of the new model.
 
-        Returns:
-            ``rules`` (as the command line says them), ``group`` and ``text`` (in words, of the original), ``before``,
-            ``after`` and ``worst_after`` (``{score, inside, outside, low, high, n_inside, n_outside}``, the last with
-            its own ``rules``, ``group``, ``text``); ``after`` and ``worst_after`` are ``None`` without a new model,
-            everything is empty where the scope makes no rule set, and ``reason`` says why.
+        Args:
+            after: the new model; ``None`` where there is none yet.
         """
         try:
             group = self.target
         except SettingError as error:
-            return {**_NOTHING, "reason": str(error)}
+            return WorstRuleSet(reason=str(error))
         was = self.score(self._subject.model, group)
-        found = {**_NOTHING, **_said(group, was), "is_picked": self._subject.group is not None, "before": was.to_json()}
+        is_picked = self._subject.group is not None
+        found = WorstRuleSet(**_in_words(group, was), is_picked=is_picked, before=was)
         if after is None:
             return found
-        found["after"] = self.score(after, group).to_json()
         change = self.change(self._subject.model, after, group)
-        found["change"] = None if change is None else change.to_json()
+        found = replace(found, after=self.score(after, group), change=change)
         try:
             worst = self.worst(after)
         except SettingError:  # no group differs any more in a way that can be scored
             return found
         now = self.score(after, worst)
-        return {**found, "worst_after": {**_said(worst, now), **now.to_json()}}
+        return replace(found, worst_after=WorstOfNew(**vars(now), **_in_words(worst, now)))
 
     # --- its parts -----------------------------------------------------------------------------
 
@@ -251,18 +249,6 @@ class WorstGroups(Groups):
         return GroupMeter(self._ranges, rows, self._max_evaluations, SCORE_SEED, self._is_cancelled)
 
 
-_NOTHING: dict[str, Any] = {
-    "rules": [],
-    "group": "",
-    "text": "",
-    "reason": "",
-    "is_picked": False,
-    "before": None,
-    "after": None,
-    "change": None,
-    "worst_after": None,
-}
-
-
-def _said(group: RuleGroup, score: GroupScore) -> dict[str, Any]:
-    return {"rules": group.rules_json(), "group": group.words, "text": f"{group.words}: {score.text()}"}
+def _in_words(group: RuleGroup, score: GroupScore) -> dict[str, Any]:
+    shares = f"{share_text(score.inside)} favourable, everyone else {share_text(score.outside)}"
+    return {"rules": group.rules_json(), "group": group.words, "text": f"{group.words}: {shares}"}

@@ -17,12 +17,13 @@ from fairness_engine.models.model import Model
 from fairness_engine.models.open_text import fitted_text_model, open_text_model
 from fairness_engine.retraining.cases import NoCases
 from fairness_engine.retraining.driver import Resources, retraining_events
-from fairness_engine.retraining.evaluation.changes import Changes, paired_change
+from fairness_engine.retraining.evaluation.changes import paired_change
 from fairness_engine.retraining.evaluation.measure import Examined, Meter, affordable_draws
 from fairness_engine.retraining.evaluation.selection import ModelSelector
 from fairness_engine.retraining.evaluation.split import checked_labels
 from fairness_engine.retraining.evaluation.verdict import Words
 from fairness_engine.retraining.registry import objective_of
+from fairness_engine.retraining.results import Changes
 from fairness_engine.retraining.session import Session
 from fairness_engine.retraining.settings import (
     MEASURE_STREAM,
@@ -135,13 +136,12 @@ class TextResources(Resources):
         was, now = (one.decided == model.favourable for one, model in zip(examined, models, strict=True))
         before, after = examined
         return Changes(
-            tuple(by_term(self._texts, self.parts.test, was, now)),
+            list(by_term(self._texts, self.parts.test, was, now)),
             0,
             0,
             paired_change(right[0], right[1]),
             paired_change(before.uniform, after.uniform),
             paired_change(before.data, after.data),
-            {},
         )
 
     def notes_on(self, _: Model, changed: Changes) -> list[str]:

@@ -17,10 +17,11 @@ from fairness_engine.groups.identity_terms.templates import Templates
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.evaluation.changes import PairedChange, paired_change
-from fairness_engine.retraining.evaluation.rule_group import CONFIDENCE, GroupMeter, GroupScore, RuleGroup
+from fairness_engine.retraining.evaluation.changes import paired_change
+from fairness_engine.retraining.evaluation.rule_group import CONFIDENCE, GroupMeter, RuleGroup
 from fairness_engine.retraining.evaluation.split import Split
 from fairness_engine.retraining.evaluation.worst_rule_set import SCORE_SEED, SEARCH_SECONDS, Groups
+from fairness_engine.retraining.results import GroupScore, PairedChange
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.retraining.texts.book import on_texts
 from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask
@@ -120,13 +121,13 @@ class TextGroupMeter(GroupMeter):
         n = len(inside)
         n_others = len(self._data.space.combinations(categories_of(group))) - 1
         if not n:
-            return GroupScore(0.0, 0.0, 0.0, 1.0, 0, 0)
+            return GroupScore(0.0, 0.0, 0.0, 0.0, 1.0)
         gained = (inside * (1 - others)).sum()
         lost = ((1 - inside) * others).sum()
         low, high = paired_intervals(np.array([gained]), np.array([lost]), np.array([float(n)]), 1, CONFIDENCE)
         shares = float(inside.mean()), float(others.mean())
         score = abs(shares[0] - shares[1])
-        return GroupScore(*shares, min(score, float(low[0])), max(score, float(high[0])), n, n * n_others)
+        return GroupScore(score, *shares, min(score, float(low[0])), max(score, float(high[0])), n, n * n_others)
 
     def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange:
         """The change of the share of templates that are decided otherwise with the rule set's terms than with most

@@ -13,8 +13,8 @@ import numpy as np
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
-from fairness_engine.retraining.evaluation.changes import GroupChange
 from fairness_engine.retraining.evaluation.measure import Meter
+from fairness_engine.retraining.results import GroupChange
 from fairness_engine.retraining.texts.subject import TextData
 
 _TEXTS_OF_DATA = 0
@@ -158,4 +158,4 @@ def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarra
         before = was[lines]
         after = now[lines]
         counts = (len(lines), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
-        yield GroupChange((attribute.name,), (attribute.labels[term],), *map(int, counts))
+        yield GroupChange([attribute.name], [attribute.labels[term]], *map(int, counts))

@@ -13,10 +13,11 @@ from typing import Any
 
 from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.validation import check_space, read_certificates, read_tree_arrays
+from fairness_engine.certification.results import Proved
+from fairness_engine.codec import decode, encode
 from fairness_engine.errors import RunError, breach
 from fairness_engine.events import Event, SharesProved, TreeReady
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.runs.result_checks import is_count, is_number
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -25,7 +26,6 @@ TREE_FILE = "tree.npz"
 MAX_TRACE_POINTS = 1_000
 _TRACE_SECONDS = 1.0
 """The trace is stored this often: it is longer than the latest shares."""
-_SUM_TOLERANCE = 1e-9
 
 
 class Trace:
@@ -64,7 +64,7 @@ class ProofsWriter(Writer):
         self._store = store
         self._run_id = run_id
         self._config = config
-        self._latest: SharesProved | None = None
+        self._latest: Proved | None = None
         self._trace = Trace()
         self._trace_written = 0.0
         self._has_tree = False
@@ -86,19 +86,15 @@ class ProofsWriter(Writer):
             ProcessError: it cannot be.
         """
         before = self._latest
-        is_possible = (
-            all(map(is_number, (event.seconds, event.certified, event.falsified)))
-            and event.certified + event.falsified <= 1 + _SUM_TOLERANCE
-            and is_count(event.n_boxes)
-            and is_count(event.n_open)
-            and event.n_open <= event.n_boxes
-            and (before is None or (event.seconds >= before.seconds and event.n_boxes >= before.n_boxes))
-        )
-        if not is_possible:
-            raise breach("it sent proved shares that cannot be")
-        self._latest = event
-        undecided = max(0.0, 1 - event.certified - event.falsified)
-        self._trace.add([event.seconds, event.certified, event.falsified, undecided, event.n_boxes])
+        try:
+            proved = decode(Proved, asdict(event))
+        except ValueError:
+            raise breach("it sent proved shares that cannot be") from None
+        if before is not None and (proved.seconds < before.seconds or proved.n_boxes < before.n_boxes):
+            raise breach("it sent proved shares that run backwards")
+        self._latest = proved
+        undecided = max(0.0, 1 - proved.certified - proved.falsified)
+        self._trace.add([proved.seconds, proved.certified, proved.falsified, undecided, proved.n_boxes])
 
     def write(self) -> None:
         """Store the latest shares, and the trace now and then."""
@@ -111,7 +107,7 @@ class ProofsWriter(Writer):
     def _write(self, is_with_trace: bool) -> None:
         if self._latest is None:
             return
-        self._store.set_result(self._run_id, "proved", asdict(self._latest))
+        self._store.set_result(self._run_id, "proved", encode(self._latest))
         if is_with_trace:
             self._store.set_result(self._run_id, "trace", self._trace.to_json())
             self._trace_written = time.monotonic()

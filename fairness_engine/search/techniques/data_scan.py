@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
 from fairness_engine.oracle.budget import Budget
+from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.technique import Technique
 from fairness_engine.settings import setting
 
@@ -81,6 +83,6 @@ class DataScan(Technique):
                 yield Step("scanning the data")
         except SearchStopped:
             n_tested += oracle.n_tested_of(start_rows[order[n_tested : n_tested + size]])
-            yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})
+            yield ResultReady("scan", encode(ScanCounts(n_tested, len(order))))
             raise
-        yield ResultReady("scan", {"n_tested": n_tested, "n_people": len(order)})
+        yield ResultReady("scan", encode(ScanCounts(n_tested, len(order))))

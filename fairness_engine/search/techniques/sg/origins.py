@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped
 from fairness_engine.events import Event, ResultReady, Step
+from fairness_engine.search.results import Tried
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -55,9 +57,8 @@ class OriginCounts:
             self.n_found[source] += oracle.n_found + oracle.n_rejected - n_found
 
     def event(self) -> ResultReady:
-        """The result ``split``: for each source ``n_tried`` and ``n_found``."""
-        content = {str(s): {"n_tried": self.n_tried[s], "n_found": self.n_found[s]} for s in Origin}
-        return ResultReady("split", content)
+        """The result ``split``, by source."""
+        return ResultReady("split", encode({str(s): Tried(self.n_tried[s], self.n_found[s]) for s in Origin}))
 
 
 class Work(Protocol):

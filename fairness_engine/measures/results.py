@@ -1,0 +1,109 @@
+"""What measures of a model, and of a search, leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from fairness_engine.codec import TOLERANCE, Amount, Count, Number, Proportion, are_in_order, hold, is_ascending
+from fairness_engine.intervals import share_interval
+
+MAX_POINTS = 2_000
+
+Points = Annotated[list[Count], Meta(min_length=1, max_length=MAX_POINTS)]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of discriminatory individuals with its 95 % interval: ``n_hits`` of ``n``; of nobody it is 0, and says
+    nothing.
+    """
+
+    n_hits: Count
+    n: Count
+    share: Proportion
+    low: Number
+    high: Number
+
+    def __post_init__(self) -> None:
+        hold(self.n_hits <= self.n, "hits")
+        hold(abs(self.share - (self.n_hits / self.n if self.n else 0.0)) <= TOLERANCE, "share")
+        hold(are_in_order(0.0, self.low, self.share, self.high, 1.0), "interval")
+
+    @classmethod
+    def of(cls, n_hits: int, n: int) -> Share:
+        """With its interval."""
+        low, high = share_interval(n_hits, n)
+        return cls(n_hits, n, n_hits / n if n else 0.0, low, high)
+
+
+@dataclass(frozen=True)
+class ExactCount:
+    """Everybody, decided."""
+
+    n_discriminatory: Count
+    n_individuals: Count
+    share: Proportion
+
+    def __post_init__(self) -> None:
+        hold(0 < self.n_individuals >= self.n_discriminatory, "individuals")
+        hold(abs(self.share - self.n_discriminatory / self.n_individuals) <= TOLERANCE, "share")
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """How many were found up to so many evaluations: the last point is where the search ended."""
+
+    evaluations: Points
+    n_found: Points
+
+    def __post_init__(self) -> None:
+        hold(is_ascending(self.evaluations) and is_ascending(self.n_found), "order of points")
+        hold(len(self.evaluations) == len(self.n_found), "number of points")
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """Leaves of a surrogate tree that finds fall into.
+
+    Args:
+        n_leaves_hit: by the ``n_sampled`` finds that were kept.
+        n_leaves: of the tree.
+        n_pairs: found.
+        n_sampled: kept.
+        per_100, per_1000: expected leaves of that many finds; ``None`` where there are fewer.
+    """
+
+    n_leaves: Count
+    n_leaves_hit: Count = 0
+    n_pairs: Count = 0
+    n_sampled: Count = 0
+    per_100: Amount | None = None
+    per_1000: Amount | None = None
+
+
+@dataclass(frozen=True)
+class PlausibleCounts:
+    """How near the people of a run's pairs are to those of the data.
+
+    Args:
+        limit: the largest distance of a plausible person.
+        n_reference, n_different: people of the data that distances are to, and different ones among them.
+        n_measured, n_unmeasured: people of pairs.
+        n_far, n_with_unseen, n_implausible: too far, with unseen values, either.
+        n_outside: that break constraints of the data.
+        median_distance: ``None`` before anybody was measured.
+    """
+
+    limit: Amount
+    n_reference: Count = 0
+    n_different: Count = 0
+    n_measured: Count = 0
+    n_unmeasured: Count = 0
+    n_far: Count = 0
+    n_with_unseen: Count = 0
+    n_implausible: Count = 0
+    n_outside: Count = 0
+    median_distance: Amount | None = None

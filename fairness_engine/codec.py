@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
-    """Plain lists, tuples, mappings, numbers and text, which JSON can hold; ``decode`` reads it back to an equal value."""
+    """Plain lists, tuples, mappings, numbers and text, as JSON can hold; ``decode`` reads it back to an equal value."""
     return msgspec.to_builtins(value, enc_hook=_encode_array)
 
 

@@ -160,6 +160,16 @@ class SentencePair:
             hold(is_ascending(ends) and max(ends, default=0) <= len(text), "places of words")
             hold(all(start < stop for start, stop in spans), "places of words")
 
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both."""
+        return self.first, self.second
+
+    @property
+    def spans(self) -> tuple[list[Span], list[Span]]:
+        """Of both."""
+        return self.spans_first, self.spans_second
+
 
 @dataclass(frozen=True)
 class LookedAt:
@@ -189,3 +199,7 @@ class Sentences:
     looked: list[LookedAt] = field(default_factory=list)
     n_differing: Count = 0
     n_looked_at: Count = 0
+
+    def looked_at(self, rule_set: int) -> LookedAt | None:
+        """What was seen of a rule set; ``None`` where none of its texts were looked at."""
+        return next((each for each in self.looked if each.rule_set == rule_set), None)

@@ -185,7 +185,7 @@ def _standing(read: ReadTree, box: int) -> str:
     """What is proved of the box in one sentence, not escaped."""
     tree = read.tree
     weight, parts = shares_in(read, box)
-    shares = Shares.of({"certified": parts[0], "falsified": parts[1]})
+    shares = Shares.of(parts[0], parts[1])
     people = wording.counted(int(tree.n_people[box]), "person of the data", "people of the data")
     text = f"{wording.bounded_share(weight)} of all individuals; {people}. Of this box: {shares.sentence}."
     if tree.n_merged[box]:

@@ -16,6 +16,7 @@ from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts
 from pages.shared.runs import certification_phrases, certification_runs, models
 from pages.shared.runs.certification_phrases import Shares
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -110,8 +111,7 @@ def _choose(store: RunStore, review: Review, run: RunRecord, others: list[RunRec
 
 def _label(store: RunStore, review: Review, run: RunRecord) -> str:
     text = (
-        f"{certification_phrases.run_label(run, certification_runs.shares_of(store, run))} · "
-        f"{models.scope_text(run.config)}"
+        f"{certification_phrases.run_label(run, certification_runs.shares_of(run))} · {models.scope_text(run.config)}"
     )
     return text if run.review_id == review.id else f"{_review_name(store, run)}: {text}"
 
@@ -125,7 +125,7 @@ def _review_name(store: RunStore, run: RunRecord) -> str:
 
 def _draw_pair(store: RunStore, review: Review, first: RunRecord, second: RunRecord) -> None:
     pair = (first, second)
-    shares = [certification_runs.shares_of(store, run) for run in pair]
+    shares = [certification_runs.shares_of(run) for run in pair]
     if shares[0] is None or shares[1] is None:
         st.info("One of the two proved nothing before it ended. Choose another one, or certify again.")
         return
@@ -139,7 +139,7 @@ def _draw_pair(store: RunStore, review: Review, first: RunRecord, second: RunRec
     figure = kept("certify_pair", key, lambda: certification_charts.shares_chart(rows, "What is proved, side by side"))
     frame.chart_with_table(figure, certification_charts.shares_table(rows), "certify_pair_shares")
     st.dataframe(difference_table(shares[0], shares[1]), hide_index=True, key="certify_difference")
-    _draw_curves(store, pair, names)
+    _draw_curves(pair, names)
     with st.expander("Settings side by side", expanded=bool(differing)):
         st.dataframe(
             settings_table(first, second),
@@ -161,9 +161,8 @@ def _heads(store: RunStore, review: Review, pair: tuple[RunRecord, RunRecord]) -
     return "".join(parts)
 
 
-def _draw_curves(store: RunStore, pair: tuple[RunRecord, RunRecord], names: list[str]) -> None:
-    results = [certification_runs.results_of(store, run) for run in pair]
-    traces = {name: result.get("trace") or [] for name, result in zip(names, results, strict=True)}
+def _draw_curves(pair: tuple[RunRecord, RunRecord], names: list[str]) -> None:
+    traces = {name: results_of(run).trace for name, run in zip(names, pair, strict=True)}
     if not all(len(trace) > 1 for trace in traces.values()):
         return
     is_log = bool(st.session_state.get("certify_log"))

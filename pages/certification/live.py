@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.runs.results import Results
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts, share_bar
@@ -13,6 +14,7 @@ from pages.shared.runs import certification_runs, phrases
 from pages.shared.runs.certification_phrases import run_title
 from pages.shared.runs.figures import what_is_left
 from pages.shared.runs.live import stop_button, tiles
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
@@ -28,11 +30,11 @@ def draw(run_id: str) -> None:
         st.rerun()
     st.markdown(f"**{wording.markdown(run_title(run.config))}** · {phrases.state_text(run)}")
     left = what_is_left(run)
-    results = certification_runs.results_of(store, run)
-    has_ended = "certification" in results
+    results = results_of(run)
+    has_ended = results.certification is not None
     st.progress(1.0 if has_ended else left.done, text=wording.markdown(_doing(run, has_ended=has_ended)))
     stop_button([run], "stop_certifying", "what is proved")
-    shares = certification_runs.shares_of(store, run)
+    shares = certification_runs.shares_of(run)
     if shares is None:
         st.caption("The first shares appear as soon as proving begins; the time you gave it starts only then.")
         return
@@ -70,9 +72,9 @@ def _tiles(run: RunRecord, *, has_ended: bool) -> None:
     tiles("certify_tiles", content)
 
 
-def draw_curve(run: RunRecord, results: dict[str, Any]) -> None:
+def draw_curve(run: RunRecord, results: Results) -> None:
     """The anytime curve, on a linear or logarithmic axis of seconds."""
-    trace = results.get("trace") or []
+    trace = results.trace
     steps = {
         (certified, falsified): seconds
         for seconds, certified, falsified, *_ in reversed(trace)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.runs.results import Results
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from pages.certification import box_card, boxes, live, single_box, tree
 from pages.certification.partition_map import AreaOf, partition_map
@@ -18,6 +19,7 @@ from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts, share_bar
 from pages.shared.runs import certification_phrases, certification_runs, of_kind
 from pages.shared.runs.certification_phrases import Shares
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -107,25 +109,25 @@ STYLE = f"""
 
 def draw(review: Review, run: RunRecord, runs: Sequence[RunRecord]) -> None:
     """Everything about one certification that does not work any more."""
-    results = certification_runs.results_of(session.store(), run)
+    results = results_of(run)
     _standing(run)
-    shares = certification_runs.shares_of(session.store(), run)
+    shares = certification_runs.shares_of(run)
     if shares is None:
         return
-    result = results.get("certification")
+    result = results.certification
     if result:
         protected = wording.listed(list(run.config.scope.protected), most=4)
-        people = certification_phrases.people_claims(result["data_rows"]) if result.get("data_rows") else []
+        people = certification_phrases.people_claims(result.data_rows) if result.data_rows else []
         st.html(claims_html([*people, *certification_phrases.claims(result, protected)]))
     charts = st.container(
         key="certify_summary"
     )  # filled last: their library takes the browser longer than the map does
     if result:
         st.caption(wording.markdown(certification_phrases.method_note(result, run.seconds)))
-    _files(run, results)
+    _files(run)
     read = tree.load(session.store(), run)
     if read is not None and (len(read.tree) > 1 or shares.undecided > 0):  # one decided box says nothing more
-        alone = single_box.of_tree(session.store(), read, run, runs)
+        alone = single_box.of_tree(read, run, runs)
         st.fragment(frame.guarded(draw_boxes))(review, run, read, alone)
         is_working = any(each.run.is_active for each in alone)
         if alone:
@@ -157,10 +159,10 @@ def claims_html(claims: Sequence[certification_phrases.Claim]) -> str:
     return f'<div class="eh-claims">{"".join(lines)}</div>'
 
 
-def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
+def _charts(run: RunRecord, shares: Shares, results: Results) -> None:
     rows: dict[str, Shares] = {}
-    people = (results.get("certification") or {}).get("data_rows")
-    if people and people["n"]:
+    people = results.certification.data_rows if results.certification else None
+    if people and people.n:
         rows["Data's people"] = Shares.of_people(people)
     rows["Individuals"] = shares
     with frame.wrapping("certify_charts", is_wide=True):
@@ -173,17 +175,17 @@ def _charts(run: RunRecord, shares: Shares, results: Mapping[str, Any]) -> None:
         )
         frame.chart_with_table(figure, certification_charts.shares_table(rows), "certify_shares_chart")
     with right:
-        live.draw_curve(run, dict(results))
+        live.draw_curve(run, results)
 
 
-def _files(run: RunRecord, results: Mapping[str, Any]) -> None:
+def _files(run: RunRecord) -> None:
     store = session.store()
     facts = exports.facts_of(session.current_review(), (run.id,))
     file = stored_tree_file(store, run.id)
     with st.container(horizontal=True, vertical_alignment="center", key="certify_files"):
         st.download_button(
             "Result as JSON",
-            lambda: result_json(run, results, facts()),
+            lambda: result_json(run, store.results(run.id), facts()),
             f"evenhand-certification-{run.id[:8]}.json",
             "application/json",
             key="certify_json",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairness_engine.store.records import Review, RunRecord
-    from fairness_engine.store.store import RunStore
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Alone:
     shares: Shares | None
 
 
-def of_tree(store: RunStore, read: ReadTree, run: RunRecord, others: Sequence[RunRecord]) -> list[Alone]:
+def of_tree(read: ReadTree, run: RunRecord, others: Sequence[RunRecord]) -> list[Alone]:
     """The certifications among others that are of exactly one box of a tree, the newest first."""
     found = []
     for other in others:
@@ -52,7 +51,7 @@ def of_tree(store: RunStore, read: ReadTree, run: RunRecord, others: Sequence[Ru
             continue
         box = find_box(read, limits)
         if box is not None and box > 0:
-            found.append(Alone(box, other, certification_runs.shares_of(store, other)))
+            found.append(Alone(box, other, certification_runs.shares_of(other)))
     return found
 
 
@@ -99,7 +98,7 @@ def whole_with(read: ReadTree, alone: Sequence[Alone]) -> Shares:
                 del gains[other]
     certified = float(tree.certified[0]) + sum(gain[0] for gain in gains.values())
     falsified = float(tree.falsified[0]) + sum(gain[1] for gain in gains.values())
-    return Shares.of({"certified": certified, "falsified": falsified})
+    return Shares.of(certified, falsified)
 
 
 def _lies_in(read: ReadTree, box: int, whole: int) -> bool:
@@ -143,7 +142,7 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
     alone = planned
     if is_followed:
         start_queued(store)
-        alone = of_tree(store, read, run, certification_runs.certifications(review))
+        alone = of_tree(read, run, certification_runs.certifications(review))
     if is_followed and not any(each.run.is_active for each in alone):
         st.rerun()
     with st.container(key="alone"):
@@ -176,7 +175,7 @@ def _say_whole(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
             "Shares weighed by the data's people: a box alone has weights of its own, so it is not put into the whole."
         )
         return
-    before = Shares.of({"certified": read.tree.certified[0], "falsified": read.tree.falsified[0]})
+    before = Shares.of(float(read.tree.certified[0]), float(read.tree.falsified[0]))
     after = whole_with(read, alone)
     if after == before:
         st.caption("So far the boxes on their own prove no more than the whole did.")
@@ -203,7 +202,7 @@ def table(read: ReadTree, alone: Sequence[Alone]) -> pd.DataFrame:
     lines = []
     for each in alone:
         weight, parts = shares_in(read, each.box)
-        before = Shares.of({"certified": parts[0], "falsified": parts[1]})
+        before = Shares.of(parts[0], parts[1])
         now = (wording.DASH,) * 3 if each.shares is None else each.shares.texts
         lines.append(
             {

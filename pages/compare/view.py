@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.runs.results import of_stored
 from pages.compare import charts, table
 from pages.compare import phrases as compare_words
-from pages.run.panel import notes_in
 from pages.shared import exports
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -213,7 +213,7 @@ def _draw_notes(reads: RememberedReads, comparison: Comparison) -> None:
     """What runs said of the model before they began, once for all that said the same."""
     said: dict[str, list[str]] = {}
     for compared in comparison.techniques:  # the first run of each speaks for all seeds
-        for note in notes_in(reads.results(compared.run_ids[0])):
+        for note in of_stored(reads.results(compared.run_ids[0])).notes.notes:
             said.setdefault(note, []).append(compared.label)
     for note, labels in said.items():
         about = "" if len(labels) == len(comparison.techniques) else f"{wording.listed(labels)}: "

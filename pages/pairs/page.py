@@ -9,6 +9,7 @@ from pages.shared.pairs import filters as pair_filters
 from pages.shared.people import case_basket, group_link
 from pages.shared.people.decisions import decisions_of
 from pages.shared.runs import models, run_list
+from pages.shared.runs.results import results_of
 
 
 def main() -> None:
@@ -45,7 +46,7 @@ def browse(review, run, domain, pairs) -> None:
         only_pinned = bool(pinned) and st.toggle(f"Pinned only ({len(pinned)})", key="only_pinned")
         filtered = browser.positions_of(run.id, domain, pairs, wanted, pinned if only_pinned else None)
         matching = np.intersect1d(filtered, in_group, assume_unique=True) if len(in_group) < len(pairs) else filtered
-        only, is_on = plausible_filter.form(review.id, pairs, store.results(run.id).get("plausibility"))
+        only, is_on = plausible_filter.form(review.id, pairs, results_of(run).plausibility)
         is_hidden = plausible_filter.implausible(pairs, only)[matching] if only else np.zeros(len(matching), bool)
         positions = matching[~is_hidden] if is_on and not only_pinned else matching
         n_stored = store.n_pairs(run.id)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.measures.results import PlausibleCounts
 from fairness_engine.pairs import Pairs
 from pages.shared.app import wording
 
@@ -38,7 +37,7 @@ def implausible(pairs: Pairs, only: PlausibleOnly) -> np.ndarray:
     return np.asarray(is_far | (pairs.n_unseen > 0) if only.hides_unseen else is_far)
 
 
-def form(review_id: str, pairs: Pairs, result: Mapping[str, Any] | None) -> tuple[PlausibleOnly | None, bool]:
+def form(review_id: str, pairs: Pairs, result: PlausibleCounts | None) -> tuple[PlausibleOnly | None, bool]:
     """Draw the switch and what it goes by; what is chosen is kept for the review while the browser is open.
 
     Args:
@@ -60,7 +59,7 @@ def form(review_id: str, pairs: Pairs, result: Mapping[str, Any] | None) -> tupl
         persist_state="session",
     )
     with st.popover("What counts", icon=":material/tune:"):
-        only = _choice(review_id, pairs, float(result["limit"]))
+        only = _choice(review_id, pairs, result.limit)
         st.caption(_about(result))
     return only, is_on
 
@@ -90,12 +89,12 @@ def _choice(review_id: str, pairs: Pairs, learned: float) -> PlausibleOnly:
     return PlausibleOnly(learned if percent == default else percent / 100, learned, hides_unseen)
 
 
-def _about(result: Mapping[str, Any]) -> str:
+def _about(result: PlausibleCounts) -> str:
     """Where the limit comes from."""
-    n = int(result["n_reference"])
-    n_different = int(result["n_different"])
+    n = result.n_reference
+    n_different = result.n_different
     text = (
-        f"At {wording.share(float(result['limit']))}, 99 % of the "
+        f"At {wording.share(result.limit)}, 99 % of the "
         f"{wording.counted(n_different, 'different person', 'different people')} "
         "in the data have somebody else that near."
     )

@@ -12,18 +12,21 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.data.table import export_text
+from fairness_engine.retraining.results import GroupScore
 from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.results import Results
 from pages.compare import table
 from pages.retrain import charts, follow_ups, live
 from pages.retrain import phrases as retrain_texts
 from pages.retrain import phrases as retrain_words
 from pages.retrain.charts import Point
-from pages.retrain.phrases import SHARES, Figure, Headline, change_text, plain_change
+from pages.retrain.phrases import SHARES, Figure, Headline, change_of, part_of
 from pages.shared import exports
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import certification_runs, models
 from pages.shared.runs import phrases as run_words
+from pages.shared.runs.results import results_now
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -74,7 +77,7 @@ class Entry:
 
     name: str
     run: RunRecord
-    results: dict[str, Any]
+    results: Results
     said: Headline
     certified: tuple[str, str] | None
     is_certifying: bool = False
@@ -89,20 +92,15 @@ class Entry:
         """Whether the run ended by an error, whatever it left."""
         return self.run.state.value in ("crashed", "failed")
 
-    def content(self, which: str, key: str) -> dict[str, Any] | None:
-        """What was measured of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
-        found = self.results.get(which) or {}
-        content: dict[str, Any] | None = (found.get("quality") or {}).get(key) if key == "accuracy" else found.get(key)
-        return content
-
     def figure(self, which: str, key: str) -> Figure | None:
-        """The same as a figure."""
-        return Figure.of(self.content(which, key))
+        """What was measured of the model ``before`` or ``after``: ``accuracy``, ``uniform`` or ``data``."""
+        measured = self.results.before if which == "before" else self.results.after
+        return Figure.of(part_of(measured, key))
 
     @property
     def n_draws(self) -> int:
         """Individuals that its models were measured on: a slow model is given fewer."""
-        return int((self.content("before", "uniform") or {}).get("n", 0))
+        return self.results.before.uniform.n if self.results.before else 0
 
 
 def draw(review: Review, runs: Sequence[RunRecord]) -> None:
@@ -141,15 +139,16 @@ def draw(review: Review, runs: Sequence[RunRecord]) -> None:
     for entry in entries:
         if entry.is_broken:
             st.error(wording.markdown(f"{entry.name}: {run_words.ending(entry.run)}"), icon=":material/error:")
-        elif not entry.results.get("after"):
+        elif entry.results.after is None:
             st.markdown(wording.markdown(f"{entry.said.meaning.symbol} {entry.name}: {entry.said.why}"))
 
 
 def _look(run_ids: Sequence[str], at_work: frozenset[str]) -> None:
     """Draw the page again once a certification has ended."""
-    store = session.store()
     still = [
-        run_id for run_id in run_ids if follow_ups.measured_of(store.results(run_id)).of_kind["certify"].is_at_work
+        run_id
+        for run_id in run_ids
+        if follow_ups.measured_of(results_now(run_id).measured).of_kind["certify"].is_at_work
     ]
     if at_work != frozenset(still):
         st.rerun()
@@ -163,9 +162,9 @@ def entries_of(runs: Sequence[RunRecord]) -> list[Entry]:
 
 def _entry(run: RunRecord, name: str) -> Entry:
     store = session.store()
-    results = store.results(run.id)
+    results = results_now(run.id)
     version = store.version(run.id)
-    measured = follow_ups.measured_of(results)
+    measured = follow_ups.measured_of(results.measured)
     return Entry(
         name,
         run,
@@ -180,7 +179,7 @@ def _certified(measured: follow_ups.AllMeasured) -> tuple[str, str] | None:
     both = measured.of_kind["certify"].both
     if both is None:
         return None
-    before, after = (certification_runs.shares_of(session.store(), run) for run in both)
+    before, after = (certification_runs.shares_of(run) for run in both)
     return None if before is None or after is None else (before.texts[0], after.texts[0])
 
 
@@ -222,7 +221,7 @@ def original_of(entries: Sequence[Entry]) -> Entry | None:
     """The strategy whose measure of the original stands for all: that of most draws; ``None`` where none measured
     it.
     """
-    measured = [entry for entry in entries if entry.results.get("before")]
+    measured = [entry for entry in entries if entry.results.before is not None]
     return max(measured, key=lambda entry: entry.n_draws, default=None)
 
 
@@ -264,42 +263,35 @@ def _original_html(entries: Sequence[Entry]) -> str:
     entry = original_of(entries)
     if entry is None:
         return ""
-    worst = ((entry.results.get("worst_rule_set") or {}).get("before")) or None
+    worst = entry.results.worst_rule_set
     certified = next((one.certified[0] for one in entries if one.certified is not None), wording.DASH)
-    cells = [*(_figure_cell(entry.figure("before", key)) for key in ("accuracy", *SHARES)), _score_cell(worst)]
+    cells = [
+        *(_figure_cell(entry.figure("before", key)) for key in ("accuracy", *SHARES)),
+        _score_cell(worst.before if worst else None),
+    ]
     mark = f'<span style="color:{theme.BEFORE.colour}">{theme.BEFORE.symbol}</span> {ORIGINAL}'
     return f'<tr><th scope="row">{mark}</th>{"".join(cells)}{_cell(certified)}{_cell(wording.DASH)}</tr>'
 
 
 def _line_html(entry: Entry, original: Entry | None) -> str:
-    after = entry.results.get("worst_rule_set") or {}
+    worst = entry.results.worst_rule_set
     meaning = entry.said.meaning
     said = f'<span style="color:{meaning.colour}">{meaning.symbol} {wording.escaped(meaning.name)}</span>'
     name = f"{wording.escaped(entry.name)}<small>{'baseline · ' if entry.is_baseline else ''}{said}</small>"
     certified = wording.DASH if entry.certified is None else entry.certified[1]
-    told = (entry.results.get("training") or {}).get("rounds") or []
-    rounds = [one for one in told if not one.get("is_control")]
-    n_within = sum(bool(one.get("is_within")) and not one.get("is_vetoed") for one in rounds)
+    training = entry.results.training
+    rounds = [one for one in training.rounds if not one.is_control] if training else []
+    n_within = sum(one.is_within and not one.is_vetoed for one in rounds)
     cells = [
         *(
-            _figure_cell(entry.figure("after", key), _change_of(entry, key), _own_original(entry, original, key))
+            _figure_cell(entry.figure("after", key), change_of(entry.results, key), _own_original(entry, original, key))
             for key in ("accuracy", *SHARES)
         ),
-        _score_cell(after.get("after")),
+        _score_cell(worst.after if worst else None),
         _cell(certified, "under way" if entry.is_certifying else ""),
         _cell(f"{wording.count(n_within)} of {wording.count(len(rounds))}"),
     ]
     return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
-
-
-def _change_of(entry: Entry, key: str) -> str:
-    """What became of a figure, in points: of the same people asked twice where that was measured, else of as many
-    draws.
-    """
-    change = (entry.results.get("changes") or {}).get(key)
-    if change:
-        return change_text(change["value"], change["low"], change["high"])
-    return plain_change(entry.content("before", key), entry.content("after", key))
 
 
 def _own_original(entry: Entry, original: Entry | None, key: str) -> str:
@@ -310,7 +302,7 @@ def _own_original(entry: Entry, original: Entry | None, key: str) -> str:
     shown = original.figure("before", key) if original is not None else None
     if own is None or own == shown:
         return ""
-    n = int((entry.content("before", key) or {}).get("n", 0))
+    n = getattr(part_of(entry.results.before, key), "n", 0)
     return f"from {own.short}" + (f", {wording.counted(n, 'draw')}" if n else "")
 
 
@@ -329,10 +321,10 @@ def _figure_cell(figure: Figure | None, note: str = "", origin: str = "") -> str
     )
 
 
-def _score_cell(score: dict[str, Any] | None) -> str:
-    if not score:
+def _score_cell(found: GroupScore | None) -> str:
+    if found is None:
         return _cell(wording.DASH)
-    value, low, high = (100 * float(score[key]) for key in ("score", "low", "high"))
+    value, low, high = (100 * part for part in (found.score, found.low, found.high))
     return _cell(f"{value:.1f}", f"{low:.1f}-{high:.1f}")
 
 
@@ -350,7 +342,7 @@ def comparison_csv(entries: Sequence[Entry]) -> bytes:
 
 
 def _csv_line(entry: Entry, which: str, name: str) -> dict[str, Any]:
-    told = entry.results.get("retrained") or {}
+    retrained = entry.results.retrained
     is_original = which == "before"
     line: dict[str, Any] = {
         "strategy": export_text(name),
@@ -359,14 +351,15 @@ def _csv_line(entry: Entry, which: str, name: str) -> dict[str, Any]:
         "baseline": "" if is_original else entry.is_baseline,
         "verdict": "" if is_original else entry.said.meaning.name,
         "state": "" if is_original else entry.run.state.value,
-        "rounds": "" if is_original else told.get("n_rounds", ""),
+        "rounds": "" if is_original or retrained is None else retrained.n_rounds,
     }
     for key in ("accuracy", *SHARES):
         figure = entry.figure(which, key)
         for part in ("value", "low", "high"):
             line[f"{key}_{part}"] = "" if figure is None else getattr(figure, part)
-    score = (entry.results.get("worst_rule_set") or {}).get(which) or {}
-    line |= {f"worst_rule_set_{part}": score.get(part, "") for part in ("score", "low", "high")}
+    worst = entry.results.worst_rule_set
+    score = None if worst is None else worst.before if is_original else worst.after
+    line |= {f"worst_rule_set_{part}": getattr(score, part, "") for part in ("score", "low", "high")}
     line["certified"] = "" if entry.certified is None else entry.certified[0 if is_original else 1]
     return line
 

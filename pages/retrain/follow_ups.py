@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.pair_fates import MAX_PAIRS, Fates, pair_fates
+from fairness_engine.runs.results import FollowUpRuns, Results
 from pages.certification import comparison, tree
 from pages.certification.partition_map import AreaOf, partition_map
 from pages.certification.tree import ReadTree
@@ -95,19 +96,23 @@ class AllMeasured:
         return tuple(None if run is None else (run.id, run.state.value) for run in runs)
 
 
-def measured_of(results: Mapping[str, Any]) -> AllMeasured:
+def measured_of(followed: FollowUpRuns | None) -> AllMeasured:
     """The runs that a retraining's result names, as they stand now.
 
     Args:
-        results: of the retraining.
+        followed: as the result says.
     """
-    told = results.get("measured") or {}
-    reasons = told.get("reasons") or {}
-    found = {}
-    for kind in KINDS:
-        runs = [_run((told.get(side) or {}).get(kind)) for side in SIDES]
-        found[kind] = FollowUps(kind, (runs[0], runs[1]), str(reasons.get(kind) or ""))
-    return AllMeasured(found)
+    followed = followed or FollowUpRuns()
+    return AllMeasured(
+        {
+            kind: FollowUps(
+                kind,
+                (_run(followed.before.get(kind)), _run(followed.after.get(kind))),
+                followed.reasons.get(kind, ""),
+            )
+            for kind in KINDS
+        }
+    )
 
 
 def _run(run_id: str | None) -> RunRecord | None:
@@ -121,9 +126,9 @@ def _run(run_id: str | None) -> RunRecord | None:
         return None
 
 
-def offer(run: RunRecord, results: Mapping[str, Any], measured: AllMeasured) -> None:
+def offer(run: RunRecord, followed: FollowUpRuns | None, measured: AllMeasured) -> None:
     """A button that starts the runs that measure, where a retraining ended without them, or some broke off."""
-    if not results.get("measured"):
+    if followed is None:
         text = (
             "Both models were not measured by another technique yet: neither searched anew, nor certified, nor looked "
             "at for groups."
@@ -197,7 +202,7 @@ def draw_maps(measured: FollowUps) -> None:
         say_missing(measured)
         return
     runs = measured.both
-    shares = [certification_runs.shares_of(session.store(), run) for run in runs]
+    shares = [certification_runs.shares_of(run) for run in runs]
     if shares[0] is None or shares[1] is None:
         st.caption("One of the two certifications proved nothing before it ended.")
         return
@@ -290,7 +295,7 @@ STILL = theme.Meaning("still there", "●", "#5F666F", "#A7ADB5")
 NEW = theme.Meaning("new", "✚", "#B84A00", "#FF8A4C")
 
 
-def draw_pairs(review: Review, results: Mapping[str, Any], measured: FollowUps) -> None:
+def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
     """The cases, and the fresh pairs of both models.
 
     Args:
@@ -299,14 +304,15 @@ def draw_pairs(review: Review, results: Mapping[str, Any], measured: FollowUps) 
         measured: the fresh searches.
     """
     st.subheader("Pairs: fixed, new, still there", anchor=False)
-    cases = retrain_words.cases_text(results)
+    cases = retrain_words.cases_text(results.changes)
     if cases:
         st.markdown(wording.markdown(cases))
     if measured.both is None:
         say_missing(measured)
         return
     before, after = measured.both
-    st.markdown(wording.markdown(search_text(str((results.get("retrained") or {}).get("technique") or ""), before)))
+    used = results.retrained.technique if results.retrained else ""
+    st.markdown(wording.markdown(search_text(used, before)))
     st.dataframe(searches_table(before, after), hide_index=True, key="retrain_searches")
     st.caption(
         "A search goes where it finds pairs, so it may find as many in a model that discriminates far less: these "

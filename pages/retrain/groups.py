@@ -17,6 +17,7 @@ from fairness_engine.groups.figures.report import (
     Rate,
     report_from_json,
 )
+from fairness_engine.retraining.results import Changes, GroupChange
 from pages.groups.figures import phrases as group_figures_words
 from pages.retrain import charts
 from pages.retrain import phrases as retrain_numbers
@@ -33,12 +34,11 @@ MAX_DRAWN = 20
 _MAX_RATES = 16
 
 
-def draw(run: RunRecord, results: Mapping[str, Any]) -> None:
+def draw(run: RunRecord, changes: Changes | None) -> None:
     """Both parts; nothing where no decision was compared."""
-    changes = results.get("changes") or {}
-    groups = list(changes.get("groups") or ())
-    if not groups:
+    if changes is None or not changes.groups:
         return
+    groups = changes.groups
     st.subheader("Who got better, and who worse", anchor=False)
     is_of_texts = bool(run.config.text_column)
     if not is_of_texts:
@@ -54,17 +54,17 @@ def draw(run: RunRecord, results: Mapping[str, Any]) -> None:
     if len(shown) < len(moved):
         note += f" The {len(shown)} of {len(moved)} groups with the largest changes are drawn; the table has all."
     frame.chart_with_table(figure, moved_table(moved, groups), "retrain_moved_chart", note)
-    _draw_figures(run, changes.get("figures") or {})
+    _draw_figures(run, changes.figures)
 
 
-def _moved(group: Mapping[str, Any], schema: Schema, *, is_of_texts: bool) -> Moved:
-    name = f"“{group['labels'][0]}”" if is_of_texts else group_name(group, schema)
-    return Moved(name, int(group["n"]), int(group["n_better"]), int(group["n_worse"]))
+def _moved(group: GroupChange, schema: Schema, *, is_of_texts: bool) -> Moved:
+    name = f"“{group.labels[0]}”" if is_of_texts else group_name(group, schema)
+    return Moved(name, group.n, group.n_better, group.n_worse)
 
 
-def group_name(group: Mapping[str, Any], schema: Schema) -> str:
+def group_name(group: GroupChange, schema: Schema) -> str:
     """``Female``, ``age 18 to 29``, ``Female, Black``."""
-    named = zip(group["names"], group["labels"], strict=True)
+    named = zip(group.names, group.labels, strict=True)
     return ", ".join(label if schema.column(name).codes else f"{name} {label}" for name, label in named)
 
 
@@ -77,10 +77,10 @@ def drawn(moved: Sequence[Moved]) -> list[Moved]:
     return [one for one in moved if id(one) in chosen]
 
 
-def moved_text(groups: Sequence[Mapping[str, Any]]) -> str:
+def moved_text(groups: Sequence[GroupChange]) -> str:
     """How many people are decided differently, counted once each, by the first attribute."""
-    first = [group for group in groups if group["names"] == groups[0]["names"]]
-    n, better, worse = (sum(int(group[key]) for group in first) for key in ("n", "n_better", "n_worse"))
+    first = [group for group in groups if group.names == groups[0].names]
+    n, better, worse = (sum(getattr(group, key) for group in first) for key in ("n", "n_better", "n_worse"))
     return (
         f"Of {wording.counted(n, 'held-out person', 'held-out people')}, {BETTER.symbol} {wording.count(better)} "
         f"({wording.share(better / max(1, n))}) got the favourable decision from the new model only, and "
@@ -88,17 +88,17 @@ def moved_text(groups: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def moved_table(moved: Sequence[Moved], groups: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def moved_table(moved: Sequence[Moved], groups: Sequence[GroupChange]) -> pd.DataFrame:
     """One line a group, with counts."""
     return pd.DataFrame(
         {
-            "Groups by": [wording.listed(list(group["names"])) for group in groups],
+            "Groups by": [wording.listed(group.names) for group in groups],
             "Group": [one.name for one in moved],
             "People": [one.n for one in moved],
             f"{BETTER.symbol} Better": [one.n_better for one in moved],
             f"{WORSE.symbol} Worse": [one.n_worse for one in moved],
-            f"Favourable {BEFORE.lower()}": [_share(group["n_before"], group["n"]) for group in groups],
-            f"Favourable {AFTER.lower()}": [_share(group["n_after"], group["n"]) for group in groups],
+            f"Favourable {BEFORE.lower()}": [_share(group.n_before, group.n) for group in groups],
+            f"Favourable {AFTER.lower()}": [_share(group.n_after, group.n) for group in groups],
         }
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -18,6 +18,7 @@ from pages.shared.runs import of_kind
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs.figures import what_is_left
 from pages.shared.runs.live import stop_button
+from pages.shared.runs.results import results_of
 from pages.shared.runs.run_list import Listing
 
 if TYPE_CHECKING:
@@ -73,12 +74,6 @@ def titles_of(group: Sequence[RunRecord]) -> list[str]:
     return run_words.distinct_titles([run.config for run in group])
 
 
-def results_of(run: RunRecord) -> dict[str, Any]:
-    """The results of a run, read again when it has something new."""
-    stand = (run.id, run.state.value, run.evaluations, run.seconds)
-    return kept(f"retrain_results_{run.id}", stand, lambda: session.store().results(run.id))
-
-
 RETRAININGS = Listing(
     "retrainings",
     "Retrainings of this review",
@@ -121,7 +116,7 @@ def draw(run_ids: Sequence[str]) -> None:
 
 
 def _rounds_of(run: RunRecord, name: str) -> Rounds:
-    return Rounds.of(name, results_of(run), RETRAIN.settings(run.config), retrain_texts.rounds_of(run.config))
+    return Rounds.of(name, results_of(run).training, RETRAIN.settings(run.config), retrain_texts.rounds_of(run.config))
 
 
 # --- where it stands ----------------------------------------------------------------------------
@@ -174,8 +169,8 @@ def standing_table(runs: Sequence[RunRecord], names: Sequence[str]) -> pd.DataFr
                 "Strategy": name.removeprefix(rounds.PREFIX),
                 "State": run_words.state_text(run),
                 "Rounds": wording.count(told.n_rounds),
-                "Best: accuracy": wording.DASH if best is None else wording.share(best["accuracy"]),
-                "Best: discriminatory": wording.DASH if best is None else wording.share(best["data"]),
+                "Best: accuracy": wording.DASH if best is None else wording.share(best.accuracy),
+                "Best: discriminatory": wording.DASH if best is None else wording.share(best.data),
                 "Doing": _doing(run) if run.is_active else wording.DASH,
             }
         )

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from fairness_engine.measures.results import Share
 from fairness_engine.retraining.evaluation.verdict import in_points
+from fairness_engine.retraining.results import Changes, Interval, Measured, PairedChange, Retrained, Round
 from fairness_engine.retraining.settings import BASELINES, Reference, Strategy
 from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.results import Results
 from pages.retrain import rounds as retrain_rounds
 from pages.shared.app import theme, wording
 from pages.shared.runs import phrases
@@ -54,14 +57,13 @@ class Figure:
     unit: Unit = Unit.SHARE
 
     @classmethod
-    def of(cls, content: Mapping[str, Any] | None, unit: Unit = Unit.SHARE) -> Figure | None:
-        """From a result: of quality (``value``), or of a counted share (``share``); ``None`` where nothing was
-        counted.
-        """
-        if not content or content.get("n") == 0:
+    def of(cls, found: Interval | Share | None, unit: Unit = Unit.SHARE) -> Figure | None:
+        """``None`` where nothing was counted."""
+        if found is None:
             return None
-        value = content["value"] if "value" in content else content["share"]
-        return cls(float(value), float(content["low"]), float(content["high"]), unit)
+        if isinstance(found, Share):
+            return cls(found.share, found.low, found.high, unit) if found.n else None
+        return cls(found.value, found.low, found.high, unit)
 
     @property
     def text(self) -> str:
@@ -105,52 +107,54 @@ class Line:
     change: str = ""
 
 
-def quality_lines(results: Mapping[str, Any]) -> list[Line]:
+def quality_lines(results: Results) -> list[Line]:
     """Accuracy, F1 and AUC; those that neither model has are left out."""
     lines = []
     for key, name in _QUALITY:
         unit = Unit.PLAIN if key == "auc" else Unit.SHARE
-        found = [Figure.of(_quality(results, which).get(key), unit) for which in _MODELS]
+        found = [Figure.of(part_of(measured, key), unit) for measured in _models(results)]
         if any(found):
-            lines.append(Line(name, *found, change=_change(results, key)))
+            lines.append(Line(name, *found, change=change_of(results, key)))
     return lines
 
 
-def share_lines(results: Mapping[str, Any], names: Mapping[str, str] = SHARES) -> list[Line]:
+def share_lines(results: Results, names: Mapping[str, str] = SHARES) -> list[Line]:
     """The discriminatory shares, of whom ``names`` says; those that nobody was counted for are left out."""
     lines = [
-        Line(name, *(Figure.of((results.get(which) or {}).get(key)) for which in _MODELS), change=_change(results, key))
+        Line(
+            name,
+            *(Figure.of(part_of(measured, key)) for measured in _models(results)),
+            change=change_of(results, key),
+        )
         for key, name in names.items()
     ]
     return [line for line in lines if line.before or line.after or line.control]
 
 
-_MODELS = ("before", "after", "control")
+def _models(results: Results) -> tuple[Measured | None, ...]:
+    return results.before, results.after, results.control
 
 
-def _quality(results: Mapping[str, Any], which: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (results.get(which) or {}).get("quality") or {}
+def part_of(measured: Measured | None, key: str) -> Interval | Share | None:
+    """One of the figures of a model: ``accuracy``, ``f1``, ``auc``, ``uniform`` or ``data``."""
+    if measured is None:
+        return None
+    found: Interval | Share | None = getattr(measured if key in SHARES else measured.quality, key)
     return found
 
 
-def _change(results: Mapping[str, Any], key: str) -> str:
-    """The paired change in points with its interval, where it was measured; else the plain difference of figures of the
-    same draws.
+def change_of(results: Results, key: str) -> str:
+    """What became of a figure, in points: the paired change with its interval, where it was measured; else the plain
+    difference of figures of as many draws; empty where they are of others, or one is missing.
     """
-    found = (results.get("changes") or {}).get(key)
-    if isinstance(found, Mapping) and "low" in found:
-        return change_text(found["value"], found["low"], found["high"])
-    ends = [_quality(results, which).get(key) or (results.get(which) or {}).get(key) for which in ("before", "after")]
-    return plain_change(*ends)
-
-
-def plain_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """The difference of two figures of as many rows or draws, in points; empty where they are of others, or one is
-    missing.
-    """
+    paired: PairedChange | None = getattr(results.changes, key, None)
+    if paired is not None:
+        return change_text(paired.value, paired.low, paired.high)
+    before = part_of(results.before, key)
+    after = part_of(results.after, key)
     first = Figure.of(before)
     second = Figure.of(after)
-    if before is None or after is None or first is None or second is None or before.get("n") != after.get("n"):
+    if first is None or second is None or getattr(before, "n", None) != getattr(after, "n", None):
         return ""
     return points(second.value - first.value)
 
@@ -257,7 +261,7 @@ class Headline:
     advice: tuple[str, ...] = ()
 
 
-def headline(run: RunRecord, results: Mapping[str, Any], version: Version | None) -> Headline:
+def headline(run: RunRecord, results: Results, version: Version | None) -> Headline:
     """The result of a retraining that ended, whichever way it did.
 
     Args:
@@ -265,15 +269,18 @@ def headline(run: RunRecord, results: Mapping[str, Any], version: Version | None
         results: what it left.
         version: the model that it made.
     """
-    told = results.get("retrained") or {}
-    if results.get("after"):
-        meaning = _MEANINGS.get(str(told.get("verdict")), UNKNOWN)
-        why = str(told.get("why") or "The run ended before it said what its figures come to: they are below.")
-        title = _TITLES[meaning.name] if told.get("verdict") else "No verdict"
-        return Headline(meaning, title, why, _advice_measured(meaning, told))
+    retrained = results.retrained
+    if results.after is not None:
+        if retrained is None:
+            why = "The run ended before it said what its figures come to: they are below."
+            return Headline(UNKNOWN, "No verdict", why, _advice_measured(UNKNOWN, has_model=True))
+        meaning = _MEANINGS[retrained.verdict]
+        return Headline(
+            meaning, _TITLES[meaning.name], retrained.why, _advice_measured(meaning, has_model=retrained.has_model)
+        )
     if version is not None:
         return _not_measured(run)
-    return _without_model(run, results, told)
+    return _without_model(run, results)
 
 
 def _not_measured(run: RunRecord) -> Headline:
@@ -291,43 +298,44 @@ def _not_measured(run: RunRecord) -> Headline:
     )
 
 
-def _without_model(run: RunRecord, results: Mapping[str, Any], told: Mapping[str, Any]) -> Headline:
+def _without_model(run: RunRecord, results: Results) -> Headline:
     state = run.state.value
     if state in ("failed", "crashed"):
         advice = _AFTER_FAILURE if state == "failed" else ()
         return Headline(BROKEN, "No result", phrases.ending(run), advice)
-    rounds = (results.get("training") or {}).get("rounds") or []
-    why = str(told.get("why") or "")
+    rounds = results.training.rounds if results.training else []
+    retrained = results.retrained
     if state == "cancelled":
         tried = f"after {wording.counted(len(rounds), 'round')}" if rounds else "before a model was trained"
         text = f"You stopped it {tried}, with no model within the tolerance. The original stays as it is."
         return Headline(NO_IMPROVEMENT, "Stopped without a new model", text, ("Retrain again with more time.",))
-    n_vetoed = int(told.get("n_vetoed", 0))
+    n_vetoed = retrained.n_vetoed if retrained else 0
+    why = retrained.why if retrained else ""
     return Headline(
         NO_IMPROVEMENT,
         "No improvement",
         why or "No new model was better within the tolerance. The original stays as it is.",
-        (*_advice_control(told), *_advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed)),
+        (*_advice_control(retrained), *_advice_without(rounds, strategy_of(run), n_vetoed=n_vetoed)),
     )
 
 
 _AFTER_FAILURE = ("Read what is said above, change it, and retrain again.",)
 
 
-def _advice_control(told: Mapping[str, Any]) -> tuple[str, ...]:
+def _advice_control(retrained: Retrained | None) -> tuple[str, ...]:
     """A tolerance that counts from an accuracy that looks too high leaves no room: say what to count from."""
-    if told.get("is_inflated") and told.get("reference") == Reference.MODEL:
+    if retrained is not None and retrained.is_inflated and retrained.reference == Reference.MODEL:
         return ("Retrain again, and let the tolerance count from a control model: see the note below.",)
     return ()
 
 
-def _advice_without(rounds: list[Mapping[str, Any]], strategy: Strategy, *, n_vetoed: int) -> tuple[str, ...]:
+def _advice_without(rounds: list[Round], strategy: Strategy, *, n_vetoed: int) -> tuple[str, ...]:
     if not rounds:
         return (
             "Look for cases with a larger budget, another technique or another scope.",
             "If a search finds none either, there may be nothing to mitigate.",
         )
-    if n_vetoed or not any(one.get("is_within") for one in rounds):
+    if n_vetoed or not any(one.is_within for one in rounds):
         return (
             "Allow a larger tolerance, if the price is right.",
             "Try another strategy."
@@ -338,53 +346,42 @@ def _advice_without(rounds: list[Mapping[str, Any]], strategy: Strategy, *, n_ve
     return ("Try another strategy, more cases, or more rounds.",)
 
 
-def _advice_measured(meaning: theme.Meaning, told: Mapping[str, Any]) -> tuple[str, ...]:
+def _advice_measured(meaning: theme.Meaning, *, has_model: bool) -> tuple[str, ...]:
     if meaning is IMPROVED:
         return ()
-    if told.get("has_model") is False:
+    if not has_model:
         return ("Nothing has to be undone: the original stays as it is. Try another strategy.",)
     return ("The original stays as it is until you keep the new model. Try another strategy, or a larger tolerance.",)
-
-
-_BOTH = ("before", "after")
 
 
 # --- what was done ------------------------------------------------------------------------------
 
 
-def done_text(run: RunRecord, told: Mapping[str, Any]) -> str:
+def done_text(run: RunRecord, retrained: Retrained) -> str:
     """What was trained on what: ``3 rounds in 38 s; round 3 was chosen ...``."""
-    kind = str(told.get("kind") or "")
-    parts = [kind] if kind else []
-    rounds = wording.counted(int(told.get("n_rounds", run.n_tried)), "round")
-    parts.append(f"{rounds} in {wording.duration(run.seconds)}")
-    if told.get("round"):
-        number = int(told["round"]) - (
-            told.get("reference") == "control"
-        )  # the control is trained first, and is no round
-        parts.append(f"round {number} was chosen, with {wording.counted(told.get('n_added', 0), 'row')} added")
-    if told.get("n_cases"):
-        parts.append(f"{wording.counted(told['n_cases'], 'case')} to learn from")
-    if told.get("n_train"):
-        counts = [wording.count(told[f"n_{part}"]) for part in ("train", "validation", "test")]
-        parts.append(f"{counts[0]} rows to train, {counts[1]} to choose, {counts[2]} held out to test")
+    parts = [retrained.kind] if retrained.kind else []
+    parts.append(f"{wording.counted(retrained.n_rounds, 'round')} in {wording.duration(run.seconds)}")
+    if retrained.round:
+        # the control is trained first, and is no round
+        number = retrained.round - (retrained.reference == Reference.CONTROL)
+        parts.append(f"round {number} was chosen, with {wording.counted(retrained.n_added, 'row')} added")
+    if retrained.n_cases:
+        parts.append(f"{wording.counted(retrained.n_cases, 'case')} to learn from")
+    if retrained.n_train:
+        parts.append(
+            f"{wording.count(retrained.n_train)} rows to train, {wording.count(retrained.n_validation)} to choose, "
+            f"{wording.count(retrained.n_test)} held out to test"
+        )
     tolerance = RETRAIN.settings(run.config).tolerance
     parts.append(f"accuracy was allowed to fall by {in_points(tolerance)}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def notes(told: Mapping[str, Any]) -> list[str]:
+def notes(retrained: Retrained) -> list[str]:
     """What a reader of the figures must know, a sentence each."""
-    said = [str(note) for note in told.get("notes") or ()]
-    if told.get("no_file") and told["no_file"] not in said:
-        said.append(str(told["no_file"]))
-    if told.get("is_inflated") and not told.get("notes"):
-        said.append(
-            "The model before seems to have seen the held-out rows in its own training, so its accuracy looks too "
-            "high: compare with the control, the same kind of model trained without cases on the same rows."
-        )
-    return said
+    more = [retrained.no_file] if retrained.no_file and retrained.no_file not in retrained.notes else []
+    return [*retrained.notes, *more]
 
 
 def is_baseline(strategy: str) -> bool:
@@ -392,13 +389,12 @@ def is_baseline(strategy: str) -> bool:
     return strategy in {str(one) for one in BASELINES}
 
 
-def cases_text(results: Mapping[str, Any]) -> str:
+def cases_text(changes: Changes | None) -> str:
     """What became of the cases that the model learned from; empty where it learned from none."""
-    changes = results.get("changes") or {}
-    n = int(changes.get("n_cases", 0))
-    n_fixed = int(changes.get("n_fixed", 0))
-    if not n:
+    if changes is None or not changes.n_cases:
         return ""
+    n = changes.n_cases
+    n_fixed = changes.n_fixed
     return (
         f"Of the {wording.counted(n, 'case')} that the new model learned from, {wording.count(n_fixed)} "
         f"({wording.share(n_fixed / n)}) are fixed: the person is decided alike whatever the protected values. "

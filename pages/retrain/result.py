@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN
+from fairness_engine.runs.results import Results
 from fairness_engine.store.records import VersionState
 from pages.retrain import charts, groups, live, rules, versions
 from pages.retrain import follow_ups as retrain_maps
@@ -23,6 +24,7 @@ from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import models
 from pages.shared.runs import phrases as run_words
+from pages.shared.runs.results import results_now
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -49,45 +51,45 @@ def draw(review: Review, run: RunRecord) -> None:
         run: the retraining.
     """
     store = session.store()
-    results = store.results(run.id)
+    results = results_now(run.id)
     version = store.version(run.id)
     _standing(review, run)
-    told = results.get("retrained") or {}
+    retrained = results.retrained
     said = retrain_words.headline(run, results, version)
     if run.state.value in ("crashed", "failed") and said.meaning is not retrain_words.BROKEN:
         st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
-    if told.get("chance"):
-        st.warning(wording.markdown(told["chance"]), icon=":material/casino:")
+    if retrained is not None and retrained.chance:
+        st.warning(wording.markdown(retrained.chance), icon=":material/casino:")
     st.html(STYLE + headline_html(said))
-    for note in (*retrain_words.notes(told), *results.get("notes", {}).get("notes", ())):
+    for note in (*(retrain_words.notes(retrained) if retrained else ()), *results.notes.notes):
         st.info(wording.markdown(note), icon=":material/info:")
-    if told:
-        st.caption(wording.markdown(retrain_words.done_text(run, told)))
+    if retrained is not None:
+        st.caption(wording.markdown(retrain_words.done_text(run, retrained)))
     if version is not None and version.state is VersionState.NEW:
         st.markdown(f"Read what it came to, then [keep or discard the new model](#{versions.ANCHOR}), at the end.")
     _draw_numbers(run, results)
-    if results.get("after"):
-        groups.draw(run, results)
+    if results.after is not None:
+        groups.draw(run, results.changes)
         _draw_measured(review, run, results, has_model=version is not None)
     _draw_rounds(run, results)
-    versions.ask_to_keep(review, run, results, version)
+    versions.ask_to_keep(review, run, results.card, version)
 
 
-def _draw_measured(review: Review, run: RunRecord, results: Mapping[str, Any], *, has_model: bool) -> None:
+def _draw_measured(review: Review, run: RunRecord, results: Results, *, has_model: bool) -> None:
     """What another technique says of both models: pairs, proofs, rule sets."""
-    measured = retrain_measured.measured_of(results)
+    measured = retrain_measured.measured_of(results.measured)
     if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
         st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
     if has_model:
-        retrain_measured.offer(run, results, measured)
+        retrain_measured.offer(run, results.measured, measured)
     if not run.config.text_column:
         retrain_pairs.draw_pairs(review, results, measured.of_kind["search"])
         retrain_maps.draw_maps(measured.of_kind["certify"])
-    rules.draw(run, results, measured.of_kind["rules"])
+    rules.draw(run, results.worst_rule_set, measured.of_kind["rules"])
 
 
 def _look(run_id: str, stand: tuple[object, ...]) -> None:
-    if retrain_measured.measured_of(session.store().results(run_id)).stand != stand:
+    if retrain_measured.measured_of(results_now(run_id).measured).stand != stand:
         st.rerun()
 
 
@@ -116,16 +118,16 @@ def _plain(text: str) -> str:
 # --- numbers ------------------------------------------------------------------------------------
 
 
-def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
+def _draw_numbers(run: RunRecord, results: Results) -> None:
     """Quality and discriminatory shares of both models on the same axes."""
-    if not results.get("before"):
+    if results.before is None:
         return
     names = retrain_texts.shares_of(run.config)
     is_of_texts = bool(run.config.text_column)
     quality = retrain_numbers.quality_lines(results)
     shares = retrain_numbers.share_lines(results, names)
-    st.subheader("Before and after" if results.get("after") else "The model as it is", anchor=False)
-    key = (run.id, bool(results.get("after")), theme.is_dark())
+    st.subheader("Before and after" if results.after else "The model as it is", anchor=False)
+    key = (run.id, results.after is not None, theme.is_dark())
     left_title = "How often it is right"
     right_title = "How often it discriminates"
     left_figure = kept(
@@ -153,35 +155,34 @@ def _draw_numbers(run: RunRecord, results: Mapping[str, Any]) -> None:
         key="retrain_numbers_table",
         column_config=retrain_numbers.column_helps(retrain_texts.HELP if is_of_texts else ""),
     )
-    st.caption(wording.markdown(texts_note(results) if is_of_texts else numbers_note(results)))
+    note = texts_note if is_of_texts else numbers_note
+    st.caption(wording.markdown(note(results.before, results)))
 
 
-def numbers_note(results: Mapping[str, Any]) -> str:
+def numbers_note(before: Measured, results: Results) -> str:
     """What the figures are of, how many rows and draws."""
-    before = results["before"]
-    n_rows = before["data"]["n"]
-    n_draws = before["uniform"]["n"]
-    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
     text = (
-        f"{how} {wording.counted(before['quality']['n'], 'held-out row')}, {wording.count(n_rows)} of them in the "
-        f"scope; {wording.counted(n_draws, 'individual')} drawn uniformly from the domain."
+        f"{_how(results)} {wording.counted(before.quality.n, 'held-out row')}, {wording.count(before.data.n)} of them "
+        f"in the scope; {wording.counted(before.uniform.n, 'individual')} drawn uniformly from the domain."
     )
-    paired = (results.get("changes") or {}).get("data")
-    if isinstance(paired, Mapping) and "n_gained" in paired:
+    if results.changes is not None:
+        paired = results.changes.data
         text += (
-            f" Of the held-out people, {wording.count(paired['n_lost'])} ceased to be discriminated against and "
-            f"{wording.count(paired['n_gained'])} began to be. Changes are paired: the same people, asked twice."
+            f" Of the held-out people, {wording.count(paired.n_lost)} ceased to be discriminated against and "
+            f"{wording.count(paired.n_gained)} began to be. Changes are paired: the same people, asked twice."
         )
     return text
 
 
-def texts_note(results: Mapping[str, Any]) -> str:
+def _how(results: Results) -> str:
+    return retrain_words.HOW_MEASURED if results.after else retrain_words.HOW_MEASURED_ALONE
+
+
+def texts_note(before: Measured, results: Results) -> str:
     """The same of texts: how many, and how many swaps."""
-    before = results["before"]
-    how = retrain_words.HOW_MEASURED if results.get("after") else retrain_words.HOW_MEASURED_ALONE
     return (
-        f"{how} {wording.counted(before['quality']['n'], 'held-out text')}, {wording.count(before['data']['n'])} with "
-        f"a term looked at with every other term of its category; {wording.counted(before['uniform']['n'], 'swap')} of "
+        f"{_how(results)} {wording.counted(before.quality.n, 'held-out text')}, {wording.count(before.data.n)} with "
+        f"a term looked at with every other term of its category; {wording.counted(before.uniform.n, 'swap')} of "
         "one term for another drawn at random in them."
     )
 
@@ -189,10 +190,13 @@ def texts_note(results: Mapping[str, Any]) -> str:
 # --- rounds -------------------------------------------------------------------------------------
 
 
-def _draw_rounds(run: RunRecord, results: Mapping[str, Any]) -> None:
+def _draw_rounds(run: RunRecord, results: Results) -> None:
     """How the search for the model went, folded."""
     told = Rounds.of(
-        run_words.run_title(run.config), results, RETRAIN.settings(run.config), retrain_texts.rounds_of(run.config)
+        run_words.run_title(run.config),
+        results.training,
+        RETRAIN.settings(run.config),
+        retrain_texts.rounds_of(run.config),
     )
     if not told.rounds:
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from fairness_engine.retraining.results import EpochPoint, Round, Training
 from fairness_engine.retraining.settings import Reference, RetrainSettings
 from pages.shared.app import theme, wording
 from pages.shared.charts.certification_charts import figure_of
@@ -32,10 +33,8 @@ class Rounds:
 
     Args:
         name: of the run, beside others.
-        rounds: models that were trained, in order: ``title``, ``accuracy``, ``uniform``, ``data``, ``is_within``,
-            ``is_best`` ...
-        epochs: ``[round, epoch, loss, validation loss, validation accuracy]`` each; any of the last three may be
-            ``None``.
+        rounds: models that were trained, in order.
+        epochs: see ``retraining.results.EpochPoint``.
         reference: what is counted from, with ``accuracy``, ``uniform`` and ``data``; empty until it is measured.
         tolerance: how much accuracy may fall, as a share.
         is_control: the accuracy of the reference is the control's, the shares are the model's.
@@ -43,8 +42,8 @@ class Rounds:
     """
 
     name: str
-    rounds: Sequence[Mapping[str, Any]] = ()
-    epochs: Sequence[Sequence[Any]] = ()
+    rounds: Sequence[Round] = ()
+    epochs: Sequence[EpochPoint] = ()
     reference: Mapping[str, float] = field(default_factory=dict)
     tolerance: float = 0.0
     is_control: bool = False
@@ -52,15 +51,15 @@ class Rounds:
 
     @classmethod
     def of(
-        cls, name: str, results: Mapping[str, Any], settings: RetrainSettings, shares: Mapping[str, str] = SHARES
+        cls, name: str, training: Training | None, settings: RetrainSettings, shares: Mapping[str, str] = SHARES
     ) -> Rounds:
-        """From the results and settings of a run."""
-        training = results.get("training") or {}
+        """From what a run has told of its training, and its settings."""
+        training = training or Training()
         return cls(
             name,
-            list(training.get("rounds") or ()),
-            list(training.get("epochs") or ()),
-            dict(training.get("reference") or {}),
+            training.rounds,
+            training.epochs,
+            training.reference or {},
             settings.tolerance,
             settings.reference is Reference.CONTROL,
             shares,
@@ -69,20 +68,20 @@ class Rounds:
     @property
     def n_rounds(self) -> int:
         """Models that the strategy trained; the control is none of them."""
-        return sum(not one.get("is_control") for one in self.rounds)
+        return sum(not one.is_control for one in self.rounds)
 
     def number(self, position: int) -> str:
         """What a round is called, from 1 on, the one that is being trained too; the control is none, wherever it
         stands.
         """
-        if any(one.get("is_control") for one in self.rounds[position : position + 1]):
+        if any(one.is_control for one in self.rounds[position : position + 1]):
             return wording.DASH
-        return str(position + 1 - sum(bool(one.get("is_control")) for one in self.rounds[:position]))
+        return str(position + 1 - sum(one.is_control for one in self.rounds[:position]))
 
     @property
     def best(self) -> int | None:
         """Position of the round that is the best so far."""
-        found = [i for i, one in enumerate(self.rounds) if one.get("is_best")]
+        found = [i for i, one in enumerate(self.rounds) if one.is_best]
         return found[-1] if found else None
 
     @property
@@ -97,15 +96,15 @@ class Rounds:
 def standing_text(rounds: Rounds, position: int) -> str:
     """What became of a round: the best so far, kept out, or neither."""
     one = rounds.rounds[position]
-    if one.get("is_control"):
+    if one.is_control:
         return "control: no cases"
     if position == rounds.best:
         return f"{theme.SELECTION.symbol} best so far"
-    if one.get("is_vetoed"):
+    if one.is_vetoed:
         return "✕ too inaccurate on the test rows"
-    if one.get("no_file"):
+    if one.no_file:
         return "✕ cannot become a file"
-    if not one.get("is_within"):
+    if not one.is_within:
         return "✕ beyond the tolerance"
     return "✓ within the tolerance"
 
@@ -121,7 +120,15 @@ LEFT_HELP = (
 def rounds_table(rounds: Rounds) -> pd.DataFrame:
     """One line a round, and what is counted from on top."""
     lines = [
-        _line(rounds, rounds.number(i), standing_text(rounds, i), str(one.get("title", "")), one)
+        _line(
+            rounds,
+            rounds.number(i),
+            standing_text(rounds, i),
+            one.title,
+            {"accuracy": one.accuracy, "uniform": one.uniform, "data": one.data},
+            one.objective,
+            wording.count(one.n_added),
+        )
         for i, one in enumerate(rounds.rounds)
     ]
     if rounds.reference:
@@ -130,15 +137,23 @@ def rounds_table(rounds: Rounds) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _line(rounds: Rounds, number: str, standing: str, title: str, one: Mapping[str, Any]) -> dict[str, str]:
+def _line(
+    rounds: Rounds,
+    number: str,
+    standing: str,
+    title: str,
+    shares: Mapping[str, float],
+    objective: float = 1.0,
+    n_added: str = "",
+) -> dict[str, str]:
     return {
         "Round": number,
         "Standing": standing,
-        "Accuracy": _percent(one.get("accuracy")),
-        f"Discriminatory, {rounds.shares['data'].lower().removeprefix('the ')}": _percent(one.get("data")),
-        rounds.shares["uniform"]: _percent(one.get("uniform")),
-        LEFT: _percent(one.get("objective", 1.0)),
-        "Rows added": wording.count(one["n_added"]) if "n_added" in one else "",
+        "Accuracy": _percent(shares.get("accuracy")),
+        f"Discriminatory, {rounds.shares['data'].lower().removeprefix('the ')}": _percent(shares.get("data")),
+        rounds.shares["uniform"]: _percent(shares.get("uniform")),
+        LEFT: _percent(objective),
+        "Rows added": n_added,
         "What is different": wording.spaced(title),
     }
 
@@ -206,8 +221,8 @@ def _name_once(traces: Sequence[dict[str, Any]]) -> None:
 
 def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> list[dict[str, Any]]:
     """The rounds of a run joined in their order, an open mark where accuracy fell too far; the control stands apart."""
-    proposed = [i for i, one in enumerate(run.rounds) if not one.get("is_control")]
-    controls = [i for i, one in enumerate(run.rounds) if one.get("is_control")]
+    proposed = [i for i, one in enumerate(run.rounds) if not one.is_control]
+    controls = [i for i, one in enumerate(run.rounds) if one.is_control]
     name = "rounds" if is_alone else shortened(run.name.removeprefix(PREFIX), 40)
     traces = []
     if proposed:
@@ -229,14 +244,14 @@ def _points(run: Rounds, of: str, chosen: Sequence[int], position: int) -> dict[
     symbol = theme.MARKERS[position % len(theme.MARKERS)]
     return {
         "type": "scatter",
-        "x": [100 * run.rounds[i][of] for i in chosen],
-        "y": [100 * run.rounds[i]["accuracy"] for i in chosen],
+        "x": [100 * getattr(run.rounds[i], of) for i in chosen],
+        "y": [100 * run.rounds[i].accuracy for i in chosen],
         "text": [run.number(i) for i in chosen],
         "textposition": "top center",
         "cliponaxis": False,
         "customdata": [standing_text(run, i) for i in chosen],
         "marker": {
-            "symbol": [symbol if run.rounds[i].get("is_within") else f"{symbol}-open" for i in chosen],
+            "symbol": [symbol if run.rounds[i].is_within else f"{symbol}-open" for i in chosen],
             "size": 10,
             "color": _colour(position),
         },
@@ -259,8 +274,8 @@ def _best_trace(run: Rounds, of: str) -> dict[str, Any]:
         "mode": "markers",
         "name": f"{theme.SELECTION.symbol} best so far",
         "legendgroup": "best",
-        "x": [100 * one[of]],
-        "y": [100 * one["accuracy"]],
+        "x": [100 * getattr(one, of)],
+        "y": [100 * one.accuracy],
         "marker": {"symbol": "diamond-open", "size": 22, "color": theme.SELECTION.colour, "line": {"width": 3}},
         "cliponaxis": False,
         "hoverinfo": "skip",
@@ -347,7 +362,7 @@ def _boundary(i: int) -> dict[str, Any]:
 
 
 def _epoch_trace(
-    run: Rounds, epochs: Sequence[Sequence[Any]], at: int, name: str, colour: str, dash: str, *, scale: int
+    run: Rounds, epochs: Sequence[EpochPoint], at: int, name: str, colour: str, dash: str, *, scale: int
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
@@ -361,7 +376,7 @@ def _epoch_trace(
     }
 
 
-def _thinned(epochs: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+def _thinned(epochs: Sequence[EpochPoint]) -> list[EpochPoint]:
     """At most as many epochs as a screen shows."""
     step = max(1, -(-len(epochs) // _MAX_EPOCHS))
     return list(epochs)[::step]

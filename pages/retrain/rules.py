@@ -4,13 +4,13 @@ search.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from fairness_engine.groups.rule_sets.phrases import group_text
+from fairness_engine.retraining.results import GroupScore, WorstOfNew, WorstRuleSet
 from pages.groups.rule_sets import cards as rules_cards
 from pages.groups.rule_sets import phrases as rules_words
 from pages.retrain import charts, follow_ups
@@ -29,15 +29,15 @@ _N_GROUPS = 8
 _N_CARDS = 3
 
 
-def draw(run: RunRecord, results: Mapping[str, Any], measured: FollowUps) -> None:
+def draw(run: RunRecord, worst: WorstRuleSet | None, measured: FollowUps) -> None:
     """The worst rule set, and the groups of both models.
 
     Args:
-        run, results: the retraining.
+        run, worst: the retraining.
         measured: the runs of rule sets of both models.
     """
     st.subheader("Rule sets, before and after", anchor=False)
-    _draw_worst(run, results.get("worst_rule_set") or {})
+    _draw_worst(run, worst)
     if measured.both is None:
         follow_ups.say_missing(measured)
         return
@@ -51,11 +51,11 @@ def draw(run: RunRecord, results: Mapping[str, Any], measured: FollowUps) -> Non
 # --- the worst one ------------------------------------------------------------------------------
 
 
-def _draw_worst(run: RunRecord, worst: Mapping[str, Any]) -> None:
-    if not worst:
+def _draw_worst(run: RunRecord, worst: WorstRuleSet | None) -> None:
+    if worst is None:
         return
-    if worst.get("reason") or not worst.get("before"):
-        st.caption(wording.markdown(worst.get("reason") or "No rule set was scored on the held-out rows."))
+    if worst.reason or worst.before is None:
+        st.caption(wording.markdown(worst.reason or "No rule set was scored on the held-out rows."))
         return
     lines = worst_lines(worst)
     is_of_texts = bool(run.config.text_column)
@@ -79,50 +79,46 @@ def _draw_worst(run: RunRecord, worst: Mapping[str, Any]) -> None:
     frame.chart_with_table(figure, retrain_numbers.table(lines, "Group"), "retrain_worst_chart", note)
 
 
-def worst_lines(worst: Mapping[str, Any]) -> list[Line]:
+def worst_lines(worst: WorstRuleSet) -> list[Line]:
     """The score of the worst rule set of the original before and after, and of the worst one of the new model."""
-    lines = [Line(_group(worst, "the worst rule set"), _score(worst["before"]), _score(worst.get("after")))]
-    other = worst.get("worst_after")
-    if other and other.get("rules") != worst.get("rules"):
+    lines = [Line(_group(worst, "the worst rule set"), _score(worst.before), _score(worst.after))]
+    other = worst.worst_after
+    if other is not None and other.rules != worst.rules:
         lines.append(Line(_group(other, "the worst of the new model"), None, _score(other)))
     return lines
 
 
-def _group(content: Mapping[str, Any], otherwise: str) -> str:
-    text = str(content.get("group") or str(content.get("text", "")).partition(":")[0] or otherwise)
+def _group(found: WorstRuleSet | WorstOfNew, otherwise: str) -> str:
+    text = found.group or found.text.partition(":")[0] or otherwise
     return rules_words.capitalised(text)
 
 
-def _score(content: Mapping[str, Any] | None) -> Figure | None:
-    if not content:
-        return None
-    return Figure(float(content["score"]), float(content["low"]), float(content["high"]), Unit.POINTS)
+def _score(found: GroupScore | None) -> Figure | None:
+    return None if found is None else Figure(found.score, found.low, found.high, Unit.POINTS)
 
 
-def worst_texts(worst: Mapping[str, Any], others: str = "everyone else") -> list[str]:
+def worst_texts(worst: WorstRuleSet, others: str = "everyone else") -> list[str]:
     """The worst rule set before and after, and what the new search says, in sentences.
 
     Args:
-        worst: the result of this name.
+        worst: with a score before.
         others: who is not in a group.
     """
-    found = [f"Worst rule set of the model before: {_group(worst, '')}: {_sides(worst['before'], others)}."]
-    after = worst.get("after")
-    other = worst.get("worst_after")
-    if after:
-        found[0] += f" With the new model: {_sides(after, others)}."
-    if other and other.get("rules") == worst.get("rules"):
+    assert worst.before is not None, "looked at before"
+    found = [f"Worst rule set of the model before: {_group(worst, '')}: {_sides(worst.before, others)}."]
+    other = worst.worst_after
+    if worst.after is not None:
+        found[0] += f" With the new model: {_sides(worst.after, others)}."
+    if other is not None and other.rules == worst.rules:
         found.append("A new search names the same group as the worst of the new model.")
-    elif other:
+    elif other is not None:
         found.append(f"Worst of the new model, by a new search: {_group(other, '')}: {_sides(other, others)}.")
     return found
 
 
-def _sides(content: Mapping[str, Any], others: str) -> str:
-    inside, outside = (wording.share(float(content[side])) for side in ("inside", "outside"))
-    score = _score(content)
-    points = "" if score is None else f", {score.text}"
-    return f"{inside} favourable, {others} {outside}{points}"
+def _sides(found: GroupScore, others: str) -> str:
+    points = Figure(found.score, found.low, found.high, Unit.POINTS).text
+    return f"{wording.share(found.inside)} favourable, {others} {wording.share(found.outside)}, {points}"
 
 
 # --- both searches ------------------------------------------------------------------------------

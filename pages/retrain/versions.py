@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
@@ -13,6 +13,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from fairness_engine.retraining.registry import STRATEGIES
+from fairness_engine.retraining.results import Card
 from fairness_engine.runs.adoption import discard_version, keep_version
 from fairness_engine.store.records import VersionState
 from pages.retrain import phrases
@@ -21,6 +22,7 @@ from pages.shared import exports
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import model_fit
+from pages.shared.runs.results import results_now
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord, Version
@@ -42,15 +44,15 @@ _DISCARD_TEXT = (
 _SAID = "retrain_kept_said"
 
 
-def ask_to_keep(review: Review, run: RunRecord, results: Mapping[str, Any], version: Version | None) -> None:
+def ask_to_keep(review: Review, run: RunRecord, model_card: Card | None, version: Version | None) -> None:
     """What to do with the new model, and the files of both.
 
     Args:
         review: the open one.
-        run, results: the retraining.
+        run, model_card: the retraining.
         version: the model that it made; ``None`` when it made no file.
     """
-    card = (results.get("card") or {}).get("text")
+    card = model_card.text if model_card else None
     if version is None and not card:
         return
     st.subheader("Keep or discard" if version is not None else "Files", anchor=ANCHOR if version is not None else False)
@@ -99,8 +101,8 @@ def _back_button(review: Review, version: Version) -> None:
 
 def may_keep(version: Version, key: str) -> bool:
     """Whether a model may be kept: one that discriminates more than the one before by whoever says so only."""
-    told = session.store().results(version.run_id).get("retrained") or {}
-    return not told.get("is_raised") or st.checkbox(KEEP_ANYWAY, key=key)
+    retrained = results_now(version.run_id).retrained
+    return retrained is None or not retrained.is_raised or st.checkbox(KEEP_ANYWAY, key=key)
 
 
 def keep(review: Review, version: Version) -> None:
@@ -301,10 +303,9 @@ def _line(model: Model, *, is_current: bool) -> dict[str, str]:
     line |= {"Discriminatory": wording.DASH, "Made": ""}
     if version is not None:
         run = store.run(version.run_id)
-        results = store.results(version.run_id)
-        after = results.get("after") or {}
-        accuracy = Figure.of((after.get("quality") or {}).get("accuracy"))
-        share = Figure.of(after.get("data"))
+        results = results_now(version.run_id)
+        accuracy = Figure.of(phrases.part_of(results.after, "accuracy"))
+        share = Figure.of(phrases.part_of(results.after, "data"))
         said = phrases.headline(run, results, version)
         line |= {
             "Made by": STRATEGIES[phrases.strategy_of(run)].title,

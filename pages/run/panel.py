@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import SEARCH
+from fairness_engine.runs.results import Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -20,6 +20,7 @@ from pages.shared.people.decisions import Decisions, decisions_of
 from pages.shared.runs import certification_runs, comparison_choice, live, models, phrases
 from pages.shared.runs.figures import comparison_table, speed, split_table, success_rate, what_is_left
 from pages.shared.runs.kinds import DISTRIBUTIONS, view_of
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -93,16 +94,16 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
     for record in records:
         if record not in searches:
             draw_one = _DRAWN_HERE.get(record.config.kind, _draw_elsewhere)
-            draw_one(store, record)
+            draw_one(record)
         elif len(searches) == 1:
             _draw_search(store, review, record)
     for record in searches:
-        _draw_split(store, record)
-        _draw_groups(store, review, record)
+        _draw_split(record)
+        _draw_groups(review, record)
 
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
-    results = store.results(record.id)
+    results = results_of(record)
     _standing(record)
     _say_scan(results)
     tiles = (
@@ -112,21 +113,16 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
         ("Rows evaluated", wording.count(record.evaluations), f"In {wording.duration(record.seconds)}."),
     )
     live.tiles("tiles", tiles)
-    for note in notes_in(results):
+    for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
     _draw_curve(store, [record])
     _draw_latest(store, review, record)
 
 
-def _say_scan(results: Mapping[str, Any], title: str = "") -> None:
+def _say_scan(results: Results, title: str = "") -> None:
     """Whom a scan of the data tested, and whom not."""
-    if "scan" in results:
-        st.markdown(wording.markdown(f"{title}{wording.spaced(scan_text(results['scan']))}"))
-
-
-def notes_in(results: Mapping[str, Any]) -> list[str]:
-    """What a run said of the model before it began: what to know, not what failed."""
-    return list(results.get("notes", {}).get("notes", []))
+    if results.scan is not None:
+        st.markdown(wording.markdown(f"{title}{wording.spaced(scan_text(results.scan))}"))
 
 
 def _standing(record: RunRecord) -> None:
@@ -219,7 +215,7 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
         models.say_settings(record.config, phrases.run_title(record.config))
     for record in records:
         if record.config.technique == DATA_SCAN:
-            _say_scan(store.results(record.id), f"{phrases.run_title(record.config)}: ")
+            _say_scan(results_of(record), f"{phrases.run_title(record.config)}: ")
         if record.state.value in ("crashed", "failed"):
             title = phrases.run_title(record.config)
             st.error(wording.markdown(f"{title}: {phrases.ending(record)}"), icon=":material/error:")
@@ -228,35 +224,35 @@ def _draw_comparison(store: RunStore, records: list[RunRecord]) -> None:
         session.link_to(navigation.PAIRS, "See the pairs")
 
 
-def _draw_estimate(store: RunStore, record: RunRecord) -> None:
+def _draw_estimate(record: RunRecord) -> None:
     st.subheader("How often", anchor=False)
     _standing(record)
-    results = store.results(record.id)
-    share = results.get("share")
-    if not share:
+    results = results_of(record)
+    share = results.share
+    if share is None:
         return
     what = DISTRIBUTIONS[record.config.distribution.value]
-    text = wording.share(share["share"], share["low"], share["high"])
-    drawn = f"{wording.counted(share['n'], 'draw')}, {wording.count(share['n_hits'])} of them discriminatory."
-    if share["low"] == share["high"]:
-        text = wording.share(share["share"])
+    text = wording.share(share.share, share.low, share.high)
+    drawn = f"{wording.counted(share.n, 'draw')}, {wording.count(share.n_hits)} of them discriminatory."
+    if share.low == share.high:
+        text = wording.share(share.share)
         drawn += " These are all there are, so nothing was left to chance and there is no interval."
     live.tile(f"Share of discriminatory individuals, {what}", text, drawn)
-    points = results.get("share_curve") or []
+    points = results.share_curve
     if len(points) > 1:
         name = f"settling_{record.id}"
         figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: run_charts.settling_curve(points, what))
         frame.chart_with_table(figure, run_charts.settling_table(points), name)
 
 
-def _draw_count(store: RunStore, record: RunRecord) -> None:
+def _draw_count(record: RunRecord) -> None:
     st.subheader("How many exist", anchor=False)
     _standing(record)
-    counted = store.results(record.id).get("count")
-    if not counted:
+    counted = results_of(record).count
+    if counted is None:
         return
-    everyone = wording.counted(counted["n_individuals"], "individual")
-    text = f"{wording.count(counted['n_discriminatory'])} of {everyone}, {wording.share(counted['share'])}"
+    everyone = wording.counted(counted.n_individuals, "individual")
+    text = f"{wording.count(counted.n_discriminatory)} of {everyone}, {wording.share(counted.share)}"
     live.tile(
         "Discriminatory individuals, all gone through", text, "Every individual of the domain was decided; no draw."
     )
@@ -266,11 +262,11 @@ _DRAWN_HERE = {"estimate": _draw_estimate, "count": _draw_count}
 """Kinds of runs whose results have no page of their own."""
 
 
-def _draw_elsewhere(store: RunStore, record: RunRecord) -> None:
+def _draw_elsewhere(record: RunRecord) -> None:
     """Where a run stands whose results have a page of their own."""
     view = view_of(record.config)
     _standing(record)
-    shares = certification_runs.shares_of(store, record)
+    shares = certification_runs.shares_of(record)
     if shares is not None:
         st.html(f"{share_bar.STYLE}{share_bar.bar_html(shares)}")
     if so_far := view.so_far(record):
@@ -280,8 +276,8 @@ def _draw_elsewhere(store: RunStore, record: RunRecord) -> None:
         session.link_to(view.place, follow if record.is_active else view.see)
 
 
-def _draw_split(store: RunStore, record: RunRecord) -> None:
-    split = store.results(record.id).get("split") if not record.is_active else None
+def _draw_split(record: RunRecord) -> None:
+    split = results_of(record).split if not record.is_active else None
     if not split:
         return
     st.subheader("Where the pairs came from", anchor=False)
@@ -292,15 +288,15 @@ def _draw_split(store: RunStore, record: RunRecord) -> None:
     st.dataframe(split_table(split), hide_index=True, key=f"split_{record.id}")
 
 
-def _draw_groups(store: RunStore, review: Review, record: RunRecord) -> None:
-    score: dict[str, Any] | None = store.results(record.id).get("group_score") if not record.is_active else None
-    if not score:
+def _draw_groups(review: Review, record: RunRecord) -> None:
+    score = results_of(record).group_score if not record.is_active else None
+    if score is None:
         return
     names = decisions_of(models.as_of(review, record))
-    shares = dict(zip(score["groups"], score["shares"], strict=True))
+    shares = dict(zip(score.groups, score.shares, strict=True))
     st.subheader("Group score", anchor=False)
     st.markdown(
-        f"The largest and the smallest share of favourable decisions lie **{100 * score['score']:.1f} percentage "
+        f"The largest and the smallest share of favourable decisions lie **{100 * score.score:.1f} percentage "
         "points** apart. Every group is made of the same people drawn at random; only the protected values differ."
     )
     favourable = names.name(names.favourable or 0)

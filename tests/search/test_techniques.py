@@ -7,13 +7,14 @@ Brute force over small spaces, and an evaluation of every pair that shares no co
 from __future__ import annotations
 
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+from fairness_engine.codec import decode
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, GroupScored, PairsFound, Progress, ResultReady, Stopped, from_line, to_line
@@ -29,6 +30,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.search import driver
 from fairness_engine.search.registry import TECHNIQUES, technique_named
+from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.techniques.data_scan import scan_text
 from fairness_engine.settings import settings_of
 from handmade import (
@@ -470,14 +472,14 @@ def test_the_data_scan_says_how_many_people_it_tested(max_evaluations: int, batc
     ends = np.cumsum([min(16 * 2**step, batch) for step in range(300)])
     end = int(ends[np.searchsorted(ends, first_untested, side="right")])  # it ends in the middle of a batch
     expected = int(is_tested[:end].sum())
-    assert said == {"n_tested": expected, "n_people": 300}
+    assert decode(ScanCounts, said) == ScanCounts(expected, 300)
     assert (expected == 300) is (events[-1].reason is StopReason.EXHAUSTED)
 
 
 def test_a_scan_in_words() -> None:
-    whole = {"n_tested": 18309, "n_people": 18309, "n_dropped": 0, "n_outside": 0, "n_not_drawn": 0}
+    whole = ScanCounts(18309, 18309)
     assert scan_text(whole) == "Tested 18,309 of 18,309 people of the data."
-    cut = scan_text({**whole, "n_tested": 1041, "n_dropped": 805, "n_outside": 3})
+    cut = scan_text(replace(whole, n_tested=1041, n_dropped=805, n_outside=3))
     assert "Tested 1,041 of 18,309 people of the data. Nothing is known of the other 17,268" in cut
     assert "805 hold a missing or unknown value, 3 lie outside the limits of the scope." in cut
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -32,19 +32,19 @@ def scan_budget(n_rows: int, domain: Domain) -> Budget:
     return Budget(max(1, n_rows) * domain.n_variants)
 
 
-def scan_text(content: Mapping[str, int]) -> str:
-    """What a scan tested and what it did not, from its result ``scan``, in sentences."""
-    n_tested = content["n_tested"]
-    n_people = content["n_people"]
+def scan_text(counts: ScanCounts) -> str:
+    """What a scan tested and what it did not, in sentences."""
+    n_tested = counts.n_tested
+    n_people = counts.n_people
     text = f"Tested {n_tested:,} of {n_people:,} people of the data."
     if n_tested < n_people:
         text += f" Nothing is known of the other {n_people - n_tested:,}: the limits of the run ended it before."
     reasons = (
-        ("n_dropped", "hold a missing or unknown value"),
-        ("n_outside", "lie outside the limits of the scope"),
-        ("n_not_drawn", "were not drawn as start rows"),
+        (counts.n_dropped, "hold a missing or unknown value"),
+        (counts.n_outside, "lie outside the limits of the scope"),
+        (counts.n_not_drawn, "were not drawn as start rows"),
     )
-    left_out = [f"{content[name]:,} {why}" for name, why in reasons if content[name]]
+    left_out = [f"{n:,} {why}" for n, why in reasons if n]
     return f"{text} Of the file's other rows {', '.join(left_out)}." if left_out else text
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairness_engine.groups.results import RuleSummary
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult, Stage
@@ -141,11 +141,11 @@ def rows_text(result: RuleResult, position: int) -> str:
     return f"{text} with a term of {' and of '.join(categories)}"
 
 
-def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
+def method(run: RunRecord, result: RuleResult, counts: RuleSummary | None) -> str:
     """How many rule sets there are, how many are shown, what their shares are of, and how far the intervals hold."""
     settings = RULES.settings(run.config)
     scored = result.scored
-    n_shown = int(counts.get("n_shown", 0))
+    n_shown = counts.n_shown if counts else 0
     of_all = f"{_whole(settings.support)} of the {wording.counted(result.n_rows, noun_of(result))}"
     text = f"{wording.counted(len(scored), 'rule set')} of at least {of_all}"
     n_looked_at = int((scored.head >= 0).sum())
@@ -155,7 +155,7 @@ def method(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str
     return f"{text}. {sampling_text(run, result, counts)}"
 
 
-def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any]) -> str:
+def sampling_text(run: RunRecord, result: RuleResult, counts: RuleSummary | None) -> str:
     """What the shares are shares of, and what holds together."""
     settings = RULES.settings(run.config)
     stage = result.scored.stage
@@ -167,7 +167,7 @@ def sampling_text(run: RunRecord, result: RuleResult, counts: Mapping[str, Any])
     if is_exact(result):
         if is_of_texts(result):
             return f"Exact: every text was decided with every term, nothing was left to chance ({evaluated})."
-        n = counts.get("n_neighbours")
+        n = counts.n_neighbours if counts else 0
         every = f"all {wording.count(n)} neighbours of the rows" if n else "all neighbours of the rows"
         return f"{_NEIGHBOURS} Exact: {every} were evaluated, nothing was left to chance ({evaluated})."
     return f"{_NEIGHBOURS} {_error_text(settings, result)}; {joint}. Sampled: {evaluated}."

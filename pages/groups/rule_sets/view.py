@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.groups.results import SubGroup, Themis
 from fairness_engine.groups.rule_sets.phrases import group_text, group_words_of_json
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.kinds import RULES
@@ -34,8 +35,8 @@ from pages.shared.review import kind
 from pages.shared.runs import figures, models, of_kind
 from pages.shared.runs import phrases as run_words
 from pages.shared.runs import rule_runs as rules_choice
-from pages.shared.runs import rule_runs as rules_runs
 from pages.shared.runs.live import stop_button, tiles
+from pages.shared.runs.results import results_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -145,50 +146,44 @@ def support_table(result: RuleResult, support: float) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["At least", "Rule sets", "Highest score", "Score"])
 
 
-_SIDES = {"highest": "Highest share", "lowest": "Lowest share"}
-
-
-def draw_themis(result: RuleResult, summary: Mapping[str, Any]) -> None:
+def draw_themis(result: RuleResult, themis: Themis | None) -> None:
     """The two sub-groups and their difference; nothing where the run has none."""
-    themis = summary.get("themis")
-    if not themis:
+    if themis is None:
         return
     st.subheader("The two extremes beside it (THEMIS)", anchor=False)
     st.markdown(wording.markdown(sentence(themis)))
     st.dataframe(table(result, themis), hide_index=True, key="rules_themis")
 
 
-def sentence(themis: Mapping[str, Any]) -> str:
+def sentence(themis: Themis) -> str:
     """What THEMIS compares, and what comes out."""
-    score, low, high = (float(themis[name]) for name in ("score", "low", "high"))
-    between = "exact" if low == high else f"{100 * low:.1f}-{100 * high:.1f}"
+    between = "exact" if themis.low == themis.high else f"{100 * themis.low:.1f}-{100 * themis.high:.1f}"
     return (
-        f"Of the {wording.counted(themis['n_groups'], 'finest group')} with at least "
-        f"{wording.counted(themis['least_rows'], 'row')}, the highest and the lowest favourable share lie "
-        f"{rules_words.points(score)} apart ({between}). THEMIS looks at these two only: it says how far apart groups "
-        "can lie, not which rule keeps them apart."
+        f"Of the {wording.counted(themis.n_groups, 'finest group')} with at least "
+        f"{wording.counted(themis.least_rows, 'row')}, the highest and the lowest favourable share lie "
+        f"{rules_words.points(themis.score)} apart ({between}). THEMIS looks at these two only: it says how far apart "
+        "groups can lie, not which rule keeps them apart."
     )
 
 
-def table(result: RuleResult, themis: Mapping[str, Any]) -> pd.DataFrame:
+def table(result: RuleResult, themis: Themis) -> pd.DataFrame:
     """Both sub-groups, a line each."""
-    groups = [themis[side] for side in _SIDES]
+    groups = [themis.highest, themis.lowest]
     return pd.DataFrame(
         {
-            "": list(_SIDES.values()),
-            "Group": [
-                rules_words.capitalised(group_words_of_json(result.attributes, group["rules"])) for group in groups
-            ],
+            "": ["Highest share", "Lowest share"],
+            "Group": [rules_words.capitalised(group_words_of_json(result.attributes, group.rules)) for group in groups],
             "Favourable": [_share(group) for group in groups],
-            "Samples": [wording.count(group["n"]) for group in groups],
-            "Rows": [wording.count(group["n_rows"]) for group in groups],
+            "Samples": [wording.count(group.n) for group in groups],
+            "Rows": [wording.count(group.n_rows) for group in groups],
         }
     )
 
 
-def _share(group: Mapping[str, Any]) -> str:
-    share, low, high = (float(group[name]) for name in ("share", "low", "high"))
-    return wording.share(share) if low == high else wording.share(share, low, high)
+def _share(group: SubGroup) -> str:
+    if group.low == group.high:
+        return wording.share(group.share)
+    return wording.share(group.share, group.low, group.high)
 
 
 RULES_STYLE = rules_cards.STYLE
@@ -361,17 +356,18 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
     _standing(run)
     if result is None:
         return
-    summary = rules_runs.summary_of(run)
+    results = results_of(run)
+    summary = results.rules
     first = rules_filters.first_of(run, result)
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
     names = decisions_of(review)
     outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."
     st.markdown(wording.markdown(rules_words.method(run, result, summary) + outcome), help=wording.explain("rule set"))
-    for note in rules_runs.notes_of(run):
+    for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
     st.fragment(frame.guarded(draw_rules))(review, run, result)
     draw_support(run, result)
-    draw_themis(result, summary)
+    draw_themis(result, summary.themis if summary else None)
 
 
 def headline_html(result: RuleResult, position: int | None) -> str:

@@ -6,19 +6,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from fairness_engine.data.dataset import export_text
+from fairness_engine.groups.results import SentencePair, Sentences
 from pages.groups.texts import own_sentence
 from pages.shared import exports
-from pages.shared.app import session, theme, wording
-from pages.shared.app.kept import kept
+from pages.shared.app import theme, wording
 from pages.shared.people import decisions
 from pages.shared.people.decisions import Decisions, decisions_of
+from pages.shared.runs.results import results_of
 from pages.shared.texts import marks
 
 if TYPE_CHECKING:
@@ -33,97 +33,9 @@ _MAX_CHARACTERS = 700
 _ALL = "All terms"
 
 
-@dataclass(frozen=True)
-class SentencePair:
-    """Two texts that differ in the terms put in, and what the model said of each.
-
-    Args:
-        rule_set: position of the rule set among the run's.
-        term: in the first text, of the rule set; one a category, with commas between.
-        other: in the second text.
-        texts: both texts.
-        spans: begin and end of the words put in, of each text.
-        decisions, scores: of each text.
-        is_original: the second text stands in the data as it is.
-    """
-
-    rule_set: int
-    term: str
-    other: str
-    texts: tuple[str, str]
-    spans: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
-    decisions: tuple[int, int]
-    scores: tuple[float, float]
-    is_original: bool = False
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> SentencePair:
-        """Read one pair of the result ``sentences``."""
-        spans = [tuple((int(a), int(b)) for a, b in content[name]) for name in ("spans_first", "spans_second")]
-        return cls(
-            int(content["rule_set"]),
-            str(content["term"]),
-            str(content["other"]),
-            (str(content["first"]), str(content["second"])),
-            (spans[0], spans[1]),
-            (int(content["decisions"][0]), int(content["decisions"][1])),
-            (float(content["scores"][0]), float(content["scores"][1])),
-            bool(content["is_original"]),
-        )
-
-
-@dataclass(frozen=True)
-class Looked:
-    """What was seen of one rule set's swaps.
-
-    Args:
-        rule_set: its position among the run's.
-        n_looked_at, n_differing: texts, and those of them that another term decides otherwise in the direction of the
-            score.
-        lost, gained: shares of all swaps in which its terms lose, or gain, the favourable decision against another term
-            at random.
-    """
-
-    rule_set: int
-    n_looked_at: int
-    n_differing: int
-    lost: float
-    gained: float
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """What a run kept of its texts.
-
-    Args:
-        pairs: decided differently, in the order of their rule sets.
-        looked: what was seen of the rule sets that were looked at.
-        notes: what a reader should know of the run, one sentence each.
-    """
-
-    pairs: tuple[SentencePair, ...] = ()
-    looked: tuple[Looked, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of_results(cls, results: Mapping[str, Any]) -> Sentences:
-        """Read the results ``sentences`` and ``notes`` of a run; empty where it has none."""
-        content = results.get("sentences") or {}
-        names = [field.name for field in fields(Looked)]
-        return cls(
-            tuple(SentencePair.from_json(each) for each in content.get("pairs") or ()),
-            tuple(Looked(**{name: each[name] for name in names}) for each in content.get("looked") or ()),
-            tuple((results.get("notes") or {}).get("notes") or ()),
-        )
-
-    def looked_at(self, rule_set: int) -> Looked | None:
-        """What was seen of a rule set; ``None`` where none of its texts were looked at."""
-        return next((each for each in self.looked if each.rule_set == rule_set), None)
-
-
 def sentences_of(run: RunRecord) -> Sentences:
-    """The sentences that a run kept, read once a session."""
-    return kept("sentences", run.id, lambda: Sentences.of_results(session.store().results(run.id)))
+    """The sentences that a run kept; none where it has none."""
+    return results_of(run).sentences or Sentences()
 
 
 # --- drawn ---------------------------------------------------------------------------------------

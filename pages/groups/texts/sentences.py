@@ -13,6 +13,7 @@ from pages.groups.texts import own_sentence, sentence_pairs, term_chart
 from pages.shared.app import frame, theme, wording
 from pages.shared.people.decisions import Decisions, decisions_of
 from pages.shared.runs import phrases as run_words
+from pages.shared.runs.results import results_of
 from pages.shared.texts import marks
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def draw(review: Review, run: RunRecord, result: RuleResult | None) -> None:
     st.html(f"{marks.style()}{sentence_pairs.style()}{_style()}")
     found = sentence_pairs.sentences_of(run)
     _draw_ranked(result, names)
-    for note in found.notes:
+    for note in results_of(run).notes.notes:
         st.caption(wording.markdown(wording.spaced(note)))
     st.fragment(frame.guarded(term_chart.draw))(run, result, names)
     st.subheader("The same sentence, another word", anchor=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairness_engine.certification.results import Certification, DataRows
 from fairness_engine.certification.settings import Mode
 from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import theme, wording
@@ -61,17 +61,15 @@ class Shares:
     is_counted: bool = False
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Shares:
-        """From a result or from shares proved so far."""
-        certified = float(content["certified"])
-        falsified = float(content["falsified"])
+    def of(cls, certified: float, falsified: float) -> Shares:
+        """What is left is undecided, but for rounding."""
         undecided = max(0.0, 1 - certified - falsified)
         return cls(certified, falsified, undecided if undecided > _DECIDED else 0.0)
 
     @classmethod
-    def of_people(cls, rows: Mapping[str, int]) -> Shares:
+    def of_people(cls, rows: DataRows) -> Shares:
         """Of the data's people, by what is proved of each; there must be one."""
-        return cls(*(rows[name] / rows["n"] for name in ("certified", "falsified", "undecided")), is_counted=True)
+        return cls(rows.certified / rows.n, rows.falsified / rows.n, rows.undecided / rows.n, is_counted=True)
 
     @property
     def texts(self) -> tuple[str, str, str]:
@@ -95,18 +93,18 @@ class Shares:
 # --- the result ---------------------------------------------------------------------------------
 
 
-def claims(result: Mapping[str, Any], protected: str) -> list[Claim]:
+def claims(result: Certification, protected: str) -> list[Claim]:
     """The result in sentences, not escaped: first what is proved, then what is not.
 
     Args:
-        result: ``certification`` of a run.
+        result: of a run.
         protected: names of the protected attributes, as in a sentence.
     """
-    shares = Shares.of(result)
+    shares = Shares.of(result.certified, result.falsified)
     everybody = individuals_of(result)
     same = f"get the same decision whatever their {protected}"
     other = f"get another decision when nothing but their {protected} changes"
-    if result.get("is_by_construction"):
+    if result.is_by_construction:
         text = f"All {everybody} {same}, by construction: the model does not take {protected}."
         return [Claim(theme.CERTIFIED, PROVED, text)]
     certified, falsified, _ = shares.texts
@@ -129,30 +127,30 @@ def _certified(shares: Shares, text: str, everybody: str, same: str) -> Claim:
     return Claim(theme.CERTIFIED, PROVED, f"{text} of {everybody} {same}.")
 
 
-def _undecided(result: Mapping[str, Any], shares: Shares) -> list[Claim]:
+def _undecided(result: Certification, shares: Shares) -> list[Claim]:
     """What is open, and apart from it what a sample says of it."""
     found = [Claim(theme.UNDECIDED, OPEN, f"{shares.texts[2]} are undecided: neither is proved of them.")]
-    estimate = result.get("estimate")
-    if estimate:
-        share = wording.share(estimate["unfair_share_of_undecided"], estimate["low"], estimate["high"])
-        drawn = f" of {wording.counted(estimate['n'], 'individual')}" if estimate.get("n") else ""
+    estimate = result.estimate
+    if estimate is not None:
+        share = wording.share(estimate.unfair_share_of_undecided, estimate.low, estimate.high)
+        drawn = f" of {wording.counted(estimate.n, 'individual')}" if estimate.n else ""
         text = f"{share} of the undecided are discriminated against, by a sample{drawn}, not by proof."
         found.append(Claim(theme.UNDECIDED, ESTIMATED, text))
     return found
 
 
-def individuals_of(result: Mapping[str, Any]) -> str:
+def individuals_of(result: Certification) -> str:
     """Whom the shares are of: ``786 trillion individuals``."""
-    n = result.get("n_individuals")
+    n = result.n_individuals
     everybody = "individuals" if n is None else f"{wording.magnitude(n)} individuals"
-    if result.get("weights") == "data":
+    if result.weights == "data":
         return f"{everybody}, weighted by how common their values are in the data"
     return f"{everybody} of the domain" if n is None else everybody
 
 
-def people_claims(rows: Mapping[str, int]) -> list[Claim]:
+def people_claims(rows: DataRows) -> list[Claim]:
     """What is proved of the data's own people, who come first: a sentence for each sort of them that there is."""
-    n = rows["n"]
+    n = rows.n
     if not n:
         return [Claim(theme.UNDECIDED, OPEN, "No row of the data lies in the domain.")]
     people = wording.counted(n, "person", "people")
@@ -161,25 +159,29 @@ def people_claims(rows: Mapping[str, int]) -> list[Claim]:
         (theme.CERTIFIED, PROVED, "certified", "are decided alike"),
         (theme.UNDECIDED, OPEN, "undecided", "are undecided"),
     )
-    there = [each for each in said if rows[each[2]]]
+    there = [each for each in said if getattr(rows, each[2])]
     if len(there) == 1:
         meaning, level, _, words = there[0]
         return [Claim(meaning, level, f"All {people} of your data {words}.")]
     texts = dict(zip(("certified", "falsified", "undecided"), Shares.of_people(rows).texts, strict=True))
     return [
-        Claim(meaning, level, f"{texts[name]} of the {people} of your data ({wording.count(rows[name])}) {words}.")
+        Claim(
+            meaning,
+            level,
+            f"{texts[name]} of the {people} of your data ({wording.count(getattr(rows, name))}) {words}.",
+        )
         for meaning, level, name, words in there
     ]
 
 
-def method_note(result: Mapping[str, Any], seconds: float) -> str:
+def method_note(result: Certification, seconds: float) -> str:
     """How the figures came about."""
-    parts = [f"{_capital(result['kind'])}, by {result['method']}" if result.get("kind") else _capital(result["method"])]
-    parts.append(f"{wording.counted(result['boxes'], 'box', 'boxes')} in {wording.duration(seconds)}")
-    if result.get("depth"):
-        parts.append(f"split up to {wording.counted(result['depth'], 'time')}")
-    if result.get("n_counterexamples"):
-        parts.append(f"{wording.counted(result['n_counterexamples'], 'counterexample')} stored as pairs")
+    parts = [f"{_capital(result.kind)}, by {result.method}" if result.kind else _capital(result.method)]
+    parts.append(f"{wording.counted(result.boxes, 'box', 'boxes')} in {wording.duration(seconds)}")
+    if result.depth:
+        parts.append(f"split up to {wording.counted(result.depth, 'time')}")
+    if result.n_counterexamples:
+        parts.append(f"{wording.counted(result.n_counterexamples, 'counterexample')} stored as pairs")
     return f"{'; '.join(parts)}. Shares that are proved are rounded down, what is undecided is rounded up."
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairness_engine.runs.kinds import CERTIFY
-from pages.shared.app import session, theme, wording
-from pages.shared.app.kept import kept
+from pages.shared.app import theme, wording
 from pages.shared.runs import certification_phrases, of_kind
 from pages.shared.runs.certification_phrases import Shares
 from pages.shared.runs.figures import elapsed
+from pages.shared.runs.results import results_of
 from pages.shared.runs.run_list import Listing
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
     from fairness_engine.store.run_config import RunConfig
-    from fairness_engine.store.store import RunStore
 
 
 def certifications(review: Review) -> list[RunRecord]:
@@ -34,21 +33,15 @@ def asks_the_same(run: RunConfig, other: RunConfig) -> bool:
     )
 
 
-def results_of(store: RunStore, run: RunRecord) -> dict[str, Any]:
-    """The results of a run, read again when it has something new."""
-    stand = (run.id, run.state.value, run.evaluations)
-    return kept(f"certify_results_{run.id}", stand, lambda: store.results(run.id))
-
-
-def shares_of(store: RunStore, run: RunRecord) -> Shares | None:
+def shares_of(run: RunRecord) -> Shares | None:
     """What a run has proved, at its end or so far; ``None`` before the first report."""
-    results = results_of(store, run)
-    content = results.get("certification") or results.get("proved")
-    return Shares.of(content) if content else None
+    results = results_of(run)
+    found = results.certification or results.proved
+    return Shares.of(found.certified, found.falsified) if found else None
 
 
 def _columns(runs: Sequence[RunRecord]) -> dict[str, list[str]]:
-    shares = [shares_of(session.store(), run) for run in runs]
+    shares = [shares_of(run) for run in runs]
     texts = [(wording.DASH,) * 3 if part is None else part.texts for part in shares]
     return {
         f"{theme.CERTIFIED.symbol} Certified": [text[0] for text in texts],

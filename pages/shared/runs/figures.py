@@ -10,6 +10,7 @@ import pandas as pd
 
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import kind_of
+from fairness_engine.search.results import Tried
 from pages.shared.app import wording
 from pages.shared.runs import phrases
 
@@ -100,16 +101,16 @@ def _per_thousand(record: RunRecord) -> str:
     return wording.number(1000 * record.n_found / record.evaluations) if record.evaluations else wording.DASH
 
 
-def split_table(split: Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
+def split_table(split: Mapping[str, Tried]) -> pd.DataFrame:
     """One line for each place that people came from, as a symbolic search reports them; places nobody came from are
     left out.
     """
-    places = [(text, split[name]) for name, text in _PLACES.items() if split.get(name, {}).get("n_tried")]
+    places = [(text, split[name]) for name, text in _PLACES.items() if name in split and split[name].n_tried]
     return pd.DataFrame(
         {
             "From": [text for text, _ in places],
-            "People tried": [wording.count(counts["n_tried"]) for _, counts in places],
-            "Found": [wording.count(counts["n_found"]) for _, counts in places],
-            "Success rate": [wording.share(counts["n_found"] / counts["n_tried"]) for _, counts in places],
+            "People tried": [wording.count(counts.n_tried) for _, counts in places],
+            "Found": [wording.count(counts.n_found) for _, counts in places],
+            "Success rate": [wording.share(counts.n_found / counts.n_tried) for _, counts in places],
         }
     )

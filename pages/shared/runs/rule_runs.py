@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.runs.kinds import RULES
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from pages.shared.app import session, wording
-from pages.shared.app.kept import kept, shared
+from pages.shared.app.kept import shared
 from pages.shared.runs import of_kind
 from pages.shared.runs.run_list import Listing
 
@@ -67,20 +67,6 @@ def result_of(run: RunRecord | None) -> RuleResult | None:
             return None
 
     return shared("rules_result", run.id, read)
-
-
-def summary_of(run: RunRecord) -> dict[str, Any]:
-    """The counts that a run wrote beside its rule sets; empty when it scored none."""
-    return dict(_results_of(run).get("rules") or {})
-
-
-def notes_of(run: RunRecord) -> list[str]:
-    """What a run said of its data beside its rule sets, a sentence each."""
-    return list((_results_of(run).get("notes") or {}).get("notes", []))
-
-
-def _results_of(run: RunRecord) -> dict[str, Any]:
-    return kept("rules_results", (run.id, run.state.value), lambda: session.store().results(run.id))
 
 
 def open_run(run_id: str) -> None:

@@ -325,7 +325,7 @@ def test_what_a_box_adds_is_put_into_the_whole(
     assert ended.state is RunState.FINISHED, ended.message
     app = open_app(CERTIFY, run=run.id)
     assert said.errors_of(app) == []
-    alone = single_box.of_tree(store, read, run, certification_runs.certifications(certified.review))
+    alone = single_box.of_tree(read, run, certification_runs.certifications(certified.review))
     assert [each.box for each in alone] == [box]
     after = single_box.whole_with(read, alone)
     assert after.undecided < read.tree.undecided[0]

@@ -19,7 +19,7 @@ _MAX_GROUPS = 2_000
 _MAX_RULES = 100
 
 Texts = Annotated[list[Text], Meta(max_length=MAX_ROUNDS)]
-Names = Annotated[list[Text], Meta(max_length=_MAX_RULES)]
+Names = Annotated[tuple[Text, ...], Meta(max_length=_MAX_RULES)]
 Rules = Annotated[list[dict[str, Any]], Meta(max_length=_MAX_RULES)]
 """As the command line says them."""
 

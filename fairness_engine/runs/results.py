@@ -29,7 +29,7 @@ MAX_GROUPS = 10_000
 class Notes:
     """Sentences that a reader of a run's figures needs."""
 
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Results:
     """
 
     reading: Reading | None = None
-    notes: Notes = field(default_factory=Notes)
+    notes: Notes = field(default_factory=lambda: Notes([]))
     plausibility: PlausibleCounts | None = None
     discovery: Discovery | None = None
     diversity: Diversity | None = None

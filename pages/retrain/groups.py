@@ -92,7 +92,7 @@ def moved_table(moved: Sequence[Moved], groups: Sequence[GroupChange]) -> pd.Dat
     """One line a group, with counts."""
     return pd.DataFrame(
         {
-            "Groups by": [wording.listed(group.names) for group in groups],
+            "Groups by": [wording.listed(list(group.names)) for group in groups],
             "Group": [one.name for one in moved],
             "People": [one.n for one in moved],
             f"{BETTER.symbol} Better": [one.n_better for one in moved],

@@ -46,9 +46,9 @@ def test_small_groups_and_groups_without_samples_are_not_compared() -> None:
     cells = cells_of([29, 30, 30, 500, 31], [100, 100, 100, 100, 0], [100, 90, 10, 50, 0])
     found = themis(ATTRIBUTES, cells, 0.95, is_exact=True)
     assert found is not None
-    assert found["n_groups"] == 3
-    assert (found["score"], found["low"], found["high"]) == (pytest.approx(0.8),) * 3
-    assert found["highest"]["rules"] == [{"column": "race", "values": ["race0"]}, {"column": "sex", "values": ["sex1"]}]
+    assert found.n_groups == 3
+    assert (found.score, found.low, found.high) == (pytest.approx(0.8),) * 3
+    assert found.highest.rules == [{"column": "race", "values": ["race0"]}, {"column": "sex", "values": ["sex1"]}]
     assert themis(ATTRIBUTES, cells_of([30, 29], [9, 9], [1, 2]), 0.95, is_exact=True) is None
 
 
@@ -68,8 +68,8 @@ def test_the_interval_holds_the_difference_of_the_groups_that_were_chosen() -> N
         found = themis(ATTRIBUTES, cells, 0.95, is_exact=False)
         assert found is not None
         at = [
-            2 * int(found[end]["rules"][0]["values"][0][-1]) + int(found[end]["rules"][1]["values"][0][-1])
-            for end in ("highest", "lowest")
+            2 * int(end.rules[0]["values"][0][-1]) + int(end.rules[1]["values"][0][-1])
+            for end in (found.highest, found.lowest)
         ]
-        n_held += found["low"] <= abs(truth[at[0]] - truth[at[1]]) <= found["high"]
+        n_held += found.low <= abs(truth[at[0]] - truth[at[1]]) <= found.high
     assert n_held >= 190

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import retrain_events
+from fairness_engine.codec import encode
 from fairness_engine.errors import ProcessError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.follow_ups import fresh_seed, other_technique, start_measuring
@@ -32,7 +34,7 @@ def retrained(store: RunStore, review_id: str | None = None, *, seed: int = 7, *
     content = f"a model of {settings['strategy']}".encode()
     model = store.add_file(content, "new.keras", FileRole.MODEL)
     store.set_version(run_id, model.id, config.model_id)
-    store.set_result(run_id, "retrained", {"technique": "directed"})
+    store.set_result(run_id, "retrained", retrain_events.retrained(technique="directed"))
     return run_id
 
 
@@ -45,20 +47,20 @@ def test_both_models_are_asked_the_same(store: RunStore) -> None:
     run_id = retrained(store, review.id, measure_seconds=5)
     measured = start_measuring(store, run_id, certifiable)
     assert measured is not None
-    assert store.results(run_id)["measured"] == measured
-    assert measured["reasons"] == {"search": "", "certify": "", "rules": ""}
+    assert store.results(run_id)["measured"] == encode(measured)
+    assert measured.reasons == {"search": "", "certify": "", "rules": ""}
     retraining = store.run(run_id).config
     version = store.version(run_id)
     assert version is not None
     for name, kind in (("search", kinds.SEARCH.name), ("certify", kinds.CERTIFY.name), ("rules", kinds.RULES.name)):
-        before, after = (store.run(measured[side][name]) for side in ("before", "after"))
+        before, after = (store.run(measured.of(side)[name]) for side in ("before", "after"))
         assert (before.config.kind, before.state, before.review_id) == (kind, RunState.QUEUED, review.id)
         assert (before.config.model_id, after.config.model_id) == (retraining.model_id, version.model_id)
         assert replace(before.config, model_id="x") == replace(after.config, model_id="x")
         assert (before.config.comparison, before.config.scope) == (run_id, retraining.scope)
-        assert before.config.seed == measured["seed"] != retraining.seed
+        assert before.config.seed == measured.seed != retraining.seed
         assert before.config.budget.max_seconds == (5 if name == "certify" else 15)
-    search = store.run(measured["after"]["search"]).config
+    search = store.run(measured.after["search"]).config
     assert (search.technique, search.budget.max_evaluations) == ("aequitas", 50_000)
 
 
@@ -68,11 +70,11 @@ def test_strategies_side_by_side_share_what_is_asked_of_the_original(store: RunS
     second = start_measuring(store, retrained(store, review.id, strategy="variants"), certifiable)
     assert first is not None
     assert second is not None
-    assert first["before"] == second["before"]
-    assert not set(first["after"].values()) & set(second["after"].values())
+    assert first.before == second.before
+    assert not set(first.after.values()) & set(second.after.values())
     other_seed = start_measuring(store, retrained(store, review.id, seed=8), certifiable)
     assert other_seed is not None
-    assert not set(first["before"].values()) & set(other_seed["before"].values())
+    assert not set(first.before.values()) & set(other_seed.before.values())
 
 
 def test_a_run_that_was_cancelled_is_not_used_again(store: RunStore) -> None:
@@ -80,11 +82,11 @@ def test_a_run_that_was_cancelled_is_not_used_again(store: RunStore) -> None:
     first = start_measuring(store, run_id, certifiable)
     assert first is not None
     assert start_measuring(store, run_id, certifiable) == first
-    store.request_cancel(first["before"]["rules"])
+    store.request_cancel(str(first.before["rules"]))
     again = start_measuring(store, run_id, certifiable)
     assert again is not None
-    assert again["before"]["search"] == first["before"]["search"]
-    assert again["before"]["rules"] != first["before"]["rules"]
+    assert again.before["search"] == first.before["search"]
+    assert again.before["rules"] != first.before["rules"]
 
 
 def test_a_model_that_cannot_be_certified_is_left_out_with_its_reason(store: RunStore) -> None:
@@ -98,14 +100,14 @@ def test_a_model_that_cannot_be_certified_is_left_out_with_its_reason(store: Run
 
     measured = start_measuring(store, run_id, only_the_original)
     assert measured is not None
-    assert measured["before"]["certify"]
-    assert measured["after"]["certify"] is None
-    assert measured["reasons"]["certify"] == "The new model is left out: The model's process ended."
-    assert measured["after"]["search"]
+    assert measured.before["certify"]
+    assert measured.after["certify"] is None
+    assert measured.reasons["certify"] == "The new model is left out: The model's process ended."
+    assert measured.after["search"]
     neither = start_measuring(store, retrained(store, strategy="variants"), lambda *_: "It is a forest of text.")
     assert neither is not None
-    assert neither["before"]["certify"] is neither["after"]["certify"] is None
-    assert neither["reasons"]["certify"] == "It is a forest of text."
+    assert neither.before["certify"] is neither.after["certify"] is None
+    assert neither.reasons["certify"] == "It is a forest of text."
 
 
 def test_nothing_follows_where_nothing_was_made_or_asked_for(store: RunStore) -> None:
@@ -126,10 +128,10 @@ def test_another_technique_than_those_that_made_the_cases() -> None:
 def test_picked_cases_name_the_technique_that_found_them(store: RunStore, picked: str) -> None:
     search = store.create_run(census_config(store, technique=picked))
     run_id = retrained(store, strategy="variants", cases=[[search, []]])
-    store.set_result(run_id, "retrained", {"technique": ""})
+    store.set_result(run_id, "retrained", retrain_events.retrained(technique=""))
     measured = start_measuring(store, run_id, certifiable)
     assert measured is not None
-    assert measured["technique"] == ("aequitas" if picked == "directed" else "directed")
+    assert measured.technique == ("aequitas" if picked == "directed" else "directed")
 
 
 def test_the_seed_is_fresh_and_repeatable() -> None:

@@ -126,7 +126,7 @@ def _group_changes(held: Dataset, protected: tuple[str, ...], was: BoolArray, no
                 before = was[here]
                 after = now[here]
                 counts = (len(before), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
-                yield GroupChange(list(names), list(groups.texts(codes)), *map(int, counts))
+                yield GroupChange(names, groups.texts(codes), *map(int, counts))
 
 
 def _attribute_sets(protected: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

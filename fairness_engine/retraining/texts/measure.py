@@ -158,4 +158,4 @@ def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarra
         before = was[lines]
         after = now[lines]
         counts = (len(lines), before.sum(), after.sum(), (~before & after).sum(), (before & ~after).sum())
-        yield GroupChange([attribute.name], [attribute.labels[term]], *map(int, counts))
+        yield GroupChange((attribute.name,), (attribute.labels[term],), *map(int, counts))

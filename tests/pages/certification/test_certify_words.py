@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import partition_trees
 import run_cases
 from fairness_engine.certification.partition.phrases import box_limits
+from fairness_engine.certification.results import Certification, DataRows, UndecidedShare
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
@@ -34,20 +35,29 @@ from pages.shared.runs.certification_phrases import ESTIMATED, OPEN, PROVED, Cla
 SPACE = "\u202f"
 
 
-def result(**changes: Any) -> dict[str, Any]:
-    estimate = {"unfair_share_of_undecided": 0.12, "low": 0.11, "high": 0.13, "n": 20_000, "n_unfair": 2400}
+def result(**changes: Any) -> Certification:
+    """With what is neither certified nor falsified undecided."""
+    estimate = UndecidedShare(0.12, 0.11, 0.13, 20_000, 2400)
     values: dict[str, Any] = {
         "n_individuals": 7.86e14,
         "certified": 0.8231,
         "falsified": 0.0312,
-        "undecided": 0.1457,
         "estimate": estimate,
         "boxes": 51_200,
+        "n_open": 0,
+        "n_leaves": 25_600,
+        "depth": 0,
+        "n_counterexamples": 0,
+        "seconds": 12.0,
+        "mode": "prove",
+        "is_by_construction": False,
         "kind": "ReLU network of 2 hidden layers",
         "method": "symbolic bounds, individuals counted",
         "weights": "uniform",
     }
-    return values | changes
+    values |= changes
+    values["undecided"] = max(0.0, 1 - values["certified"] - values["falsified"])
+    return Certification(**values)
 
 
 def said(**changes: Any) -> list[tuple[str, str]]:
@@ -77,16 +87,16 @@ def test_nothing_undecided_is_coloured_as_a_pass() -> None:
 
 
 def test_none_falsified_is_no_proof_that_there_are_none() -> None:
-    levels = dict(reversed(pair) for pair in said(falsified=0.0, undecided=0.1769))
+    levels = dict(reversed(pair) for pair in said(falsified=0.0))
     text = "None were falsified within the budget; this does not show that there are none."
     assert levels[text] == OPEN
 
 
 def test_a_domain_decided_whole_says_all_and_nothing_more() -> None:
-    assert said(certified=1.0, falsified=0.0, undecided=0.0, estimate=None) == [
+    assert said(certified=1.0, falsified=0.0, estimate=None) == [
         (PROVED, "All 786 trillion individuals get the same decision whatever their sex.")
     ]
-    nearly = said(certified=1 - 1e-9, falsified=0.0, undecided=1e-9, estimate=None)
+    nearly = said(certified=1 - 1e-9, falsified=0.0, estimate=None)
     assert nearly[0] == (
         PROVED,
         "above 99.9999 % of 786 trillion individuals get the same decision whatever their sex.",
@@ -95,14 +105,14 @@ def test_a_domain_decided_whole_says_all_and_nothing_more() -> None:
 
 
 def test_nothing_certified_is_said() -> None:
-    assert said(certified=0.0, undecided=0.9688)[0] == (
+    assert said(certified=0.0)[0] == (
         PROVED,
         "Of 786 trillion individuals, none are certified within the budget.",
     )
 
 
 def test_by_construction_and_weights_and_continuous_domains() -> None:
-    assert said(is_by_construction=True, certified=1.0, falsified=0.0, undecided=0.0) == [
+    assert said(is_by_construction=True, certified=1.0, falsified=0.0) == [
         (
             PROVED,
             "All 786 trillion individuals get the same decision whatever their sex, by construction: the model does "
@@ -114,26 +124,24 @@ def test_by_construction_and_weights_and_continuous_domains() -> None:
 
 
 def test_the_datas_people_by_what_is_proved_of_them() -> None:
-    claims = certification_phrases.people_claims(
-        {"n": 48_842, "certified": 38_585, "falsified": 0, "undecided": 10_257}
-    )
+    claims = certification_phrases.people_claims(DataRows(n=48_842, certified=38_585, falsified=0, undecided=10_257))
     assert [(claim.level, claim.text) for claim in claims] == [
         ("Proved", f"79 % of the 48{SPACE}842 people of your data (38{SPACE}585) are decided alike."),
         ("Open", f"21 % of the 48{SPACE}842 people of your data (10{SPACE}257) are undecided."),
     ]
-    both = certification_phrases.people_claims({"n": 100, "certified": 47, "falsified": 53, "undecided": 0})
+    both = certification_phrases.people_claims(DataRows(n=100, certified=47, falsified=53, undecided=0))
     assert both[0].text == "53 % of the 100 people of your data (53) are discriminated against.", (
         "the gravest comes first"
     )
-    (every,) = certification_phrases.people_claims({"n": 7, "certified": 0, "falsified": 7, "undecided": 0})
+    (every,) = certification_phrases.people_claims(DataRows(n=7, certified=0, falsified=7, undecided=0))
     assert every.text == "All 7 people of your data are discriminated against."
-    (none,) = certification_phrases.people_claims({"n": 0, "certified": 0, "falsified": 0, "undecided": 0})
+    (none,) = certification_phrases.people_claims(DataRows(n=0, certified=0, falsified=0, undecided=0))
     assert none.text.startswith("No row")
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_written_shares_claim_no_more_than_is_proved(certified: float, rest: float) -> None:
-    shares = Shares.of({"certified": certified, "falsified": rest * (1 - certified)})
+    shares = Shares.of(certified, rest * (1 - certified))
     for value, text, is_upper in zip(
         (shares.certified, shares.falsified, shares.undecided), shares.texts, (False, False, True), strict=True
     ):
@@ -278,7 +286,7 @@ def run(store: RunStore) -> RunRecord:
 
 
 def alone(run: RunRecord, box: int, certified: float, falsified: float) -> Alone:
-    return Alone(box, run, Shares.of({"certified": certified, "falsified": falsified}))
+    return Alone(box, run, Shares.of(certified, falsified))
 
 
 def test_a_box_decided_alone_adds_its_part_to_the_whole(read: ReadTree, run: RunRecord) -> None:
@@ -357,7 +365,7 @@ def test_the_shares_are_told_by_pattern_symbol_and_text() -> None:
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_the_live_bar_is_as_wide_as_its_parts_and_names_all_three(certified: float, rest: float) -> None:
-    shares = Shares.of({"certified": certified, "falsified": rest * (1 - certified)})
+    shares = Shares.of(certified, rest * (1 - certified))
     html = share_bar.bar_html(shares)
     widths = [float(width) for width in re.findall(r"width:([0-9.]+)%", html)]
     assert sum(widths) == pytest.approx(100, abs=0.001)

@@ -9,6 +9,7 @@ import pair_cases
 import pytest
 
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.groups.results import SentencePair
 from fairness_engine.models.model import Output
 from fairness_engine.oracle.domain import Domain, Scope
 from pages.certification import box_card
@@ -123,7 +124,9 @@ def test_scores_of_several_classes_are_of_the_decided_one() -> None:
 
 
 def test_texts_too() -> None:
-    pair = sentence_pairs.SentencePair(0, "women", "men", ("a", "b"), ((), ()), (0, 1), (0.4, 0.6))
+    pair = SentencePair(
+        0, "gender", "women", "men", "a", "b", [], [], is_original=False, decisions=(0, 1), scores=(0.4, 0.6)
+    )
     html = sentence_pairs.pair_html(pair, JA_FIRST)
     assert "score 0.600 for ja" in html
     assert "score 0.400 for ja" in html

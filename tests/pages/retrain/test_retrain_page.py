@@ -13,9 +13,11 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import run_cases
+from fairness_engine.codec import decode
 from fairness_engine.errors import ProcessError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.retraining.results import Training
 from fairness_engine.retraining.settings import BASELINES, CasesOfRun, Reference, RetrainSettings, Strategy, Surrogate
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.runs import kinds
@@ -311,8 +313,10 @@ def test_several_strategies_are_followed_together_and_chosen_afterwards(open_app
 
 def test_the_legend_names_what_only_the_second_strategy_has() -> None:
     rounds = [one for one in TRAINING["rounds"] if not one["is_control"] and not one["is_best"]]
-    first = Rounds.of("Retraining: X", {"training": {**TRAINING, "rounds": rounds}}, RetrainSettings(tolerance=0.02))
-    second = Rounds.of("Retraining: Y", {"training": TRAINING}, RetrainSettings(tolerance=0.02))
+    first = Rounds.of(
+        "Retraining: X", decode(Training, {**TRAINING, "rounds": rounds}), RetrainSettings(tolerance=0.02)
+    )
+    second = Rounds.of("Retraining: Y", decode(Training, TRAINING), RetrainSettings(tolerance=0.02))
     named = [
         trace.name for trace in retrain_rounds.rounds_chart([first, second, second], "data").data if trace.showlegend
     ]
@@ -324,7 +328,9 @@ def test_a_control_that_is_trained_first_is_no_round() -> None:
     control = [one for one in TRAINING["rounds"] if one["is_control"]]
     proposed = [one for one in TRAINING["rounds"] if not one["is_control"]]
     told = Rounds.of(
-        "X", {"training": {**TRAINING, "rounds": [*control, *proposed]}}, RetrainSettings(reference=Reference.CONTROL)
+        "X",
+        decode(Training, {**TRAINING, "rounds": [*control, *proposed]}),
+        RetrainSettings(reference=Reference.CONTROL),
     )
     assert retrain_rounds.rounds_table(told)["Round"].tolist() == ["–", "–", "1", "2", "3", "4"]
     assert list(retrain_rounds.rounds_chart([told], "data").data[0].text) == ["1", "2", "3", "4"]
@@ -334,7 +340,7 @@ def test_a_control_that_is_trained_first_is_no_round() -> None:
 
 
 def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() -> None:
-    told = Rounds.of("Retraining: X", {"training": TRAINING}, RetrainSettings(tolerance=0.02))
+    told = Rounds.of("Retraining: X", decode(Training, TRAINING), RetrainSettings(tolerance=0.02))
     figure = retrain_rounds.rounds_chart([told], "uniform")
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces["rounds"].x) == [20.0, 12.0, 1.0, 2.0]
@@ -345,21 +351,21 @@ def test_the_chart_of_rounds_marks_the_best_the_tolerance_and_what_was_before() 
     assert figure.layout.shapes[0].y0 == pytest.approx(92.0)
     alone = replace(told, reference={})
     assert not retrain_rounds.rounds_chart([alone], "data").layout.shapes, "no tolerance without what it counts from"
-    control = Rounds.of("X", {"training": TRAINING}, RetrainSettings(tolerance=0.02, reference=Reference.CONTROL))
+    control = Rounds.of("X", decode(Training, TRAINING), RetrainSettings(tolerance=0.02, reference=Reference.CONTROL))
     assert retrain_rounds.rounds_table(control)["What is different"][0] == "the control's accuracy, the model's shares"
     both = retrain_rounds.rounds_chart_table([told, replace(told, name="Retraining: Y")])
     assert both["Strategy"].tolist() == ["Retraining: X"] * 6 + ["Retraining: Y"] * 6
 
 
 def test_epochs_of_a_network_have_charts_and_one_fit_has_none() -> None:
-    told = Rounds.of("X", {"training": TRAINING}, RetrainSettings(tolerance=0.0))
+    told = Rounds.of("X", decode(Training, TRAINING), RetrainSettings(tolerance=0.0))
     assert retrain_rounds.has_epochs(told)
     loss = retrain_rounds.epochs_chart(told, "loss")
     assert [list(trace.y) for trace in loss.data] == [[0.5, 0.4, 0.3], [0.4, 0.35, None]]
     assert [shape.x0 for shape in loss.layout.shapes] == [2.5], "the second round begins"
     assert list(retrain_rounds.epochs_chart(told, "accuracy").data[0].y) == [90.0, 92.0, None]
     assert len(retrain_rounds.epochs_table(told)) == 3
-    assert not retrain_rounds.has_epochs(replace(told, epochs=[[1, 1, None, None, 0.9], [2, 1, None, None, 0.9]]))
+    assert not retrain_rounds.has_epochs(replace(told, epochs=[(1, 1, None, None, 0.9), (2, 1, None, None, 0.9)]))
 
 
 # --- on other pages -----------------------------------------------------------------------------
@@ -402,13 +408,13 @@ def test_runs_that_measure_a_retraining_compare_no_techniques(open_app: OpenApp,
     assert "Compare these runs" not in said.links_of(app)
 
 
-def test_the_best_round_so_far_is_the_last_that_was_called_so() -> None:
-    rounds = [round_of(0.93, 0.2, is_best=True), round_of(0.925, 0.1, is_best=True), round_of(0.924, 0.3)]
-    told = Rounds.of("X", {"training": {"rounds": rounds, "epochs": []}}, RetrainSettings(tolerance=0.0))
+def test_the_best_round_so_far_is_the_one_that_is_called_so() -> None:
+    rounds = [round_of(0.93, 0.2), round_of(0.925, 0.1, is_best=True), round_of(0.924, 0.3)]
+    told = Rounds.of("X", decode(Training, {"rounds": rounds}), RetrainSettings(tolerance=0.0))
     assert told.best == 1
     assert told.least_accuracy is None
     assert retrain_rounds.standing_text(told, 0) == "✓ within the tolerance"
-    assert Rounds.of("X", {}, RetrainSettings()).best is None
+    assert Rounds.of("X", None, RetrainSettings()).best is None
     assert live.standing_table([], []).empty
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from streamlit.testing.v1 import AppTest
 
 import retrained_runs
 import run_cases
+from fairness_engine.codec import decode
+from fairness_engine.measures.results import Share
+from fairness_engine.retraining.results import WorstRuleSet
+from fairness_engine.runs.results import FollowUpRuns, of_stored
 from fairness_engine.store.records import FileRole, Review, RunState, Version, VersionState
 from fairness_engine.store.store import RunStore
 from pages.retrain import charts, comparison, follow_ups, groups
@@ -59,16 +64,20 @@ def measured(share: float, n: int) -> dict[str, Any]:
 
 def entry_of(retrained: Retrained, name: str, before: float, after: float, n: int, **changes: Any) -> comparison.Entry:
     said = retrain_words.Headline(retrain_words.IMPROVED, "Better", "Because.")
-    quality = {"quality": {"accuracy": {"value": 0.7, "low": 0.6, "high": 0.8, "n": 900}}, "data": measured(0.5, 900)}
+    figure = {"value": 0.7, "low": 0.6, "high": 0.8}
+    quality = {"quality": {"n": 900, "accuracy": figure, "f1": figure}, "data": measured(0.5, 900)}
     results = {
         which: {**quality, "uniform": measured(share, n)} for which, share in (("before", before), ("after", after))
     }
-    return comparison.Entry(name, retrained.variants, {**results, "changes": changes}, said, None)
+    if changes:
+        none = {"value": 0.0, "low": 0.0, "high": 0.0, "n_gained": 0, "n_lost": 0, "n": 900}
+        results["changes"] = {"groups": [], "n_cases": 0, "n_fixed": 0, "accuracy": none, "data": none, **changes}
+    return comparison.Entry(name, retrained.variants, of_stored(results), said, None)
 
 
 def test_a_change_is_of_the_same_draws_and_says_from_what_it_is(retrained: Retrained) -> None:
     few = entry_of(retrained, "Few", 0.170, 0.100, 500)
-    paired = {"value": -0.187, "low": -0.20, "high": -0.17}
+    paired = {"value": -0.187, "low": -0.20, "high": -0.17, "n_gained": 0, "n_lost": 935, "n": 5000}
     many = entry_of(retrained, "Many", 0.187, 0.0, 5000, uniform=paired)
     html = comparison.table_html([few, many])
     original, line_of_few, line_of_many = html.split("<tr>")[2:]
@@ -87,14 +96,16 @@ def test_a_change_is_of_the_same_draws_and_says_from_what_it_is(retrained: Retra
 
 def test_no_change_is_formed_of_different_draws(retrained: Retrained) -> None:
     entry = entry_of(retrained, "One", 0.170, 0.100, 500)
-    entry.results["after"]["uniform"] = measured(0.0, 5000)
+    assert entry.results.after is not None
+    after = replace(entry.results.after, uniform=decode(Share, measured(0.0, 5000)))
+    entry = replace(entry, results=replace(entry.results, after=after))
     (line,) = comparison.table_html([entry]).split("<tr>")[3:]
     assert "points" not in line.split("</td>")[1]
     assert [one.change for one in retrain_numbers.share_lines(entry.results)] == ["", "0"]
 
 
 def test_nothing_seen_is_written_as_its_bound_everywhere() -> None:
-    none = Figure.of(measured(0.0, 5000))
+    none = Figure.of(decode(Share, measured(0.0, 5000)))
     assert none is not None
     assert none.short == "below 0.076 %"
     assert none.text == "below 0.076 %"
@@ -124,7 +135,7 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
     numbers = frame(app, "Figure", retrain_numbers.BEFORE)
     shares = [f"Discriminatory, {name}" for name in ("all individuals", "held-out people")]
     assert numbers["Figure"].tolist() == ["Accuracy", "F1", "AUC", *shares]
-    before, after = (Figure.of(results[which]["data"]) for which in ("before", "after"))
+    before, after = (Figure.of(decode(Share, results[which]["data"])) for which in ("before", "after"))
     assert before is not None
     assert after is not None
     assert numbers.iloc[4][[retrain_numbers.BEFORE, retrain_numbers.AFTER]].tolist() == [before.text, after.text]
@@ -192,7 +203,7 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
         "after": {**measured["after"], "certify": None, "search": waiting},
         "reasons": {"certify": "A support vector machine cannot be certified."},
     }
-    found = follow_ups.measured_of({"measured": told})
+    found = follow_ups.measured_of(decode(FollowUpRuns, told))
     assert found.is_at_work
     assert found.of_kind["search"].both is None
     text = follow_ups.working_text(found.of_kind["search"])
@@ -201,10 +212,10 @@ def test_runs_at_work_and_impossible_ones_are_said(retrained: Retrained, store: 
     assert found.of_kind["rules"].both is not None
     assert store.claim(waiting, "nowhere", 1, "1")
     assert store.finish(waiting, RunState.CRASHED, message="It broke.")
-    broken = follow_ups.measured_of({"measured": told}).of_kind["search"]
+    broken = follow_ups.measured_of(decode(FollowUpRuns, told)).of_kind["search"]
     assert broken.both is None
     assert [run.id for run in broken.broken] == [waiting]
-    assert follow_ups.measured_of({}).of_kind["search"] == follow_ups.FollowUps("search")
+    assert follow_ups.measured_of(None).of_kind["search"] == follow_ups.FollowUps("search")
 
 
 # --- keep, discard, go back ---------------------------------------------------------------------
@@ -315,7 +326,12 @@ def ended(store: RunStore, review: Review, training: dict[str, Any], state: RunS
 
 
 BEFORE = {
-    "quality": {"n": 200, "accuracy": {"value": 0.94, "low": 0.9, "high": 0.97}, "f1": None, "auc": None},
+    "quality": {
+        "n": 200,
+        "accuracy": {"value": 0.94, "low": 0.9, "high": 0.97},
+        "f1": {"value": 0.9, "low": 0.86, "high": 0.94},
+        "auc": None,
+    },
     "uniform": {"n_hits": 300, "n": 1000, "share": 0.3, "low": 0.27, "high": 0.33},
     "data": {"n_hits": 50, "n": 200, "share": 0.25, "low": 0.2, "high": 0.31},
 }
@@ -323,7 +339,15 @@ BEFORE = {
 
 def without_after(told: dict[str, Any]) -> dict[str, Any]:
     """Results of a retraining that kept no model."""
-    same = {"has_model": False, "has_after": False, "round": 0, "n_rounds": 3, "tolerance": 0.02, "notes": []}
+    same = {
+        "strategy": "variants",
+        "has_model": False,
+        "has_after": False,
+        "round": 0,
+        "n_rounds": 3,
+        "tolerance": 0.02,
+        "notes": [],
+    }
     return {"before": BEFORE, "retrained": {**same, **told}}
 
 
@@ -534,8 +558,8 @@ def test_the_worst_rule_set_and_that_of_a_new_search_are_two_lines_when_they_dif
     score = {"score": 0.27, "low": 0.19, "high": 0.35, "inside": 0.16, "outside": 0.43}
     rules = [{"column": "sex", "values": ["Female"]}]
     worst = {"rules": rules, "group": "women", "before": score, "after": {**score, "score": 0.2}}
-    same = {**worst, "worst_after": {"rules": rules, "group": "women", **score}}
-    other = {**worst, "worst_after": {"rules": [], "group": "men", **score}}
+    same = decode(WorstRuleSet, {**worst, "worst_after": {"rules": rules, "group": "women", **score}})
+    other = decode(WorstRuleSet, {**worst, "worst_after": {"rules": [], "group": "men", **score}})
     assert [line.name for line in retrain_rules.worst_lines(same)] == ["Women"]
     assert [line.name for line in retrain_rules.worst_lines(other)] == ["Women", "Men"]
     assert "the same group as the worst" in retrain_rules.worst_texts(same)[1]

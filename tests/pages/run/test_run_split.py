@@ -8,6 +8,7 @@ import said
 from said import OpenApp
 
 import run_cases
+from fairness_engine.search.results import Tried
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from pages.shared.runs.figures import split_table
@@ -35,9 +36,9 @@ def test_only_a_symbolic_run_shows_where_its_pairs_came_from(open_app: OpenApp, 
 
 def test_places_that_nobody_came_from_are_left_out() -> None:
     split = {
-        "data": {"n_tried": 1200, "n_found": 0},
-        "uniform": {"n_tried": 0, "n_found": 0},
-        "directed": {"n_tried": 40, "n_found": 10},
+        "data": Tried(1200, 0),
+        "uniform": Tried(0, 0),
+        "directed": Tried(40, 10),
     }
     table = split_table(split)
     assert table["From"].tolist() == ["the data's rows", "directed search"]

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.groups.results import SentencePair
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, ScoredRuleSets
 from fairness_engine.oracle.domain import Scope
@@ -28,7 +29,6 @@ from fairness_engine.store.records import ReviewTerms
 from fairness_engine.store.store import FileRole, Review, RunRecord, RunState, RunStore
 from pages.groups.rule_sets import phrases
 from pages.groups.texts import form, own_sentence, sentence_pairs, sentences, term_chart
-from pages.groups.texts.sentence_pairs import SentencePair
 from pages.shared.app import theme
 from pages.shared.people.decisions import Decisions
 from pages.shared.review import kind, model_fit
@@ -240,12 +240,16 @@ def pair(**changes: Any) -> SentencePair:
     """“Muslim” in one text, “Jewish” in the other."""
     values: dict[str, Any] = {
         "rule_set": 0,
+        "category": "faith",
         "term": "muslim",
         "other": "jewish",
-        "texts": ("A Muslim neighbour.", "A Jewish neighbour."),
-        "spans": (((2, 8),), ((2, 8),)),
+        "first": "A Muslim neighbour.",
+        "second": "A Jewish neighbour.",
+        "spans_first": [(2, 8)],
+        "spans_second": [(2, 8)],
         "decisions": (1, 0),
         "scores": (0.73, 0.41),
+        "is_original": False,
     }
     return SentencePair(**(values | changes))
 
@@ -273,7 +277,9 @@ def test_only_a_text_that_stands_in_the_data_is_called_so() -> None:
 def test_hostile_texts_stay_text() -> None:
     text = HOSTILE
     start = text.index("Muslim")
-    html = sentence_pairs.pair_html(pair(texts=(text, text), spans=(((start, start + 6),),) * 2), NAMES)
+    html = sentence_pairs.pair_html(
+        pair(first=text, second=text, spans_first=[(start, start + 6)], spans_second=[(start, start + 6)]), NAMES
+    )
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert "**" in html, "markdown is not read"
@@ -285,7 +291,7 @@ def test_hostile_texts_stay_text() -> None:
 
 
 def test_a_file_of_pairs_holds_no_formula() -> None:
-    pairs = [pair(texts=("=cmd|' /C calc'!A0", "+1"), term="@x", spans=((), ()))]
+    pairs = [pair(first="=cmd|' /C calc'!A0", second="+1", term="@x", spans_first=[], spans_second=[])]
     lines = list(csv.DictReader(io.StringIO(sentence_pairs.pairs_csv(pairs, NAMES).decode())))
     assert [lines[0][name][0] for name in ("text", "term")] == ["'", "'"]
     assert (lines[0]["decision"], lines[0]["other_decision"]) == ("removed", "kept")
@@ -530,7 +536,7 @@ def test_a_run_shows_the_planted_terms_and_answers_a_sentence(
     result = stored_rules(store, ended.id)
     first, second = sentences.ranked(result, "kept")[:2]
     assert {first.split(":")[0], second.split(":")[0]} == {"▼ “gay”", "▼ “muslim”"}
-    found = sentence_pairs.Sentences.of_results(store.results(ended.id))
+    found = sentence_pairs.sentences_of(ended)
     scores = result.scored
     for seen in found.looked:
         assert seen.lost - seen.gained == pytest.approx(

@@ -58,7 +58,7 @@ def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
             is_blind = not flat.is_touched[s.live[:n_live]].any()
         weights = flat.weights[at : at + n * n_next].reshape(n, n_next)
         biases = flat.biases[bias_at : bias_at + n_next]
-        if n_next == 1:
+        if layer == last - 1:
             _sum_up(n, n_rows, before, layer, weights[:, 0], s)
         else:
             _advance(n_rows, before, n_live, n_next, layer, weights, s)

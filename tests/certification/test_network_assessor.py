@@ -18,6 +18,7 @@ SHAPES = {
     "one layer": Shape(),
     "narrow and deep": Shape(widths=(5,) * 50),
     "three layers": Shape(widths=(8, 6, 5)),
+    "a layer of one neuron": Shape(widths=(6, 1, 4)),
     "leaky": Shape(widths=(8, 6), slope=0.2),
     "tables": Shape(digits=(5, 4, 6), tables=(0, 2), widths=(7, 5)),
     "nothing but tables": Shape(digits=(5, 4), tables=(0, 1)),

@@ -7,6 +7,7 @@ from pages.certification import form as certify_form
 from pages.groups.rule_sets import form as rules_form
 from pages.groups.rule_sets import form as rules_plan
 from pages.plan import form as plan_form
+from pages.shared import fields
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
@@ -76,7 +77,7 @@ def _one_search(review, domain, speed):
     with left:
         budget = plan_form.budget_form(planning.whole_data(review, searches))
     with right:
-        seed = plan_form.seed_field()
+        seed = fields.seed_field("seed")
     is_told = all(search.technique in BASELINES for search in searches)
     distributions, n_samples = plan_form.estimate_form(planning.estimate_seconds(domain, speed), is_told=is_told)
     return planning.Plan(searches, budget, seed, distributions, n_samples)
@@ -90,7 +91,7 @@ def _comparison(review, domain, speed):
     with places[0]:
         n_seeds = plan_form.n_seeds_field()
     with places[1]:
-        seed = plan_form.seed_field("First seed")
+        seed = fields.seed_field("seed", "First seed")
     with places[2]:
         max_starts = plan_form.max_starts_field()
     is_countable = bool(searches) and planning.is_countable(review)

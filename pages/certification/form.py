@@ -94,17 +94,6 @@ def box_config(run: RunRecord, limits: Mapping[str, tuple[float, float]]) -> Run
     return replace(run.config, scope=scope, budget=Budget(None, BOX_SECONDS), comparison=None)
 
 
-def start(review: Review, config: RunConfig) -> str:
-    """Start a certification; returns its id."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_id = store.create_run(config, review.id)
-    start_queued(store)
-    return run_id
-
-
 def draw_first(review: Review) -> None:
     """What a certification gives and the form; for a model that cannot be certified the reason, and what to do
     instead.
@@ -129,7 +118,7 @@ def draw(review: Review, label: str) -> None:
     with st.container(border=True, key="certify_form"):
         wanted = ask()
         if st.button(label, type="primary", key="certify_start", icon=":material/verified:"):
-            session.set_run(start(review, make_config(review, wanted)))
+            session.set_run(session.start_runs(review, [make_config(review, wanted)])[0])
             st.rerun(scope="app")
     st.caption(
         f"{wording.counted(wanted.max_seconds, 'second')} at most. The run goes on when you leave; its counterexamples "

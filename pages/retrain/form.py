@@ -78,7 +78,7 @@ def draw(review: Review) -> None:
             icon=":material/model_training:",
             disabled=bool(found),
         ):
-            session.set_run(plan.start(review, wanted)[0])
+            session.set_run(session.start_runs(review, plan.make_configs(review, wanted))[0])
             case_basket.forget_asking()
             st.rerun(scope="app")
 

@@ -12,7 +12,7 @@ from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import BASELINES, Begin, RetrainSettings, Strategy
-from pages.shared.app import session, wording
+from pages.shared.app import wording
 from pages.shared.people.case_basket import CaseChoice, takes_cases
 
 if TYPE_CHECKING:
@@ -125,17 +125,6 @@ def _settings(strategy: Strategy, wanted: Wanted) -> RetrainSettings:
     if takes_cases(strategy):
         given |= {"cases": wanted.cases.cases, "technique": wanted.cases.technique}
     return RetrainSettings(strategy=strategy, **given)
-
-
-def start(review: Review, wanted: Wanted) -> list[str]:
-    """Start the retrainings of a form; returns their ids."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_ids = [store.create_run(config, review.id) for config in make_configs(review, wanted)]
-    start_queued(store)
-    return run_ids
 
 
 # --- in words -----------------------------------------------------------------------------------

@@ -115,17 +115,6 @@ def make_config(review: Review, wanted: Wanted) -> RunConfig:
     )
 
 
-def start(review: Review, config: RunConfig) -> str:
-    """Start a run of rule sets; returns its id."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_id = store.create_run(config, review.id)
-    start_queued(store)
-    return run_id
-
-
 def draw_first(review: Review) -> None:
     """What it gives, and the form."""
     st.markdown(
@@ -147,7 +136,7 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
     with st.container(border=True, key="rules_form"):
         wanted = ask(review, shown)
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not wanted.protected):
-            rule_runs.open_run(start(review, make_config(review, wanted)))
+            rule_runs.open_run(session.start_runs(review, [make_config(review, wanted)])[0])
             st.rerun(scope="app")
     st.caption(wording.markdown(expected_text(review, wanted)))
 

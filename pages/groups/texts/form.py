@@ -11,9 +11,8 @@ import streamlit as st
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, Part, RuleSettings, When
 from fairness_engine.oracle.budget import Budget
-from pages.groups.rule_sets import form
 from pages.shared import fields
-from pages.shared.app import wording
+from pages.shared.app import session, wording
 from pages.shared.fields import SettingsForm
 from pages.shared.review import kind
 from pages.shared.runs import rule_runs
@@ -68,7 +67,7 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
         for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
             st.caption(wording.markdown(line))
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
-            rule_runs.open_run(form.start(review, make_config(review, settings, max_seconds, seed)))
+            rule_runs.open_run(session.start_runs(review, [make_config(review, settings, max_seconds, seed)])[0])
             st.rerun(scope="app")
     st.caption(
         "The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only."

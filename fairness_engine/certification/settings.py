@@ -8,7 +8,6 @@ from enum import StrEnum
 from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.settings import NOT_ASKED, Settings, setting
 
-MAX_DEPTH = 100_000
 WAY = "way"
 """The part of the form that asks how it is done."""
 

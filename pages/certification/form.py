@@ -44,7 +44,7 @@ def ask() -> Wanted:
     with seed:
         number = fields.seed_field("certify_seed", hint="Of the samples only: nothing that is proved depends on it.")
     form = SettingsForm(CertifySettings, "certify")
-    settings = form.draw(WAY, st.columns(2)) | form.draw_advanced()
+    settings = form.draw(WAY, lambda: st.columns(2)) | form.draw_advanced()
     return Wanted(max_seconds, settings, number)
 
 

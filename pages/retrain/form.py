@@ -104,16 +104,16 @@ def ask(review: Review, can: Trainable) -> Wanted:
     if is_of_texts and "rule_set" not in settings:
         settings["terms"] = _terms_field(review)
     left, right = st.columns(2)
-    settings |= form.draw(Part.WAY, [left, right, right])
+    settings |= form.draw(Part.WAY, lambda: [left, right, right])
     effort, max_seconds, seed = _budget_fields()
     of_effort = {name: f"retrain_{name}_{effort.name}" for name in effort.settings}
     form = replace(form, values=effort.settings, keys=of_effort)
     with st.expander("Advanced settings", icon=":material/tune:"):
         places = st.columns(3)
-        settings |= form.draw(Part.ROUNDS, [*places, places[2]])
+        settings |= form.draw(Part.ROUNDS, lambda: [*places, places[2]])
         if can.has_weights or settings.get("surrogate") is Surrogate.NETWORK:
-            settings |= form.draw(Part.NETWORK, st.columns(4))
-        settings |= form.draw(ADVANCED, st.columns(3))
+            settings |= form.draw(Part.NETWORK, lambda: st.columns(4))
+        settings |= form.draw(ADVANCED, lambda: st.columns(3))
     return Wanted(strategies, {**effort.settings, **settings}, cases, max_seconds, seed, is_of_texts=is_of_texts)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,15 +45,17 @@ class SettingsForm:
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
 
-    def draw(self, part: str, places: Sequence[Any] = (st,)) -> dict[str, Any]:
-        """The fields of a part, in places that take turns; returns all its settings by name."""
+    def draw(self, part: str, make_places: Callable[[], Sequence[Any]] = lambda: (st,)) -> dict[str, Any]:
+        """The fields of a part, in places that take turns, made where anything is asked; returns all its settings by
+        name.
+        """
         infos = [info for info in settings_of(self.kind) if info.part == part]
         found = {info.name: self.values.get(info.name, info.default) for info in infos}
         asked = [info for info in infos if not info.when or info.when in self.holds]
-        for i, info in enumerate(asked):
+        for info, place in zip(asked, itertools.cycle(make_places() if asked else ()), strict=False):
             own = replace(info, **self.changes.get(info.name, {}))
             key = self.keys.get(info.name, f"{self.prefix}_{info.name}")
-            found[info.name] = _draw(own, places[i % len(places)], key, found[info.name])
+            found[info.name] = _draw(own, place, key, found[info.name])
         return found
 
     def draw_advanced(self, title: str = "Advanced settings", icon: str | None = None) -> dict[str, Any]:
@@ -60,7 +63,7 @@ class SettingsForm:
         if not any(info.part == ADVANCED for info in settings_of(self.kind)):
             return {}
         with st.expander(title, icon=icon):
-            return self.draw(ADVANCED, st.columns(_N_ADVANCED))
+            return self.draw(ADVANCED, lambda: st.columns(_N_ADVANCED))
 
 
 def _draw(info: SettingInfo, place: Any, key: str, proposed: Any) -> Any:

@@ -153,8 +153,8 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
         _circumstances(review, protected),
         keys={"max_attributes": "rules_most"},
     )
-    settings = form.draw(Part.SIZES, st.columns([4, 5, 8], vertical_alignment="top"))
-    settings |= form.draw(Part.RANGES, st.columns([6, 4], vertical_alignment="center"))
+    settings = form.draw(Part.SIZES, lambda: st.columns([4, 5, 8], vertical_alignment="top"))
+    settings |= form.draw(Part.RANGES, lambda: st.columns([6, 4], vertical_alignment="center"))
     settings |= form.draw_advanced()
     seconds, seed = st.columns(2)
     max_seconds = seconds.number_input(

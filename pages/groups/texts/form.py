@@ -116,7 +116,7 @@ def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float)
         _OF_TEXTS,
         keys={"support": f"text_support_{review.id}", "max_attributes": "text_most"},
     )
-    settings = form.draw(Part.SIZES, [*st.columns(2), st.container()]) | form.draw_advanced()
+    settings = form.draw(Part.SIZES, lambda: [*st.columns(2), st.container()]) | form.draw_advanced()
     left, right = st.columns(2)
     seconds = left.number_input(
         "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, format="%g", key="text_seconds", persist_state="session"

@@ -17,63 +17,66 @@ from fairness_engine.errors import SettingError
 _YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def setting(
-    default: Any,
-    help: str,  # noqa: A002 - the word that argparse and streamlit use too
-    *,
-    label: str | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    unit: str = "",
-    choices: tuple[str, ...] = (),
-    read: Callable[[Any], Any] | None = None,
-    write: Callable[[Any], Any] | None = None,
-) -> Any:
-    """A field with what there is to know about it.
-
-    Args:
-        default: also says the type: whole number, number, yes or no, a ``StrEnum``, else text.
-        help: what it does, in a sentence.
-        label: on screens; made of the name when there is none.
-        minimum, maximum, above, below: ends of its range, the first two included.
-        unit: of a number.
-        choices: what it may be; of a ``StrEnum`` all its members.
-        read, write: of what is none of these types, from and to JSON; ``read`` raises ``SettingError``.
-    """
-    kind = type(default)
-    metadata = {
-        "help": help,
-        "label": label,
-        "minimum": minimum,
-        "maximum": maximum,
-        "above": above,
-        "below": below,
-        "unit": unit,
-        "choices": choices or (tuple(map(str, kind)) if issubclass(kind, StrEnum) else ()),
-        "reader": read,
-        "writer": write,
-    }
-    return dataclasses.field(default=default, metadata=metadata)
+ADVANCED = "advanced"
+"""The part of a form that most settings are in."""
+NOT_ASKED = ""
+"""The part of those that a form does not ask, or by a widget of its own."""
 
 
 @dataclass(frozen=True)
 class SettingInfo:
-    """One setting, as a form or a command line shows it."""
+    """What there is to know of one setting.
 
-    name: str
-    label: str
+    Args:
+        default: also says the type: whole number, number, yes or no, a ``StrEnum``, else text.
+        help: what it does, in a sentence.
+        name: of the field.
+        label: on screens; made of the name when there is none.
+        minimum, maximum, above, below: ends of its range, the first two included.
+        unit: of a number.
+        choices: what it may be; of a ``StrEnum`` all its members.
+        reader, writer: of what is none of these types, from and to JSON; ``reader`` raises ``SettingError``.
+        names: of the values that a form offers, each with a line that explains it or "".
+        hint: beside the field of a form, where it says another thing than ``help``.
+        is_percent: a share, which a form asks in percent, or in the ``unit`` that is named.
+        is_slider: a form shows the whole range.
+        step: of a form's field, in what the form asks.
+        ends: of a form's field, in what the form asks, where they are not those of the range.
+        part: of a form.
+        when: what must be so for a form to ask; "" for always.
+        option: of the command line with what stands for its value, ``--bins N``; without one it is given by ``--set``.
+    """
+
     default: Any
     help: str
-    minimum: float | None
-    maximum: float | None
-    above: float | None
-    below: float | None
-    unit: str
-    choices: tuple[str, ...]
-    reader: Callable[[Any], Any] | None
-    writer: Callable[[Any], Any] | None
+    name: str = ""
+    label: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    below: float | None = None
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    reader: Callable[[Any], Any] | None = None
+    writer: Callable[[Any], Any] | None = None
+    names: Mapping[Any, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    hint: str = ""
+    is_percent: bool = False
+    is_slider: bool = False
+    step: float | None = None
+    ends: tuple[float, float] | None = None
+    part: str = ADVANCED
+    when: str = ""
+    option: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The option's name, ``--bins``."""
+        return self.option.split(" ")[0]
+
+    def name_of(self, value: Any) -> str:
+        """A value as forms call it; it is one that they offer."""
+        return self.names[value][0]
 
     def read(self, value: Any) -> Any:
         """The value in the setting's own type, checked.
@@ -141,6 +144,14 @@ class SettingInfo:
         return " and ".join(filter(None, ends))
 
 
+def setting(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word that argparse and streamlit use too
+    """A field with what there is to know about it, by the names of ``SettingInfo``."""
+    kind = type(default)
+    if issubclass(kind, StrEnum):
+        more.setdefault("choices", tuple(map(str, kind)))
+    return dataclasses.field(default=default, metadata={"info": SettingInfo(default, help, **more)})
+
+
 def _number(value: float) -> str:
     return f"{value:,}".removesuffix(".0")
 
@@ -172,6 +183,11 @@ class Settings:
         return content
 
     @classmethod
+    def info(cls, name: str) -> SettingInfo:
+        """What there is to know of one of them."""
+        return next(info for info in settings_of(cls) if info.name == name)
+
+    @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Settings by name; what is not named keeps its default.
 
@@ -198,10 +214,10 @@ def settings_of(kind: type[Any]) -> tuple[SettingInfo, ...]:
 
 def _read_fields(kind: type[Any]) -> tuple[SettingInfo, ...]:
     return tuple(
-        SettingInfo(
+        dataclasses.replace(
+            field.metadata["info"],
             name=field.name,
-            default=field.default,
-            **{**field.metadata, "label": field.metadata["label"] or field.name.replace("_", " ").capitalize()},
+            label=field.metadata["info"].label or field.name.replace("_", " ").capitalize(),
         )
         for field in dataclasses.fields(kind)
     )

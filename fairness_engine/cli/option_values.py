@@ -30,14 +30,6 @@ def positive(text: str) -> float:
     return value
 
 
-def share(text: str) -> float:
-    """A number from 0 to 1."""
-    value = number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a share from 0 to 1, got '{text}'")
-    return value
-
-
 def count(text: str) -> int:
     """A whole number of 1 or more."""
     return _whole(text, 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli import option_values
@@ -16,44 +17,81 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.oracle.domain import Distribution, Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.settings import Settings, settings_of
+from fairness_engine.settings import SettingInfo, Settings, settings_of
 from fairness_engine.store.run_config import WORKSPACE_VARIABLE
 
+AnySettings = TypeVar("AnySettings", bound=Settings)
 
-def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], **values: str) -> None:
-    """Add an option for each of these settings, which says what the setting says.
+
+def add_settings(group: argparse._ArgumentGroup, kind: type[Settings], *by_hand: str) -> None:
+    """Add the options of settings, which say what the settings say, and ``--set`` for those without one.
 
     Args:
-        kind: whose settings they are.
-        values: by name, what stands for a number or a text; empty for what is chosen, or yes or no.
+        by_hand: names of settings that follow from other options.
     """
-    infos = {info.name: info for info in settings_of(kind)}
-    for name, stands in values.items():
-        info = infos[name]
-        option = f"--{name.replace('_', '-')}"
+    for info in settings_of(kind):
+        if not info.option:
+            continue
+        named: dict[str, Any] = {"dest": info.name, "default": info.default}
         text = info.help[:1].lower() + info.help[1:].removesuffix(".").replace("%", "%%")
         if isinstance(info.default, bool):
-            group.add_argument(option, action="store_true", help=text)
+            group.add_argument(info.flag, action="store_true", help=text, **named)
             continue
         default = "" if info.default == "" else f" (default {_plain(info.default)})"
         choices = [one for one in info.choices if one] or None
+        stands = info.option.removeprefix(info.flag).strip()
         own: dict[str, Any] = {"choices": choices} if choices else {"type": info.read, "metavar": stands}
-        group.add_argument(option, default=info.default, help=f"{text}{default}", **own)
+        group.add_argument(info.flag, help=f"{text}{default}", **named, **own)
+    _add_set(
+        group,
+        f"another setting: {_listed(info for info in settings_of(kind) if _is_by_set(info, by_hand))}; repeatable",
+    )
+
+
+def _add_set(group: argparse._ArgumentGroup, text: str) -> None:
+    group.add_argument(
+        "--set", type=option_values.setting, action="append", default=[], metavar="NAME=VALUE", help=text
+    )
+
+
+def _is_by_set(info: SettingInfo, by_hand: Collection[str]) -> bool:
+    return not info.option and info.name not in by_hand
+
+
+def _listed(infos: Iterable[SettingInfo]) -> str:
+    """Names and defaults, as ``--set`` takes them."""
+    return ", ".join(f"{info.name}={_plain(info.default)}" for info in infos)
 
 
 def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def read_settings(options: argparse.Namespace, kind: type[AnySettings], **by_hand: Any) -> AnySettings:
+    """The settings that the options describe.
+
+    Args:
+        by_hand: those that follow from other options, by name.
+
+    Raises:
+        SettingError: ``--set`` names a setting that there is none of, or that another option gives; one is out of its
+            range.
+    """
+    infos = {info.name: info for info in settings_of(kind)}
+    values = {name: getattr(options, name) for name, info in infos.items() if info.option} | by_hand
+    for name, text in options.set:
+        if name in infos and not _is_by_set(infos[name], by_hand):
+            flag = infos[name].flag or f"--{name.replace('_', '-')}"
+            where = f"is {flag}" if hasattr(options, name) else "follows from the other options"
+            raise SettingError(f"--set takes settings without an option of their own; '{name}' {where}.")
+        values[name] = text
+    return kind.from_json(values)
+
+
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's own options."""
     group = parser.add_argument_group("the rule sets")
-    add_settings(
-        group,
-        RuleSettings,
-        **{"support": "S", "error": "E", "confidence": "C", "bins": "N", "max_attributes": "N"},
-        **{"least_samples": "N", "edges": "", "one_sided": "", "predictions": "COLUMN"},
-    )
+    add_settings(group, RuleSettings, "source", "text_column", "terms")
     _add_texts(group)
     group.add_argument(
         "--max-seconds",
@@ -116,13 +154,8 @@ def _add_list(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--folded", action="store_true", help="near-duplicates too, not the plainest of them alone")
 
 
-_OWN = ("strategy", "tolerance", "labels", "technique", "reference", "surrogate", "measure_seconds")
-"""Settings that have an option of their name."""
-_OTHERWISE = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"} | {
-    name: f"--{name.replace('_', '-')}" for name in (*_OWN, "terms")
-}
-_OF_TEXTS = Strategy.RULES
-"""The strategy for texts when none is named."""
+OF_TEXTS = Strategy.RULES
+"""The strategy of a retraining of texts when none is named."""
 
 
 def add_retrain_options(parser: argparse.ArgumentParser) -> None:
@@ -131,9 +164,9 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strategy",
         choices=[str(one) for one in Strategy],
-        help=f"how the data, or the decision, is changed (default {RetrainSettings.strategy}; {_OF_TEXTS} for texts)",
+        help=f"how the data, or the decision, is changed (default {RetrainSettings.strategy}; {OF_TEXTS} for texts)",
     )
-    add_settings(group, RetrainSettings, tolerance="T")
+    add_settings(group, RetrainSettings, "strategy", "cases", "rule_set", "terms")
     group.add_argument(
         "--cases",
         type=option_values.names,
@@ -146,16 +179,6 @@ def add_retrain_options(parser: argparse.ArgumentParser) -> None:
         type=option_values.place,
         metavar="ID:RANK",
         help="the rule set of a run that the strategy rules corrects; default: the worst",
-    )
-    add_settings(group, RetrainSettings, technique="NAME", labels="", reference="", surrogate="")
-    group.add_argument("--rounds", type=option_values.count, metavar="N", help="models trained at most")
-    group.add_argument(
-        "--set",
-        type=option_values.setting,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="another setting of a retraining",
     )
     group.add_argument(
         "--max-seconds", type=option_values.positive, metavar="S", help="begin no round after so many seconds"
@@ -173,33 +196,6 @@ def _add_results(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="write the new model, and leave with status 0, also where it discriminates more than before",
     )
-    add_settings(group, RetrainSettings, measure_seconds="S")
-
-
-def read_settings(
-    options: argparse.Namespace, run_ids: tuple[str, ...] = (), rule_set: tuple[str, int] | None = None
-) -> RetrainSettings:
-    """The settings that the options describe.
-
-    Args:
-        run_ids: whole ids of the runs that ``--cases`` names.
-        rule_set: whole id and position of what ``--rule-set`` names.
-
-    Raises:
-        SettingError: a setting that there is none of, that has an option of its own, or out of its range.
-    """
-    values: dict[str, Any] = {name: getattr(options, name) for name in _OWN}
-    values["strategy"] = options.strategy or (_OF_TEXTS if options.text_column else RetrainSettings.strategy)
-    values["terms"] = named_terms(options)
-    values["cases"] = [[run_id, []] for run_id in run_ids]
-    values["rule_set"] = None if rule_set is None else list(rule_set)
-    if options.rounds is not None:
-        values["max_rounds"] = options.rounds
-    for name, text in options.set:
-        if name in _OTHERWISE:
-            raise SettingError(f"--set takes settings without an option of their own; '{name}' is {_OTHERWISE[name]}.")
-        values[name] = text
-    return RetrainSettings.from_json(values)
 
 
 PROGRAM = "python -m fairness_engine"
@@ -357,19 +353,15 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--technique", default="aequitas", metavar="NAME", help=f"one of {', '.join(TECHNIQUES)} (default aequitas)"
     )
-    group.add_argument(
-        "--set",
-        type=option_values.setting,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the technique",
-    )
+    _add_set(group, "a setting of the technique, which are listed below; repeatable")
     group.add_argument("--starts", type=option_values.count, metavar="N", help="the technique's setting n_starts")
     group.add_argument("--steps", type=option_values.count, metavar="N", help="the technique's setting n_steps")
     _add_budget(group)
     group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the pairs, one row a person")
     _add_common(parser)
+    for name, technique in TECHNIQUES.items():
+        if settings_of(technique):
+            parser.add_argument_group(f"settings of {name}", _listed(settings_of(technique)))
 
 
 def _add_budget(group: argparse._ArgumentGroup) -> None:
@@ -456,7 +448,7 @@ def _add_certify(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="stop refining after so many seconds (default 60)",
     )
-    add_settings(group, CertifySettings, mode="", weights="", max_boxes="N", target="T")
+    add_settings(group, CertifySettings)
     group.add_argument("--pairs", type=Path, metavar="FILE.csv", help="write the counterexamples, one row a person")
     _add_common(parser)
 

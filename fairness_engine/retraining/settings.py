@@ -8,10 +8,29 @@ from typing import Any
 
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.identity_terms.terms import Terms, read_setting, write_setting
-from fairness_engine.settings import Settings, setting
+from fairness_engine.settings import NOT_ASKED, Settings, setting
 
 SELECT_STREAM, MEASURE_STREAM, TRAIN_STREAM, CASES_STREAM, RULES_STREAM = range(1, 6)
 """Streams of a run's seed: what chooses a model is not what measures it."""
+
+
+class Part(StrEnum):
+    """Of the form; the network's is not asked for other models."""
+
+    GOAL = "goal"
+    WAY = "way"
+    SURROGATE = "surrogate"
+    ROUNDS = "rounds"
+    NETWORK = "network"
+
+
+class When(StrEnum):
+    """What must be so of the model, or of a strategy that was chosen, for a form to ask."""
+
+    MODEL_HAS_WEIGHTS = "the model has weights"
+    ADDS_PEOPLE = "adds people"
+    TAKES_CASES = "takes cases"
+    TAKES_RULE_SET = "takes a rule set"
 
 
 class Strategy(StrEnum):
@@ -149,59 +168,205 @@ class RetrainSettings(Settings):
 
     whose = "A retraining"
 
-    strategy: Strategy = setting(Strategy.VARIANTS, "How the data, or the decision, is changed.")
+    strategy: Strategy = setting(Strategy.VARIANTS, "How the data, or the decision, is changed.", part=NOT_ASKED)
     tolerance: float = setting(
-        0.01, "How much accuracy may fall, as a share: 0.01 is one point.", minimum=0.0, maximum=1.0
+        0.01,
+        "How much accuracy may fall, as a share: 0.01 is one point.",
+        label="Tolerance: how much accuracy may fall",
+        hint="Where the recorded outcomes discriminate themselves, every mitigation costs accuracy against them.",
+        minimum=0.0,
+        maximum=1.0,
+        unit="in points",
+        is_percent=True,
+        is_slider=True,
+        step=0.25,
+        ends=(0.0, 15.0),
+        part=Part.GOAL,
+        option="--tolerance T",
     )
-    labels: Labels = setting(Labels.VARIANTS, "Who labels added people.")
-    technique: str = setting("", "Of the search that finds cases; empty chooses by the strategy and the model.")
+    reference: Reference = setting(
+        Reference.MODEL,
+        "What the tolerance counts from.",
+        label="The tolerance counts from",
+        names={
+            Reference.MODEL: ("The model as it is", "For a model that was trained on none of the test rows."),
+            Reference.CONTROL: (
+                "A control model",
+                "The same kind, trained on the same rows without cases: for a model that may have seen the test rows "
+                "in its own training.",
+            ),
+        },
+        part=Part.WAY,
+        option="--reference",
+    )
+    labels: Labels = setting(
+        Labels.VARIANTS,
+        "Who labels added people.",
+        label="Who labels people that are added",
+        names={
+            Labels.VARIANTS: (
+                "Majority of the variants",
+                "The outcome that the model gives to most variants of the person.",
+            ),
+            Labels.COMMITTEE: (
+                "Committee of classifiers",
+                "The majority of other classifiers trained on the same rows.",
+            ),
+        },
+        part=Part.WAY,
+        when=When.ADDS_PEOPLE,
+        option="--labels",
+    )
+    begin: Begin = setting(
+        Begin.AUTO,
+        "Where training begins: from the model's own weights, or afresh.",
+        label="Training begins",
+        names={
+            Begin.WEIGHTS: ("From its own weights", "It keeps what it has learned, and changes little."),
+            Begin.AFRESH: ("Afresh", "New initial weights: it learns everything anew."),
+        },
+        part=Part.WAY,
+        when=When.MODEL_HAS_WEIGHTS,
+    )
+    surrogate: Surrogate = setting(
+        Surrogate.NONE,
+        "What to train instead of a model that cannot be trained.",
+        label="Train instead",
+        names={
+            Surrogate.NETWORK: (
+                "The same network, in Keras",
+                "Rebuilt weight by weight; it decides as the original.",
+            ),
+            Surrogate.FOREST: (
+                "Random forest",
+                "100 trees, trained on the data's rows: another model than yours.",
+            ),
+            Surrogate.TREE: ("Decision tree", "One tree, trained on the data's rows: another model than yours."),
+            Surrogate.LINEAR: ("Logistic regression", "Trained on the data's rows: another model than yours."),
+            Surrogate.MLP: ("Small network of scikit-learn", "Trained on the data's rows: another model than yours."),
+        },
+        part=Part.SURROGATE,
+        option="--surrogate",
+    )
+    technique: str = setting(
+        "",
+        "Of the search that finds cases; empty chooses by the strategy and the model.",
+        part=NOT_ASKED,
+        option="--technique NAME",
+    )
     cases: tuple[CasesOfRun, ...] = setting(
-        (), "Pairs of earlier runs to use instead of a search.", read=_read_cases, write=_write_cases
-    )
-    n_cases: int = setting(5_000, "How many individuals a search is to find at most.", minimum=10, maximum=1_000_000)
-    max_rounds: int = setting(8, "Models trained at most, beside the control.", minimum=1, maximum=50)
-    begin: Begin = setting(Begin.AUTO, "Where training begins: from the model's own weights, or afresh.")
-    max_epochs: int = setting(20, "Of one training of a network.", minimum=1, maximum=1_000)
-    patience: int = setting(
-        5, "Epochs without a better loss on the validation rows after which training ends.", minimum=1, maximum=1_000
-    )
-    learning_rate: float = setting(0.001, "Of a network.", minimum=1e-6, maximum=1.0)
-    batch_rows: int = setting(256, "Rows of one step of a network.", minimum=8, maximum=65_536)
-    test_share: float = setting(
-        0.2,
-        "Share of the rows that is held out to test: no search starts from them, and no model is trained on them.",
-        minimum=0.05,
-        maximum=0.5,
-    )
-    validation_share: float = setting(
-        0.15, "Share of the rows that is held out to choose by.", minimum=0.05, maximum=0.5
-    )
-    reference: Reference = setting(Reference.MODEL, "What the tolerance counts from.")
-    surrogate: Surrogate = setting(Surrogate.NONE, "What to train instead of a model that cannot be trained.")
-    n_draws: int = setting(20_000, "Individuals drawn for each estimate.", minimum=500, maximum=1_000_000)
-    support: float = setting(
-        0.05, "The least share of rows of a rule set, for the worst one.", minimum=0.001, maximum=0.5
+        (),
+        "Pairs of earlier runs to use instead of a search.",
+        reader=_read_cases,
+        writer=_write_cases,
+        part=NOT_ASKED,
     )
     rule_set: RuleSetOfRun | None = setting(
         None,
         "A rule set to look at instead of the worst: what the strategy rules works on, and what is scored before and "
         "after.",
-        read=_read_rule_set,
-        write=_write_rule_set,
-    )
-    measure_seconds: float = setting(
-        20.0,
-        "Of each certification that follows a retraining, one a model; searches and rule sets that follow have limits "
-        "of their own. 0 starts none of them.",
-        minimum=0.0,
-        maximum=3_600.0,
+        reader=_read_rule_set,
+        writer=_write_rule_set,
+        part=NOT_ASKED,
     )
     terms: Terms = setting(
         (),
         "Of texts: identity terms by category; empty takes those of the rule set that was picked, else the project's "
         "own list.",
-        read=read_setting,
-        write=write_setting,
+        reader=read_setting,
+        writer=write_setting,
+        part=NOT_ASKED,
+    )
+    max_rounds: int = setting(
+        8,
+        "Models trained at most, beside the control.",
+        label="Rounds, at most",
+        minimum=1,
+        maximum=50,
+        part=Part.ROUNDS,
+        option="--rounds N",
+    )
+    n_draws: int = setting(
+        20_000,
+        "People drawn to estimate how many are discriminated against. A slow model gets fewer.",
+        label="Draws of an estimate",
+        minimum=500,
+        maximum=1_000_000,
+        part=Part.ROUNDS,
+    )
+    n_cases: int = setting(
+        5_000,
+        "Individuals that a search for cases finds before it ends.",
+        label="Cases, at most",
+        minimum=10,
+        maximum=1_000_000,
+        part=Part.ROUNDS,
+        when=When.TAKES_CASES,
+    )
+    support: float = setting(
+        0.05,
+        "The least share of rows of a rule set, for the worst one.",
+        label="Least group",
+        minimum=0.001,
+        maximum=0.5,
+        unit="% of the rows",
+        is_percent=True,
+        step=1.0,
+        part=Part.ROUNDS,
+        when=When.TAKES_RULE_SET,
+    )
+    max_epochs: int = setting(
+        20,
+        "Of one training of a network. It ends sooner once the validation rows tell that nothing is gained any more.",
+        label="Epochs, at most",
+        minimum=1,
+        maximum=1_000,
+        part=Part.NETWORK,
+    )
+    patience: int = setting(
+        5,
+        "Epochs without a lower loss on the validation rows after which training ends.",
+        minimum=1,
+        maximum=1_000,
+        unit="epochs",
+        part=Part.NETWORK,
+    )
+    batch_rows: int = setting(
+        256,
+        "Rows of one step of a network: the batch size.",
+        label="Rows of a step",
+        minimum=8,
+        maximum=65_536,
+        part=Part.NETWORK,
+    )
+    learning_rate: float = setting(0.001, "Of a network.", minimum=1e-6, maximum=1.0, step=0.0005, part=Part.NETWORK)
+    test_share: float = setting(
+        0.2,
+        "Share of the rows that is held out to test: no search starts from them, and no model is trained on them.",
+        label="Test rows",
+        minimum=0.05,
+        maximum=0.5,
+        is_percent=True,
+        step=5.0,
+    )
+    validation_share: float = setting(
+        0.15,
+        "Share of the rows that is held out to choose by.",
+        label="Rows that choose",
+        minimum=0.05,
+        maximum=0.5,
+        is_percent=True,
+        step=5.0,
+    )
+    measure_seconds: float = setting(
+        20.0,
+        "Both models are certified for so long and searched, and their groups compared for three times as long. At 0 "
+        "none of this follows.",
+        label="Seconds of a certification after",
+        minimum=0.0,
+        maximum=3_600.0,
+        step=10.0,
+        option="--measure-seconds S",
     )
 
     def __post_init__(self) -> None:

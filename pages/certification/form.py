@@ -1,19 +1,22 @@
-"""How to certify: seconds, mode, weights and seed, and the run that they make."""
+"""How to certify: seconds, settings and seed, and the run that they make."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.certification.settings import WAY, CertifySettings
 from fairness_engine.errors import SettingError
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.oracle.budget import Budget
+from pages.shared import fields
 from pages.shared.app import navigation, session, wording
+from pages.shared.fields import SettingsForm
 from pages.shared.review import questions
-from pages.shared.runs.certification_phrases import MODE_NOTES, MODES, WEIGHT_NOTES, WEIGHTS, WHAT_IT_GIVES
+from pages.shared.runs.certification_phrases import WHAT_IT_GIVES
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -21,18 +24,15 @@ if TYPE_CHECKING:
 
 EFFORTS = {"Quick, 10 s": 10.0, "Standard, 60 s": 60.0, "Thorough, 600 s": 600.0}
 _OWN = "Own"
-_MAX_EXACT = 2**53 - 1
-"""Largest whole number that the browser holds exactly."""
 BOX_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a reader asked for."""
+    """What a reader asked for; the settings are by their names in ``CertifySettings``."""
 
     max_seconds: float
-    mode: str
-    weights: str
+    settings: Mapping[str, Any]
     seed: int
 
 
@@ -41,21 +41,11 @@ def ask() -> Wanted:
     time, seed = st.columns([3, 1], vertical_alignment="top")
     with time:
         max_seconds = _seconds_field()
-    number = seed.number_input(
-        "Seed",
-        0,
-        _MAX_EXACT,
-        0,
-        key="certify_seed",
-        help="Of the samples only: nothing that is proved depends on it.",
-        persist_state="session",
-    )
-    ways, weights = st.columns(2)
-    with ways:
-        mode = _choice("How boxes are decided", MODES, MODE_NOTES, "certify_mode")
-    with weights:
-        weighed = _choice("What a share is a share of", WEIGHTS, WEIGHT_NOTES, "certify_weights")
-    return Wanted(max_seconds, mode, weighed, int(number or 0))
+    with seed:
+        number = fields.seed_field("certify_seed", hint="Of the samples only: nothing that is proved depends on it.")
+    form = SettingsForm(CertifySettings, "certify")
+    settings = form.draw(WAY, lambda: st.columns(2)) | form.draw_advanced()
+    return Wanted(max_seconds, settings, number)
 
 
 def _seconds_field() -> float:
@@ -77,36 +67,22 @@ def _seconds_field() -> float:
     return float(seconds or BOX_SECONDS)
 
 
-def _choice(label: str, names: Mapping[str, str], notes: Mapping[str, str], key: str) -> str:
-    chosen = st.radio(
-        label,
-        list(names),
-        format_func=names.__getitem__,
-        captions=[notes[name] for name in names],
-        key=key,
-        persist_state="session",
-    )
-    return str(chosen)
-
-
 def make_config(review: Review, wanted: Wanted) -> RunConfig:
     """The run of a form.
 
     Raises:
         SettingError: the review has no scope yet, or a value is out of its range.
     """
-    from fairness_engine.certification.settings import CertifySettings
     from fairness_engine.runs import kinds
 
     if review.schema is None or review.scope is None or review.data_id is None or review.model_id is None:
         raise SettingError("A certification needs data, a model and a scope. Complete the review first.")
-    settings = CertifySettings.from_json({"mode": wanted.mode, "weights": wanted.weights})
     return kinds.CERTIFY.config(
         review.data_id,
         review.model_id,
         review.schema,
         review.scope,
-        settings=settings.to_json(),
+        settings=CertifySettings.from_json(wanted.settings).to_json(),
         budget=Budget(None, wanted.max_seconds),
         seed=wanted.seed,
     )
@@ -116,17 +92,6 @@ def box_config(run: RunRecord, limits: Mapping[str, tuple[float, float]]) -> Run
     """The same certification of one box alone, for another minute."""
     scope = replace(run.config.scope, limits={**run.config.scope.limits, **limits})
     return replace(run.config, scope=scope, budget=Budget(None, BOX_SECONDS), comparison=None)
-
-
-def start(review: Review, config: RunConfig) -> str:
-    """Start a certification; returns its id."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_id = store.create_run(config, review.id)
-    start_queued(store)
-    return run_id
 
 
 def draw_first(review: Review) -> None:
@@ -153,7 +118,7 @@ def draw(review: Review, label: str) -> None:
     with st.container(border=True, key="certify_form"):
         wanted = ask()
         if st.button(label, type="primary", key="certify_start", icon=":material/verified:"):
-            session.set_run(start(review, make_config(review, wanted)))
+            session.set_run(session.start_runs(review, [make_config(review, wanted)])[0])
             st.rerun(scope="app")
     st.caption(
         f"{wording.counted(wanted.max_seconds, 'second')} at most. The run goes on when you leave; its counterexamples "

@@ -124,7 +124,7 @@ def offer(review: Review, run: RunRecord, read: ReadTree, box: int, alone: Seque
     if st.button(label, key="certify_box", type="primary", icon=":material/more_time:"):
         config = form.box_config(run, box_limits(read.columns, *read.box(box)))
         session.set_run(run.id)  # the whole stays open: the box is shown under it
-        form.start(review, config)
+        session.start_runs(review, [config])
         st.rerun(scope="app")
 
 

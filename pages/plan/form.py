@@ -9,8 +9,8 @@ import streamlit as st
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
-from fairness_engine.settings import SettingInfo, settings_of
 from pages.shared.app import wording
+from pages.shared.fields import MAX_EXACT, SettingsForm
 from pages.shared.review import planning
 from pages.shared.review.planning import STRATEGY, Choice, PlannedRun
 from pages.shared.runs.kinds import DISTRIBUTIONS
@@ -23,8 +23,6 @@ _COMPARED_FIRST = ("aequitas", "maft", "directed")
 _CUSTOM = "Custom"
 _WHOLE = "All of the data"
 _CUSTOM_ROWS = 200_000
-_MAX_EXACT = 2**53 - 1
-"""Largest whole number that the browser holds exactly."""
 ONE = "One search"
 COMPARE = "Compare techniques"
 PROVE = "Prove"
@@ -183,7 +181,7 @@ def _strategies(technique: type[Any]) -> list[str] | None:
     options = planning.strategies_of(technique)
     if not options:
         return None
-    info = next(info for info in settings_of(technique) if info.name == STRATEGY)
+    info = technique.info(STRATEGY)
     return st.pills(
         "Strategies, one run each",
         options,
@@ -197,34 +195,9 @@ def _strategies(technique: type[Any]) -> list[str] | None:
 
 def _settings(technique: type[Any]) -> dict[str, Any]:
     """The settings that differ from the technique's defaults."""
-    infos = [info for info in settings_of(technique) if info.name != STRATEGY]
-    if not infos:
-        return {}
-    with st.expander(f"Settings of {wording.markdown(technique.title)}"):
-        columns = st.columns(3)
-        values = {info.name: _field(technique.name, info, columns[i % 3]) for i, info in enumerate(infos)}
-    return {info.name: values[info.name] for info in infos if values[info.name] != info.default}
-
-
-def _field(technique: str, info: SettingInfo, place: Any) -> Any:
-    """One setting as the widget that fits its type."""
-    key = f"set_{technique}_{info.name}"
-    label = f"{info.label}, {info.unit}" if info.unit else info.label
-    if isinstance(info.default, bool):
-        return place.toggle(label, info.default, key=key, help=info.help, persist_state="session")
-    if info.choices:
-        index = info.choices.index(info.default)
-        return place.selectbox(label, info.choices, index, key=key, help=info.help, persist_state="session")
-    kind = type(info.default)
-    if kind not in (int, float):
-        return place.text_input(label, info.default, key=key, help=info.help, persist_state="session")
-    low = None if info.minimum is None else kind(info.minimum)
-    high = None if info.maximum is None else kind(info.maximum)
-    shape = {"step": 1} if kind is int else {"step": 0.001, "format": "%.4g"}
-    value = place.number_input(
-        label, low, high, info.default, key=key, help=info.help, persist_state="session", **shape
-    )
-    return info.default if value is None else value
+    form = SettingsForm(technique, f"set_{technique.name}")
+    values = form.draw_advanced(f"Settings of {wording.markdown(technique.title)}")
+    return {name: value for name, value in values.items() if value != technique.info(name).default}
 
 
 # --- budget, seeds, estimates -------------------------------------------------------------------
@@ -260,26 +233,12 @@ def _custom_budget() -> Budget:
     st.session_state.setdefault("max_evaluations", _CUSTOM_ROWS)  # a field that starts empty may be emptied again
     same: dict[str, Any] = {"value": None, "placeholder": "no limit", "persist_state": "session"}
     rows, seconds, found = st.columns(3)
-    max_evaluations = rows.number_input("Most rows evaluated", 1, _MAX_EXACT, key="max_evaluations", **same)
+    max_evaluations = rows.number_input("Most rows evaluated", 1, MAX_EXACT, key="max_evaluations", **same)
     max_seconds = seconds.number_input("Most seconds", 1.0, 604_800.0, key="max_seconds", **same)
-    max_found = found.number_input("Stop after this many found", 1, _MAX_EXACT, key="max_found", **same)
+    max_found = found.number_input("Stop after this many found", 1, MAX_EXACT, key="max_found", **same)
     if max_evaluations is None and max_seconds is None and max_found is None:
         raise SettingError("A search needs a limit: give rows, seconds or a number to find.")
     return Budget(max_evaluations, max_seconds, max_found)
-
-
-def seed_field(label: str = "Seed") -> int:
-    """The seed of every run, or the first of several."""
-    seed = st.number_input(
-        label,
-        0,
-        _MAX_EXACT,
-        0,
-        key="seed",
-        help=wording.explain("seed"),
-        persist_state="session",
-    )
-    return int(seed or 0)
 
 
 def n_seeds_field() -> int:
@@ -302,7 +261,7 @@ def max_starts_field() -> int | None:
     most = st.number_input(
         "Start rows",
         1,
-        _MAX_EXACT,
+        MAX_EXACT,
         value=None,
         key="max_starts",
         placeholder="all rows",

@@ -5,8 +5,8 @@ import streamlit as st
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from pages.certification import form as certify_form
 from pages.groups.rule_sets import form as rules_form
-from pages.groups.rule_sets import form as rules_plan
 from pages.plan import form as plan_form
+from pages.shared import fields
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
@@ -56,16 +56,16 @@ def _proof(review) -> None:
     wanted = certify_form.ask()
     st.markdown(planning.proof_text(wanted.max_seconds))
     if st.button("Start", type="primary", key="start"):
-        session.set_run(certify_form.start(review, certify_form.make_config(review, wanted)))
+        session.set_run(session.start_runs(review, [certify_form.make_config(review, wanted)])[0])
         session.go_to(navigation.CERTIFY)
 
 
 def _groups(review) -> None:
     st.subheader("Rule sets", anchor=False)
     wanted = rules_form.ask(review)
-    st.markdown(wording.markdown(rules_plan.expected_text(review, wanted)))
+    st.markdown(wording.markdown(rules_form.expected_text(review, wanted)))
     if st.button("Start", type="primary", disabled=not wanted.protected, key="start"):
-        session.set_run(rules_plan.start(review, rules_plan.make_config(review, wanted)))
+        session.set_run(session.start_runs(review, [rules_form.make_config(review, wanted)])[0])
         session.go_to(navigation.GROUPS)
 
 
@@ -76,7 +76,7 @@ def _one_search(review, domain, speed):
     with left:
         budget = plan_form.budget_form(planning.whole_data(review, searches))
     with right:
-        seed = plan_form.seed_field()
+        seed = fields.seed_field("seed")
     is_told = all(search.technique in BASELINES for search in searches)
     distributions, n_samples = plan_form.estimate_form(planning.estimate_seconds(domain, speed), is_told=is_told)
     return planning.Plan(searches, budget, seed, distributions, n_samples)
@@ -90,7 +90,7 @@ def _comparison(review, domain, speed):
     with places[0]:
         n_seeds = plan_form.n_seeds_field()
     with places[1]:
-        seed = plan_form.seed_field("First seed")
+        seed = fields.seed_field("seed", "First seed")
     with places[2]:
         max_starts = plan_form.max_starts_field()
     is_countable = bool(searches) and planning.is_countable(review)
@@ -116,14 +116,8 @@ def _start_label(plan) -> str:
 
 
 def _start(review, plan, is_comparison) -> None:
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
     configs = planning.make_configs(review, plan)
-    run_ids = [store.create_run(config, review.id) for config in configs]
-    start_queued(store)
-    session.set_run(run_ids[0])
+    session.set_run(session.start_runs(review, configs)[0])
     if is_comparison:
         comparison_choice.go_to(configs[0].comparison)
     session.go_to(navigation.RUN)

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.retraining.registry import STRATEGIES
-from fairness_engine.retraining.settings import (
-    BASELINES,
-    Begin,
-    Labels,
-    Reference,
-    RetrainSettings,
-    Strategy,
-    Surrogate,
-)
-from pages.shared.app import session, wording
+from fairness_engine.retraining.settings import BASELINES, Begin, RetrainSettings, Strategy
+from pages.shared.app import wording
 from pages.shared.people.case_basket import CaseChoice, takes_cases
 
 if TYPE_CHECKING:
@@ -30,32 +22,6 @@ if TYPE_CHECKING:
 
 TRAINED = tuple(strategy for strategy in STRATEGIES if strategy not in BASELINES)
 """Strategies that train the model's own kind again."""
-LABELS = {
-    Labels.VARIANTS: ("Majority of the variants", "The outcome that the model gives to most variants of the person."),
-    Labels.COMMITTEE: ("Committee of classifiers", "The majority of other classifiers trained on the same rows."),
-}
-REFERENCES = {
-    Reference.MODEL: (
-        "The model as it is",
-        "For a model that was trained on none of the test rows.",
-    ),
-    Reference.CONTROL: (
-        "A control model",
-        "The same kind, trained on the same rows without cases: for a model that may have seen the test rows in its "
-        "own training.",
-    ),
-}
-BEGINS = {
-    Begin.WEIGHTS: ("From its own weights", "It keeps what it has learned, and changes little."),
-    Begin.AFRESH: ("Afresh", "New initial weights: it learns everything anew."),
-}
-SURROGATES = {
-    Surrogate.NETWORK: ("The same network, in Keras", "Rebuilt weight by weight; it decides as the original."),
-    Surrogate.FOREST: ("Random forest", "100 trees, trained on the data's rows: another model than yours."),
-    Surrogate.TREE: ("Decision tree", "One tree, trained on the data's rows: another model than yours."),
-    Surrogate.LINEAR: ("Logistic regression", "Trained on the data's rows: another model than yours."),
-    Surrogate.MLP: ("Small network of scikit-learn", "Trained on the data's rows: another model than yours."),
-}
 
 
 @dataclass(frozen=True)
@@ -161,17 +127,6 @@ def _settings(strategy: Strategy, wanted: Wanted) -> RetrainSettings:
     return RetrainSettings(strategy=strategy, **given)
 
 
-def start(review: Review, wanted: Wanted) -> list[str]:
-    """Start the retrainings of a form; returns their ids."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_ids = [store.create_run(config, review.id) for config in make_configs(review, wanted)]
-    start_queued(store)
-    return run_ids
-
-
 # --- in words -----------------------------------------------------------------------------------
 
 
@@ -262,7 +217,11 @@ _RULES_TIMES = 3
 def _what(can: Trainable, wanted: Wanted) -> str:
     surrogate = wanted.settings.get("surrogate")
     if can.reason is not None:
-        return f"{SURROGATES[Surrogate(surrogate)][0]}, instead of your model," if surrogate else "What you choose"
+        return (
+            f"{RetrainSettings.info('surrogate').name_of(surrogate)}, instead of your model,"
+            if surrogate
+            else "What you choose"
+        )
     kind = can.kind.split(",", maxsplit=1)[0]
     if can.has_weights:
         begin = "afresh" if wanted.settings.get("begin") == Begin.AFRESH else "from its own weights"

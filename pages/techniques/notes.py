@@ -123,22 +123,6 @@ PROOF_WORDS = {
     "certified at once.",
 }
 """What a certification speaks of, in the order in which a reader meets it."""
-CERTIFY_SETTINGS = {
-    "mode": ("Mode", "How boxes are decided: counting, or classic."),
-    "weights": (
-        "Weights",
-        "What a share is a share of: individuals alike (uniform), or as common as their values are in the data.",
-    ),
-    "max_boxes": ("Most boxes", "It ends after so many boxes; 0 for no limit. From the command line."),
-    "target": ("Target", "It ends when the undecided share is at most this. From the command line."),
-    "check_depth": (
-        "Sampled from depth",
-        "Classic only: from this depth on a box is searched for a counterexample by sampling.",
-    ),
-    "max_depth": ("Greatest depth", "Classic only: boxes of this depth are not cut."),
-    "n_samples": ("Samples", "How many undecided individuals are drawn for the estimate."),
-}
-"""Name and meaning of every setting of a certification."""
 
 TESTSGD = Note(
     "Makes every group that values of the protected attributes can make, alone or together: a range of ages, two of "
@@ -169,28 +153,6 @@ RULE_WORDS = {
     "Harmed, favoured": "Fewer, or more, than of everyone else get the favourable outcome.",
 }
 """What rule sets speak of, in the order in which a reader meets it."""
-RULE_SETTINGS = {
-    "support": ("Support", "The least share of the rows that a group must have."),
-    "error": (
-        "Error",
-        "The most that sampling may be off, inside and outside together; 0 evaluates every neighbour of every row.",
-    ),
-    "confidence": ("Confidence", "Of the intervals, for all rule sets together."),
-    "least_samples": ("Least samples", "Samples at least, inside and outside each."),
-    "bins": ("Bins", "Into how many ranges a number is cut."),
-    "edges": ("Edges", "Ranges of equal widths, or between round numbers."),
-    "max_attributes": (
-        "Attributes",
-        "In one rule set at most; 0 combines all where they are five or fewer, and else three.",
-    ),
-    "one_sided": ("One-sided", "Only ranges that begin or end where the column does."),
-    "n_rescored": ("Scored again", "So many of the highest are scored again on samples of their own."),
-    "source": ("Source", "Whose decisions: a model's, or those in a column of the data."),
-    "predictions": ("Predictions", "The column of predictions, where that is the source."),
-    "text_column": ("Text column", "The texts to look into, for a model that takes texts."),
-    "terms": ("Terms", "The words that are swapped, by category; without any, a list of 48."),
-}
-"""Name and meaning of every setting of rule sets."""
 
 RETRAINING = Note(
     "Trains the model again on its rows and more: people for whom it discriminated, or samples of its worst group, "

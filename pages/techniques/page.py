@@ -7,7 +7,7 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import BASELINES
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.settings import settings_of
+from fairness_engine.settings import NOT_ASKED, settings_of
 from pages.certification.partition_map import partition_map
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept, shared
@@ -16,7 +16,6 @@ from pages.techniques.examples import proof, retraining, rule_sets
 from pages.techniques.notes import (
     CERTIFICATION,
     CERTIFICATION_SOURCE,
-    CERTIFY_SETTINGS,
     COMMON_LIMIT,
     FALLBACK,
     NOTES,
@@ -24,7 +23,6 @@ from pages.techniques.notes import (
     RETRAIN_WORDS,
     RETRAINING,
     RETRAINING_SUMMARY,
-    RULE_SETTINGS,
     RULE_WORDS,
     TESTSGD,
     TESTSGD_SOURCE,
@@ -88,17 +86,18 @@ def draw_answers(note) -> None:
 
 def settings_tables() -> dict[str, str]:
     """The settings of each technique as a table; empty for a technique without any."""
-    tables = {}
-    for name, technique in TECHNIQUES.items():
-        lines = [(info.label, info.help, f"{info.default} {info.unit}".strip()) for info in settings_of(technique)]
-        tables[name] = settings_table(lines) if lines else ""
-    return tables
+    return {name: settings_table(technique) for name, technique in TECHNIQUES.items()}
 
 
-def settings_table(rows) -> str:
-    """Name, meaning and default of settings."""
-    cells = [[wording.markdown(cell) for cell in row] for row in rows]
-    return table(dict(zip(("Setting", "What it is", "Default"), zip(*cells, strict=True), strict=True)))
+def settings_table(kind) -> str:
+    """Name, meaning and default of settings; empty where there are none."""
+    cells = []
+    for info in settings_of(kind):
+        elsewhere = f" By {info.flag} on the command line." if info.option and info.part == NOT_ASKED else ""
+        default = "" if info.default == () else f"{info.default} {info.unit}".strip()
+        cells.append((info.label, info.help + elsewhere, default))
+    columns = [[wording.markdown(cell) or wording.DASH for cell in column] for column in zip(*cells, strict=True)]
+    return table(dict(zip(("Setting", "What it is", "Default"), columns, strict=True))) if cells else ""
 
 
 def table(columns) -> str:
@@ -118,8 +117,7 @@ def draw_certification() -> None:
     st.fragment(frame.guarded(draw_example))()
     st.caption(f"Source: {wording.markdown(CERTIFICATION_SOURCE)}")
     with st.expander("Settings"):
-        defaults = CertifySettings().to_json()
-        st.markdown(settings_table((*CERTIFY_SETTINGS[name], str(default)) for name, default in defaults.items()))
+        st.markdown(settings_table(CertifySettings))
     session.link_to(navigation.CERTIFY, "Certify the open review")
 
 
@@ -151,10 +149,7 @@ def draw_testsgd() -> None:
     st.markdown(THEMIS_LINE)
     st.caption(f"Source: {wording.markdown(TESTSGD_SOURCE)}")
     with st.expander("Settings"):
-        defaults = RuleSettings().to_json()
-        st.markdown(
-            settings_table((*RULE_SETTINGS[name], str(default or wording.DASH)) for name, default in defaults.items())
-        )
+        st.markdown(settings_table(RuleSettings))
     session.link_to(navigation.GROUPS, "Look for groups in the open review")
 
 

@@ -13,12 +13,12 @@ import pytest
 from fairness_engine.cli.commands.certify import CERTIFY_KEYS
 from fairness_engine.cli.commands.compare import COMPARE_KEYS
 from fairness_engine.cli.commands.inspect import INSPECT_KEYS
-from fairness_engine.cli.commands.retrain import RETRAIN_KEYS, SIDE_KEYS
+from fairness_engine.cli.commands.retrain import RETRAIN_KEYS, SIDE_KEYS, settings_of_options
 from fairness_engine.cli.commands.rules import RULES_KEYS
 from fairness_engine.cli.commands.runs import RUNS_KEYS
 from fairness_engine.cli.commands.search import COUNT_KEYS, ESTIMATE_KEYS, SEARCH_KEYS
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus
-from fairness_engine.cli.parser import make_parser, read_settings
+from fairness_engine.cli.parser import make_parser
 from fairness_engine.retraining.settings import Labels, Reference, RetrainSettings, Strategy, Surrogate
 from fairness_engine.search.registry import TECHNIQUES
 
@@ -93,7 +93,7 @@ def test_every_setting_of_a_retraining_has_an_option_or_is_named() -> None:
     """A setting that nobody can give, or a default that the options change, would not be noticed otherwise."""
     text = section("## Options of `retrain`")
     options = make_parser().parse_args(["retrain", "--data", "d", "--model", "m"])
-    assert read_settings(options) == RetrainSettings()
+    assert settings_of_options(options) == RetrainSettings()
     own = {"cases": "--cases", "rule_set": "--rule-set", "max_rounds": "--rounds"}
     for one in fields(RetrainSettings):
         option = own.get(one.name, f"--{one.name.replace('_', '-')}")

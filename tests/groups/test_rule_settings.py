@@ -47,7 +47,7 @@ def test_a_value_out_of_its_range_is_named_with_what_was_got(name: str, values: 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"theta": 0.1}, "no setting 'theta'; known are: support, error"),
+        ({"theta": 0.1}, "no setting 'theta'; known are: support, max_attributes, error"),
         ({"edges": "odd"}, "must be one of 'equal', 'round', got 'odd'"),
         ({"bins": "ten"}, "'bins' must be a whole number from 2 to 100, got 'ten'"),
         ({"terms": 5}, "'terms' must be identity terms by category, got 5"),

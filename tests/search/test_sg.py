@@ -26,9 +26,10 @@ from fairness_engine.search.start_rows import StartRows
 from fairness_engine.search.techniques.random_search import RandomSearch
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver
 from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
+from fairness_engine.search.techniques.sg.search import Confidence
 from fairness_engine.search.techniques.sg.sg import Sg
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
-from fairness_engine.search.techniques.sg.trees import Confidence, PathGrower, samples_within
+from fairness_engine.search.techniques.sg.trees import PathGrower, samples_within
 from handmade import biased_score, function_model, small_domain, true_keys
 
 _UNDIRECTED_FIRST = 4

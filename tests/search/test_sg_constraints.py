@@ -11,7 +11,8 @@ from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.search.techniques.sg import queue as symbolic_queue
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver, Predicate
-from fairness_engine.search.techniques.sg.queue import Generated, InputQueue, Rank, directed, undirected
+from fairness_engine.search.techniques.sg.queue import Generated, InputQueue, directed, undirected
+from fairness_engine.search.techniques.sg.search import Origin
 from fairness_engine.search.techniques.sg.trees import Path
 from handmade import all_individuals, small_domain
 
@@ -172,24 +173,24 @@ def test_a_queue_that_grows_too_long_drops_those_whose_turn_is_last(monkeypatch:
     queue = InputQueue()
     person = np.zeros(5)
     for i in np.random.default_rng(0).permutation(40):
-        queue.add(Generated(person, Path((Predicate(2, 20.5, True),), np.array([i / 100])), 0, Rank.DIRECTED, ()))
-    taken = [queue.take(Rank.DIRECTED).path.confidences[0] for _ in range(5)]
+        queue.add(Generated(person, Path((Predicate(2, 20.5, True),), np.array([i / 100])), 0, Origin.DIRECTED, ()))
+    taken = [queue.take(Origin.DIRECTED).path.confidences[0] for _ in range(5)]
     assert taken == [0.0, 0.01, 0.02, 0.03, 0.04]
 
 
 def test_the_queue_takes_the_least_confident_directed_and_the_most_confident_undirected_set_first() -> None:
-    def made(rank: Rank, *confidences: float) -> Generated:
+    def made(rank: Origin, *confidences: float) -> Generated:
         predicates = tuple(Predicate(2, 20.5 + i, True) for i in range(len(confidences)))
         return Generated(np.zeros(5), Path(predicates, np.array(confidences)), 0, rank, predicates)
 
     queue = InputQueue()
-    for rank in (Rank.DIRECTED, Rank.UNDIRECTED):
+    for rank in (Origin.DIRECTED, Origin.UNDIRECTED):
         for confidences in ((0.5, 0.1), (0.2, 0.2), (0.6, 0.2), (0.3, 0.3)):
             queue.add(made(rank, *confidences))
     taken = {
         rank: [queue.take(rank).path.confidences.tolist() for _ in range(4)]
-        for rank in (Rank.DIRECTED, Rank.UNDIRECTED)
+        for rank in (Origin.DIRECTED, Origin.UNDIRECTED)
     }
-    assert taken[Rank.DIRECTED] == [[0.2, 0.2], [0.5, 0.1], [0.3, 0.3], [0.6, 0.2]]  # averages 0.2, 0.3, 0.3, 0.4
-    assert taken[Rank.UNDIRECTED] == [[0.6, 0.2], [0.5, 0.1], [0.3, 0.3], [0.2, 0.2]]  # of the first predicate alone
-    assert not queue.has(Rank.DIRECTED)
+    assert taken[Origin.DIRECTED] == [[0.2, 0.2], [0.5, 0.1], [0.3, 0.3], [0.6, 0.2]]  # averages 0.2, 0.3, 0.3, 0.4
+    assert taken[Origin.UNDIRECTED] == [[0.6, 0.2], [0.5, 0.1], [0.3, 0.3], [0.2, 0.2]]  # of the first predicate alone
+    assert not queue.has(Origin.DIRECTED)

@@ -8,7 +8,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.oracle.domain import Domain, Scope
-from fairness_engine.search.techniques.sg.trees import Confidence, Path, PathGrower
+from fairness_engine.search.techniques.sg.search import Confidence
+from fairness_engine.search.techniques.sg.trees import Path, PathGrower
 from handmade import small_domain
 
 

@@ -17,9 +17,10 @@ from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.techniques.sg.constraints import ConstraintSolver, Predicate
 from fairness_engine.search.techniques.sg.queue import PriorityRows, directed, undirected
+from fairness_engine.search.techniques.sg.search import Confidence
 from fairness_engine.search.techniques.sg.sg import Sg
 from fairness_engine.search.techniques.sg.sg_shared import SgShared
-from fairness_engine.search.techniques.sg.trees import Confidence, Path, SharedTree, TreePool
+from fairness_engine.search.techniques.sg.trees import Path, SharedTree, TreePool
 from handmade import biased_score, function_model, small_domain
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli.commands.search import make_config, run_one, write_pairs_csv
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields
+from fairness_engine.cli.parser import read_settings
 from fairness_engine.cli.request import assess
 from fairness_engine.errors import StopReason
 from fairness_engine.oracle.budget import Budget
@@ -43,9 +44,7 @@ def certify(options: argparse.Namespace) -> Outcome:
     Raises:
         InputError: models of this kind, or this scope, cannot be certified.
     """
-    settings = CertifySettings(
-        mode=options.mode, weights=options.weights, max_boxes=options.max_boxes, target=options.target
-    )
+    settings = read_settings(options, CertifySettings)
     assessed = assess(options)
     budget = Budget(None, options.max_seconds)
     config = make_config(assessed, options, kinds.CERTIFY, budget=budget, settings=settings.to_json())

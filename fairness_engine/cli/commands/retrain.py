@@ -16,7 +16,7 @@ from fairness_engine.cli.commands.rules import rules_fields
 from fairness_engine.cli.commands.runs import find_run
 from fairness_engine.cli.commands.search import follow, make_config, run_one
 from fairness_engine.cli.output import ExitStatus, Outcome, end_status, progress_text, run_fields, say
-from fairness_engine.cli.parser import read_settings, text_scope
+from fairness_engine.cli.parser import OF_TEXTS, named_terms, read_settings, text_scope
 from fairness_engine.cli.request import assess, guessed_favourable
 from fairness_engine.errors import EvenhandError, ModelError, SettingError
 from fairness_engine.model_process.pool import Evaluator
@@ -330,11 +330,11 @@ def retrain(options: argparse.Namespace) -> Outcome:
             written.
         RunError: data and model cannot be used; runs of cases that are not here.
     """
-    settings = read_settings(options)
+    settings = settings_of_options(options)
     if settings.technique:
         technique_named(settings.technique)
     assessed = assess(options)
-    settings = read_settings(options, *_named(options, assessed.store))
+    settings = settings_of_options(options, *_named(options, assessed.store))
     if assessed.model is None:
         raise ModelError("A model is needed: name it with --model.")
     if options.out_model is not None:
@@ -363,6 +363,28 @@ def retrain(options: argparse.Namespace) -> Outcome:
         status = ExitStatus.GATE_FAILED
     result = {**retrain_fields(store, run), "pairs": pairs, "out_model": out}
     return Outcome(result, retrain_text(result), status)
+
+
+def settings_of_options(
+    options: argparse.Namespace, run_ids: tuple[str, ...] = (), rule_set: tuple[str, int] | None = None
+) -> RetrainSettings:
+    """The settings that the options describe.
+
+    Args:
+        run_ids: whole ids of the runs that ``--cases`` names.
+        rule_set: whole id and position of what ``--rule-set`` names.
+
+    Raises:
+        SettingError: as ``read_settings``.
+    """
+    return read_settings(
+        options,
+        RetrainSettings,
+        strategy=options.strategy or (OF_TEXTS if options.text_column else RetrainSettings.strategy),
+        terms=named_terms(options),
+        cases=[[run_id, []] for run_id in run_ids],
+        rule_set=rule_set,
+    )
 
 
 def _named(options: argparse.Namespace, store: RunStore) -> tuple[tuple[str, ...], tuple[str, int] | None]:

@@ -12,7 +12,7 @@ from fairness_engine.arrays import IntArray
 from fairness_engine.audit.rule_sets import RulesCheck
 from fairness_engine.cli.commands.search import run_one
 from fairness_engine.cli.output import Outcome, end_status, progress_text, run_fields, say
-from fairness_engine.cli.parser import named_terms, text_scope
+from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
@@ -263,7 +263,6 @@ def rules_check_text(run: RunRecord, check: RulesCheck) -> str:
     return "\n".join([text, *lines])
 
 
-_SETTINGS = ("support", "error", "confidence", "least_samples", "bins", "edges", "max_attributes", "one_sided")
 _UNLIMITED = 2**62
 """A run of rule sets is limited by seconds alone; a budget wants one limit."""
 
@@ -302,10 +301,10 @@ def _settings(options: argparse.Namespace) -> RuleSettings:
         raise SettingError(
             "--predictions compares a column of the table without a model. Leave --model out, or --predictions."
         )
-    given = {name: getattr(options, name) for name in _SETTINGS}
     source = Source.MODEL if options.model or options.text_column else Source.LABELS
-    texts = {"text_column": options.text_column, "terms": named_terms(options)}
-    return RuleSettings.from_json({**given, **texts, "source": source.value, "predictions": options.predictions})
+    return read_settings(
+        options, RuleSettings, source=source, text_column=options.text_column, terms=named_terms(options)
+    )
 
 
 def _config(assessed: Request, options: argparse.Namespace, settings: RuleSettings) -> RunConfig:

@@ -12,7 +12,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.events import Event, Step
 from fairness_engine.search.technique import Technique
-from fairness_engine.settings import setting
+from fairness_engine.settings import NOT_ASKED, setting
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
@@ -62,6 +62,7 @@ class Aequitas(Technique):
         "fully-directed",
         "What the walk learns: nothing, which direction pays, or which attribute pays too.",
         choices=("random", "semi-directed", "fully-directed"),
+        part=NOT_ASKED,
     )
     n_starts: int = setting(
         0,

@@ -9,10 +9,19 @@ import streamlit as st
 
 from fairness_engine.errors import SettingError
 from fairness_engine.groups.rule_sets.sampling import most_samples, takes_everything
-from fairness_engine.groups.rule_sets.settings import FEW_ATTRIBUTES, USUAL_ATTRIBUTES, RuleSettings
+from fairness_engine.groups.rule_sets.settings import (
+    FEW_ATTRIBUTES,
+    USUAL_ATTRIBUTES,
+    Edges,
+    Part,
+    RuleSettings,
+    When,
+)
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Ranges, Scope
+from pages.shared import fields
 from pages.shared.app import session, wording
+from pages.shared.fields import SettingsForm
 from pages.shared.review import kind
 from pages.shared.runs import rule_runs
 
@@ -106,30 +115,6 @@ def make_config(review: Review, wanted: Wanted) -> RunConfig:
     )
 
 
-def start(review: Review, config: RunConfig) -> str:
-    """Start a run of rule sets; returns its id."""
-    from fairness_engine.runs.queue import start_queued
-
-    session.check_unchanged()
-    store = session.store()
-    run_id = store.create_run(config, review.id)
-    start_queued(store)
-    return run_id
-
-
-ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
-"""The most that a score may be off at 95 % confidence; 0 leaves nothing to chance."""
-EDGES = {"round": "Round numbers", "equal": "Equal widths, as in the paper"}
-_EDGE_NOTES = {
-    "round": "Ranges such as 20 to 29 begin at numbers that people use.",
-    "equal": "The range of the column in ten parts of the same width, wherever they begin.",
-}
-_MAX_EXACT = 2**53 - 1
-"""Largest whole number that the browser holds exactly."""
-_LEAST_PERCENT = 0.01
-_MOST_PERCENT = 99.9
-
-
 def draw_first(review: Review) -> None:
     """What it gives, and the form."""
     st.markdown(
@@ -151,7 +136,7 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
     with st.container(border=True, key="rules_form"):
         wanted = ask(review, shown)
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not wanted.protected):
-            rule_runs.open_run(start(review, make_config(review, wanted)))
+            rule_runs.open_run(session.start_runs(review, [make_config(review, wanted)])[0])
             st.rerun(scope="app")
     st.caption(wording.markdown(expected_text(review, wanted)))
 
@@ -160,81 +145,40 @@ def ask(review: Review, shown: RunRecord | None = None) -> Wanted:
     """The widgets of the form."""
     held = dict(shown.config.settings) if shown is not None else {}
     protected = _attributes_field(review, shown)
-    sizes = st.columns([4, 5, 8], vertical_alignment="top")
-    with sizes[0]:
-        support = _support_field(held)
-    with sizes[1]:
-        most = _most_field(held, len(protected))
-    with sizes[2]:
-        error = _error_field(review, held)
-    edges, is_one_sided = _ranges_fields(review, protected, held)
+    most = held.get("max_attributes") or _proposed_most(len(protected))
+    form = SettingsForm(
+        RuleSettings,
+        "rules",
+        {"edges": Edges.ROUND, **held, "max_attributes": most},
+        _circumstances(review, protected),
+        keys={"max_attributes": "rules_most"},
+    )
+    settings = form.draw(Part.SIZES, lambda: st.columns([4, 5, 8], vertical_alignment="top"))
+    settings |= form.draw(Part.RANGES, lambda: st.columns([6, 4], vertical_alignment="center"))
+    settings |= form.draw_advanced()
     seconds, seed = st.columns(2)
     max_seconds = seconds.number_input(
         "Most seconds", 1.0, 604_800.0, 60.0, step=10.0, format="%g", key="rules_seconds", persist_state="session"
     )
-    number = seed.number_input(
-        "Seed", 0, _MAX_EXACT, 0, key="rules_seed", help=wording.explain("seed"), persist_state="session"
-    )
-    settings = {
-        "support": support,
-        "error": error,
-        "edges": edges,
-        "max_attributes": most,
-        "one_sided": is_one_sided,
-    }
-    return Wanted(tuple(protected), settings, float(max_seconds or 60.0), int(number or 0))
+    with seed:
+        number = fields.seed_field("rules_seed")
+    return Wanted(tuple(protected), settings, float(max_seconds or 60.0), number)
 
 
-def _support_field(held: dict[str, Any]) -> float:
-    percent = st.number_input(
-        "Least share of the rows, %",
-        _LEAST_PERCENT,
-        _MOST_PERCENT,
-        min(max(_LEAST_PERCENT, round(100 * held.get("support", 0.05), 4)), _MOST_PERCENT),
-        step=1.0,
-        format="%g",
-        key="rules_support",
-        help="The support: a group with fewer rows of the data is not looked at. Smaller groups are more, and take "
-        "longer.",
-        persist_state="session",
-    )
-    return round(float(percent or 5.0) / 100, 6)
-
-
-def _most_field(held: dict[str, Any], n_protected: int) -> int:
-    most = st.number_input(
-        "Attributes in a group, at most",
-        1,
-        6,
-        held.get("max_attributes") or _proposed_most(n_protected),
-        key="rules_most",
-        help="“Women” is a group of one attribute, “women over 50” one of two.",
-        persist_state="session",
-    )
-    return int(most or USUAL_ATTRIBUTES)
+def _circumstances(review: Review, protected: list[str]) -> set[When]:
+    """What of the settings there is to ask: without a model the rows are what they are."""
+    assert review.schema is not None
+    holds = set[When]()
+    if not kind.is_without_model(review):
+        holds.add(When.A_MODEL_DECIDES)
+    if any(not review.schema.column(name).codes for name in protected):
+        holds.add(When.NUMBERS_ARE_CUT)
+    return holds
 
 
 def _proposed_most(n_protected: int) -> int:
     """All attributes where they are few; of many two: three make hundreds of thousands of rule sets."""
     return max(USUAL_ATTRIBUTES, n_protected) if n_protected <= FEW_ATTRIBUTES else 2
-
-
-def _error_field(review: Review, held: dict[str, Any]) -> float:
-    """Nothing to ask where no model is: the rows are what they are."""
-    asked = held.get("error", next(iter(ERRORS.values())))
-    if kind.is_without_model(review):
-        return float(asked)
-    error = st.segmented_control(
-        "Error of a score, at most",
-        list(ERRORS),
-        default=next((name for name, value in ERRORS.items() if value == asked), next(iter(ERRORS))),
-        required=True,
-        key="rules_error",
-        help="At 95 % confidence, for one score as in the paper. The intervals that are shown are wider: all of them "
-        "hold together. Exact evaluates every neighbour of every row, so that nothing is left to chance.",
-        persist_state="session",
-    )
-    return ERRORS[str(error)]
 
 
 def _attributes_field(review: Review, shown: RunRecord | None) -> list[str]:
@@ -254,32 +198,3 @@ def _attributes_field(review: Review, shown: RunRecord | None) -> list[str]:
     if not chosen:
         st.caption("Choose at least one attribute.")
     return chosen
-
-
-def _ranges_fields(review: Review, protected: list[str], held: dict[str, Any]) -> tuple[str, bool]:
-    """How numbers are cut; nothing to ask without a number."""
-    assert review.schema is not None
-    edges = str(held.get("edges", "round"))
-    is_one_sided = bool(held.get("one_sided", False))
-    if not any(not review.schema.column(name).codes for name in protected):
-        return edges, is_one_sided
-    left, right = st.columns([6, 4], vertical_alignment="center")
-    with left:
-        edges = st.radio(
-            "Ranges of numbers",
-            list(EDGES),
-            index=list(EDGES).index(edges),
-            format_func=EDGES.__getitem__,
-            captions=[_EDGE_NOTES[name] for name in EDGES],
-            key="rules_edges",
-            persist_state="session",
-        )
-    with right:
-        is_one_sided = st.checkbox(
-            "Only “up to” and “from … on”",
-            is_one_sided,
-            key="rules_one_sided",
-            help="No ranges that begin and end in between, such as 40 to 59. Far fewer groups.",
-            persist_state="session",
-        )
-    return str(edges), is_one_sided

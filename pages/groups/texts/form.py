@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from fairness_engine.errors import SettingError
-from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES
+from fairness_engine.groups.rule_sets.settings import USUAL_ATTRIBUTES, Part, RuleSettings, When
 from fairness_engine.oracle.budget import Budget
-from pages.groups.rule_sets import form
-from pages.shared.app import wording
+from pages.shared import fields
+from pages.shared.app import session, wording
+from pages.shared.fields import SettingsForm
 from pages.shared.review import kind
 from pages.shared.runs import rule_runs
 from pages.shared.texts import counts as text_data
@@ -22,12 +23,21 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import Review, ReviewTerms, RunRecord
     from fairness_engine.store.run_config import RunConfig
 
-ERRORS = {"5 points (paper)": 0.05, "1 point": 0.01, "Exact": 0.0}
-_MAX_EXACT = 2**53 - 1
-"""Largest whole number that the browser holds exactly."""
 MAX_SECONDS = 120.0
-_LEAST_PERCENT = 0.1
-_MOST_PERCENT = 99.0
+_OF_TEXTS = {
+    "support": {
+        "label": "Least share of the texts",
+        "hint": "The support: a category, or several together, that fewer texts speak of is not compared.",
+    },
+    "max_attributes": {
+        "label": "Categories in a group, at most",
+        "hint": "“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
+    },
+    "error": {
+        "hint": "At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
+    },
+}
+"""What settings of rule sets say of texts."""
 
 
 def draw_first(review: Review) -> None:
@@ -57,7 +67,7 @@ def draw(review: Review, shown: RunRecord | None, label: str) -> None:
         for line in support_notes({name: shares.get(name, 0.0) for name in settings["terms"]}, settings["support"]):
             st.caption(wording.markdown(line))
         if st.button(label, type="primary", key="rules_start", icon=":material/groups:", disabled=not is_ready):
-            rule_runs.open_run(form.start(review, make_config(review, settings, max_seconds, seed)))
+            rule_runs.open_run(session.start_runs(review, [make_config(review, settings, max_seconds, seed)])[0])
             st.rerun(scope="app")
     st.caption(
         "The run goes on when you leave; stopping it keeps what is scored. Each different text is decided once only."
@@ -94,63 +104,27 @@ def support_notes(shares: dict[str, float], support: float) -> list[str]:
 
 
 def _ask(review: Review, terms: ReviewTerms, held: dict[str, Any], first: float) -> tuple[dict[str, Any], float, int]:
-    """The widgets: settings by their names in ``RuleSettings``, seconds and seed."""
+    """The widgets: settings by their names in ``RuleSettings``, seconds and seed; ``first`` is the least share proposed
+    to this review.
+    """
     chosen = ask_categories(terms, "rules_categories")
-    settings = _ask_sizes(review, held, first)
+    form = SettingsForm(
+        RuleSettings,
+        "text",
+        {"support": first, **held, "max_attributes": held.get("max_attributes") or USUAL_ATTRIBUTES},
+        {When.A_MODEL_DECIDES},
+        _OF_TEXTS,
+        keys={"support": f"text_support_{review.id}", "max_attributes": "text_most"},
+    )
+    settings = form.draw(Part.SIZES, lambda: [*st.columns(2), st.container()]) | form.draw_advanced()
     left, right = st.columns(2)
     seconds = left.number_input(
         "Most seconds", 1.0, 604_800.0, MAX_SECONDS, step=10.0, format="%g", key="text_seconds", persist_state="session"
     )
-    seed = right.number_input(
-        "Seed", 0, _MAX_EXACT, 0, key="text_seed", help=wording.explain("seed"), persist_state="session"
-    )
+    with right:
+        seed = fields.seed_field("text_seed")
     settings["terms"] = {name: list(words) for name, words in terms.terms if name in chosen}
-    return settings, float(seconds or MAX_SECONDS), int(seed or 0)
-
-
-def _ask_sizes(review: Review, held: dict[str, Any], first: float) -> dict[str, Any]:
-    """Least share, categories at most and error; ``first`` is the least share proposed to this review."""
-    support, most = st.columns(2)
-    least = support.number_input(
-        "Least share of the texts, %",
-        _LEAST_PERCENT,
-        _MOST_PERCENT,
-        min(max(_LEAST_PERCENT, round(100 * held.get("support", first), 4)), _MOST_PERCENT),
-        step=1.0,
-        format="%g",
-        key=f"text_support_{review.id}",
-        help="The support: a category, or several together, that fewer texts speak of is not compared.",
-        persist_state="session",
-    )
-    n_categories = most.number_input(
-        "Categories in a group, at most",
-        1,
-        6,
-        held.get("max_attributes") or USUAL_ATTRIBUTES,
-        key="text_most",
-        help="“Muslim” is a group of one category, “elderly” and “Muslim” in one text of two.",
-        persist_state="session",
-    )
-    return {
-        "support": float(least or 5.0) / 100,
-        "error": _ask_error(held),
-        "max_attributes": int(n_categories or USUAL_ATTRIBUTES),
-    }
-
-
-def _ask_error(held: dict[str, Any]) -> float:
-    """The most that a score may be off, 0 to 1; 0 leaves nothing to chance."""
-    named = next((name for name, value in ERRORS.items() if value == held.get("error")), next(iter(ERRORS)))
-    chosen = st.segmented_control(
-        "Error of a score, at most",
-        list(ERRORS),
-        default=named,
-        required=True,
-        key="text_error",
-        help="At 95 % confidence, for one score as in the paper. Exact decides every text with every term.",
-        persist_state="session",
-    )
-    return ERRORS[str(chosen)]
+    return settings, float(seconds or MAX_SECONDS), seed
 
 
 def ask_categories(terms: ReviewTerms, key: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
+    from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import Review, RunStore
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -202,6 +204,20 @@ def check_unchanged() -> None:
     changed = changed_elsewhere()
     if changed is not None:
         raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
+
+
+def start_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
+    """Queue runs of the open review and start those that there is a place for; returns their ids.
+
+    Raises:
+        StaleReviewError: as ``check_unchanged``.
+    """
+    from fairness_engine.runs.queue import start_queued
+
+    check_unchanged()
+    run_ids = [store().create_run(config, review.id) for config in configs]
+    start_queued(store())
+    return run_ids
 
 
 def open_run_id() -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairness_engine.certification.results import Certification, DataRows
-from fairness_engine.certification.settings import Mode
+from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.runs.kinds import CERTIFY
 from pages.shared.app import theme, wording
 
@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.run_config import RunConfig
 
-MODES = {"counting": "Counting", "classic": "Classic"}
-MODE_NOTES = {
-    "counting": "Counts, inside each box, the individuals on the decided side of a straight line. Decides more in the "
-    "same time.",
-    "classic": "The paper's way: a box is decided whole or not at all, to a limited depth. For comparison with "
-    "published figures.",
-}
-WEIGHTS = {"uniform": "All individuals", "data": "The data's people"}
-WEIGHT_NOTES = {
-    "uniform": "Every individual of the domain counts alike, however rare.",
-    "data": "An individual counts as often as its values occur in the data, each attribute by itself.",
-}
 PROVED = "Proved"
 ESTIMATED = "Estimated"
 OPEN = "Open"
@@ -195,9 +183,14 @@ def _capital(text: str) -> str:
 def run_title(config: RunConfig) -> str:
     """What a certification is called: ``Counting, all individuals``, and the limits of its scope."""
     settings = CERTIFY.settings(config)
-    weights = WEIGHTS[settings.weights]
-    title = f"{MODES[settings.mode]}, {weights[:1].lower()}{weights[1:]}"
+    weights = _name(settings, "weights")
+    title = f"{_name(settings, 'mode')}, {weights[:1].lower()}{weights[1:]}"
     return f"{title}; {limits_text(config)}" if config.scope.limits else title
+
+
+def _name(settings: CertifySettings, name: str) -> str:
+    """What was chosen of a setting, as the form calls it."""
+    return settings.info(name).name_of(getattr(settings, name))
 
 
 def settings_lines(config: RunConfig) -> dict[str, str]:
@@ -205,8 +198,8 @@ def settings_lines(config: RunConfig) -> dict[str, str]:
     settings = CERTIFY.settings(config)
     limits = config.scope.limits
     lines = {
-        "Mode": MODES[settings.mode],
-        "Weights": WEIGHTS[settings.weights],
+        "Mode": _name(settings, "mode"),
+        "Weights": _name(settings, "weights"),
         "Protected": wording.listed(list(config.scope.protected)),
         "Limits": limits_text(config) if limits else "whole domain",
         "Decision threshold": "the model's own" if config.scope.threshold is None else f"{config.scope.threshold:g}",

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.search.techniques.gradient.gradients import EstimatedSlopes, Gradients, MovableColumns
-from fairness_engine.search.techniques.gradient.search import GradientSearch, LocalWalks, ScoredPeople, find_pairs
+from fairness_engine.search.techniques.gradient.search import LocalWalks, MomentumSearch, ScoredPeople, find_pairs
 from fairness_engine.settings import setting
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Maft(GradientSearch):
+class Maft(MomentumSearch):
     """Descend towards discriminatory people by estimated gradients, then walk around each along flat attributes.
 
     Slopes (Algorithm 2): the score of the predicted class where one attribute is moved by ``h``, less the score of the
@@ -42,12 +42,6 @@ class Maft(GradientSearch):
     reference: ClassVar[str] = "Wang et al. 2024, Algorithms 2-4"
     estimates_gradient: ClassVar[bool] = True
 
-    decay: float = setting(
-        0.5, "How much of the slopes before is kept in the descent.", label="Momentum", minimum=0.0, maximum=1.0
-    )
-    update_interval: int = setting(
-        5, "Successes in a row after which a chain takes its slopes anew.", minimum=1, maximum=1_000_000, unit="steps"
-    )
     h: float = setting(
         1.0,
         "How far a probe moves an attribute, in units; parts of a unit where the model takes plain numbers.",
@@ -56,16 +50,6 @@ class Maft(GradientSearch):
         maximum=1e6,
         unit="units",
     )
-
-    @property
-    def momentum(self) -> float:
-        """The setting ``decay``."""
-        return self.decay
-
-    @property
-    def interval(self) -> int:
-        """The setting ``update_interval``."""
-        return self.update_interval
 
     def slopes(self, oracle: Oracle, terrain: MovableColumns) -> Gradients:
         """Estimated ones, Algorithm 2."""

@@ -427,3 +427,25 @@ class GradientSearch(Technique):
             return _DEFAULT_STARTS
         cost = _SHARE_OF_DESCENT * self.max_iter * (oracle.domain.n_variants + 2 * (1 + len(terrain.columns)))
         return int(np.clip(self.descent_share * budget / cost, _MIN_STARTS, _MAX_STARTS))
+
+
+@dataclass(frozen=True)
+class MomentumSearch(GradientSearch):
+    """A gradient search whose descent has momentum, and whose chains keep their slopes for some successes."""
+
+    decay: float = setting(
+        0.5, "How much of the slopes before is kept in the descent.", label="Momentum", minimum=0.0, maximum=1.0
+    )
+    update_interval: int = setting(
+        5, "Successes in a row after which a chain takes its slopes anew.", minimum=1, maximum=1_000_000, unit="steps"
+    )
+
+    @property
+    def momentum(self) -> float:
+        """The setting ``decay``."""
+        return self.decay
+
+    @property
+    def interval(self) -> int:
+        """The setting ``update_interval``."""
+        return self.update_interval

@@ -5,24 +5,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.search.techniques.sg.constraints import Predicate
+from fairness_engine.search.techniques.sg.search import Origin
 from fairness_engine.search.techniques.sg.trees import Path
 
 _MAX_WAITING = 50_000
 """Twice as many may wait in a rank; then the last half is dropped, whose turn would not come in hours."""
-
-
-class Rank(IntEnum):
-    """Where a test input comes from; the order is that of the queue, the first taken first."""
-
-    DIRECTED = 0
-    START = 1
-    UNDIRECTED = 2
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class Generated:
     person: FloatArray
     path: Path
     negated: int
-    rank: Rank
+    rank: Origin
     predicates: tuple[Predicate, ...]
 
 
@@ -55,7 +47,7 @@ def directed(person: FloatArray, path: Path, movable: frozenset[int], below: flo
     for i, predicate in enumerate(path.predicates):
         if predicate.column in movable and path.confidences[i] < below:
             kept = (*path.predicates[:i], predicate.negated(), *path.predicates[i + 1 :])
-            yield Generated(person, path, i, Rank.DIRECTED, kept)
+            yield Generated(person, path, i, Origin.DIRECTED, kept)
 
 
 def undirected(person: FloatArray, path: Path, movable: frozenset[int], above: float) -> Iterator[Generated]:
@@ -70,7 +62,7 @@ def undirected(person: FloatArray, path: Path, movable: frozenset[int], above: f
             continue
         if path.confidences[i] < above:
             return
-        yield Generated(person, path, i, Rank.UNDIRECTED, (*prefix, predicate.negated()))
+        yield Generated(person, path, i, Origin.UNDIRECTED, (*prefix, predicate.negated()))
         prefix = (*prefix, predicate)
 
 
@@ -85,26 +77,26 @@ class InputQueue:
     """
 
     def __init__(self) -> None:
-        self._heaps: dict[Rank, list[tuple[float, int, Generated]]] = {Rank.DIRECTED: [], Rank.UNDIRECTED: []}
+        self._heaps: dict[Origin, list[tuple[float, int, Generated]]] = {Origin.DIRECTED: [], Origin.UNDIRECTED: []}
         self._n_added = 0
 
     def add(self, generated: Generated) -> None:
         """Put one in by its rank."""
         confidences = generated.path.confidences
         rank = generated.rank
-        average = float(confidences.mean() if rank is Rank.DIRECTED else confidences[: generated.negated + 1].mean())
-        order = average if rank is Rank.DIRECTED else -average
+        average = float(confidences.mean() if rank is Origin.DIRECTED else confidences[: generated.negated + 1].mean())
+        order = average if rank is Origin.DIRECTED else -average
         heap = self._heaps[rank]
         heapq.heappush(heap, (order, self._n_added, generated))
         self._n_added += 1
         if len(heap) > 2 * _MAX_WAITING:
             heap[:] = heapq.nsmallest(_MAX_WAITING, heap)  # sorted, which is a heap
 
-    def has(self, rank: Rank) -> bool:
+    def has(self, rank: Origin) -> bool:
         """Whether one of this rank is waiting."""
         return bool(self._heaps[rank])
 
-    def take(self, rank: Rank) -> Generated:
+    def take(self, rank: Origin) -> Generated:
         """The first of this rank."""
         return heapq.heappop(self._heaps[rank])[2]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,11 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.search.techniques.sg.constraints import Predicate
 from fairness_engine.search.techniques.sg.neighbourhood import Neighbourhood
+from fairness_engine.search.techniques.sg.search import Confidence
 
 if TYPE_CHECKING:
     from fairness_engine.oracle.oracle import Oracle
+    from fairness_engine.search.techniques.sg.sg_shared import SgShared
 
 CodeArray = NDArray[np.int32]
 
@@ -44,15 +45,6 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.predicates)
-
-
-class Confidence(StrEnum):
-    """What a predicate's confidence is a share of."""
-
-    PATH = "path"
-    """Of the whole neighbourhood: rows that go the person's way as far as this predicate, itself included."""
-    NODE = "node"
-    """Of the rows that reach the predicate's node: those that go the person's way there."""
 
 
 class PathGrower:
@@ -251,19 +243,6 @@ evaluations.
 _MIN_SAMPLES = 50
 
 
-class GroveSettings(Protocol):
-    """What a grove reads of its technique's settings."""
-
-    @property
-    def n_trees(self) -> int: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def confidence(self) -> str: ...
-    @property
-    def max_depth(self) -> int: ...
-
-
 class TreePool:
     """A pool of trees, learned one after the other as the search goes on, and then relearned in turn.
 
@@ -277,9 +256,7 @@ class TreePool:
         rng: the only source of chance.
     """
 
-    def __init__(
-        self, oracle: Oracle, start_rows: FloatArray, settings: GroveSettings, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, oracle: Oracle, start_rows: FloatArray, settings: SgShared, rng: np.random.Generator) -> None:
         budget = oracle.budget.max_evaluations
         affordable = settings.n_samples if budget is None else budget // _PARTS
         self._n_samples = min(settings.n_samples, max(_MIN_SAMPLES, affordable))
@@ -306,9 +283,8 @@ class TreePool:
         """Learn a tree; it takes the oldest one's place when all are there."""
         rows = self._rows()
         labels = self._oracle.model.decide(self._oracle.scores(rows))
-        confidence = Confidence(self._settings.confidence)
         seed = int(self._rng.integers(2**31))
-        tree = SharedTree(self._oracle.domain, rows, labels, confidence, self._settings.max_depth, seed)
+        tree = SharedTree(self._oracle.domain, rows, labels, self._settings.confidence, self._settings.max_depth, seed)
         if len(self._trees) < self._settings.n_trees:
             self._trees.append(tree)
         else:

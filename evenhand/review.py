@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evenhand.data import Data
+from evenhand.loops import prepare_loops
 from evenhand.models import opener_of
 from evenhand.results import Certification, Count, Estimate, Groups, Search, people_of
 from fairness_engine.errors import SettingError
@@ -73,6 +74,9 @@ class Review:
     ) -> None:
         from fairness_engine.cli.request import values_of
         from fairness_engine.data.dataset import suggest_protected
+        from fairness_engine.model_process.compiled_loops import Loops
+
+        prepare_loops(Loops.MODELS)  # before anything imports them
         from fairness_engine.model_process.session import open_table
         from fairness_engine.oracle.domain import Ranges, Scope
 
@@ -271,6 +275,7 @@ class Review:
 
     def _work(self, kind: RunKind[Any], read: Callable[[RunStore, RunRecord], A], **own: Any) -> A:
         """Work a run as the worker does, in a store that is thrown away, and read what it found."""
+        prepare_loops(*kind.loops)
         from fairness_engine.events import to_line
         from fairness_engine.runs.recorder import RunRecorder
         from fairness_engine.store.alive import host_name

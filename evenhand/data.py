@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,14 +63,16 @@ class Data:
         lines = []
         for column in self.schema.columns:
             is_range = column.minimum is not None and column.maximum is not None and column.is_input
-            values = f"{column.text(column.low)} to {column.text(column.high)}" if is_range else ", ".join(column.labels)
+            values = (
+                f"{column.text(column.low)} to {column.text(column.high)}" if is_range else ", ".join(column.labels)
+            )
             reason = "the label" if column.name == self.label else reasons.get(column.name, "")
             lines.append((column.name, column.kind.value, values, reason))
         return pd.DataFrame(lines, columns=["column", "kind", "values", "left_out"]).set_index("column")
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What a reader should know of the table, a sentence each: rows that are kept out, columns that tell the label."""
+        """What a reader should know of the table, a sentence each: such as how many rows are kept out, and why."""
         return tuple(dict.fromkeys((*self.table.problems, *self.dataset.problems)))
 
     @cached_property

@@ -80,8 +80,8 @@ class _Function:
         owner = getattr(function, "__self__", None)
         self._own = getattr(owner, "classes_", None)  # of predict_proba of a fitted classifier
 
-    def __call__(self, frame: pd.DataFrame) -> FloatArray:
-        """Scores ``(n_rows, k)``.
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        """Scores ``(n_rows, k)``, whose shape ``open_callable`` looks at.
 
         Raises:
             FitError: the function fails, or returns neither scores nor outcomes.
@@ -101,7 +101,7 @@ class _Function:
             answers = answers[:, 0]
         if answers.ndim != 1:
             return self._in_order(answers)
-        return self._of_decisions(answers) if self._are_decisions(answers) else answers.astype(np.float64)[:, None]
+        return self._of_decisions(answers) if self._are_decisions(answers) else answers
 
     def _in_order(self, scores: Any) -> Any:
         """Scores of each class in the data's order, where the function's owner says which class is which."""

@@ -160,12 +160,12 @@ def people_of(pairs: Pairs, schema: Schema, classes: Sequence[str]) -> pd.DataFr
     for place, column in enumerate(schema.inputs):
         values = people[:, place]
         if column.kind is Kind.CATEGORICAL:
-            content[column.name] = pd.Categorical.from_codes(np.rint(values).astype(np.int64), list(column.labels))
+            content[column.name] = pd.Categorical.from_codes(np.rint(values).astype(np.int64), pd.Index(column.labels))
         else:
             content[column.name] = np.rint(values).astype(np.int64) if column.kind is Kind.INTEGER else values
     content[_free("score", content)] = woven(pairs.score_first, pairs.score_second)
     decisions = woven(pairs.decision_first, pairs.decision_second)
-    content[_free("decision", content)] = pd.Categorical.from_codes(decisions, list(classes))
+    content[_free("decision", content)] = pd.Categorical.from_codes(decisions, pd.Index(classes))
     sides = [range(1, len(pairs) + 1), ["a", "b"]]
     return pd.DataFrame(content, index=pd.MultiIndex.from_product(sides, names=["pair", "side"]))
 

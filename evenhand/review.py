@@ -190,7 +190,6 @@ class Review:
             Error: the space is too large or not finite, or the model cannot be searched.
         """
         from fairness_engine.cli.commands.search import count_fields
-        from fairness_engine.oracle.budget import Budget
         from fairness_engine.runs import kinds
 
         def read(store: RunStore, run: RunRecord) -> Count:

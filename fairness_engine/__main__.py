@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
 
 
-def main(
-    arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None
-) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None) -> int:
     """Do one command; returns the exit status. Errors are one sentence on standard error.
 
     Args:

@@ -1,7 +1,7 @@
 """The sample data and models that come with Evenhand, each with planted discrimination and a known answer.
 
-Reads ``sample_data/catalogue.json`` and ``sample_models/catalogue.json``, which lie beside this package in a checkout, and
-in it where it is installed; opens no model.
+Reads ``sample_data/catalogue.json`` and ``sample_models/catalogue.json``: beside this package in a checkout,
+in it where it is installed. Opens no model.
 """
 
 from __future__ import annotations

@@ -315,9 +315,7 @@ def open_all(request: Mapping[str, Any]) -> ModelSession | TextSession:
     return replace(open_table(table, schema, scope, opener), model_file=(path, name))
 
 
-def open_table(
-    table: Table, schema: Schema, scope: Scope | None, opener: Callable[..., Model] | None
-) -> ModelSession:
+def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callable[..., Model] | None) -> ModelSession:
     """Data that was read, and a model bound to it.
 
     Args:

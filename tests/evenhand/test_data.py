@@ -86,7 +86,7 @@ def test_what_cannot_be_is_said_in_a_sentence(settings: dict[str, object], messa
 
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(evenhand.Error, match="there is no file at 'absent.csv'"):
+    with pytest.raises(evenhand.Error, match=r"there is no file at 'absent\.csv'"):
         evenhand.read_data("absent.csv")
     with pytest.raises(evenhand.Error, match="got list"):
         evenhand.read_data([1, 2])

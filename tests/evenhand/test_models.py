@@ -50,7 +50,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "the classifier": lambda model: model,
     "its decisions": lambda model: model.predict,
     "its probabilities": lambda model: model.predict_proba,
-    "probabilities in the order of outcomes": lambda model: lambda rows: model.predict_proba(rows),
+    "probabilities in the order of outcomes": lambda model: lambda rows: np.asarray(model.predict_proba(rows)),
     "a score": lambda model: lambda rows: model.predict_proba(rows)[:, 1],
     "a score in a column": lambda model: lambda rows: model.predict_proba(rows)[:, 1:],
     "a series": lambda model: lambda rows: pd.Series(model.predict(rows), index=rows.index),

@@ -1,4 +1,6 @@
-"""The five questions in this process say what the command line stores of the same run: figures, pairs, boxes, groups."""
+"""The five questions in this process say what the command line stores of the same run: figures, pairs, boxes,
+groups.
+"""
 
 from __future__ import annotations
 

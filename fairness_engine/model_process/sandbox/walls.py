@@ -108,8 +108,8 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
 
 
 def _readable(given: Sequence[Path]) -> list[Path]:
-    """The interpreter, its libraries, this package, the given files. A checkout, in which the package lies, may hold the
-    workspace too: not all of it. Where the package was installed it lies among its libraries.
+    """The interpreter, its libraries, this package, the given files. The folder of a checkout may hold the workspace
+    too: not all of it. A package that was installed lies among its libraries.
     """
     libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getuserbase(), *sys.path}
     root = _PACKAGE.parent

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Opener = Callable[..., "Model"]
 _MAX_SHOWN = 6
 _MAX_REASON = 160
+_TAKE_IN = "Take it in with read_data(..., kinds={'its name': 'categorical'}), or another kind."
 
 
 def opener_of(model: Any, data: Data) -> Opener | None:
@@ -42,12 +43,20 @@ def opener_of(model: Any, data: Data) -> Opener | None:
             raise ModelError(f"The model must be a file, but there is none at '{path}'.")
         return partial(open_model, path)
     if hasattr(model, "predict") and hasattr(model, "get_params"):
+        missing = _left_out(data).intersection(map(str, getattr(model, "feature_names_in_", ())))
+        if missing:
+            raise FitError(f"The model takes the column '{min(missing)}', which is left out. {_TAKE_IN}")
         return partial(open_estimator, model)
     if callable(model):
         return partial(_open_function, model, data)
     raise ModelError(
         f"The model must be a file, a function or a fitted scikit-learn classifier, got {type(model).__name__}."
     )
+
+
+def _left_out(data: Data) -> set[str]:
+    """Columns of the table that no model is given."""
+    return set(data.table.columns) - set(data.schema.names) - {data.label or ""}
 
 
 def _open_function(function: Callable[[pd.DataFrame], Any], data: Data, schema: Schema, **own: Any) -> Model:
@@ -77,6 +86,7 @@ class _Function:
         self._classes = classes
         self._by_text = _outcomes(schema, classes)
         self._label = schema.label
+        self._left_out = _left_out(data)
         owner = getattr(function, "__self__", None)
         self._own = getattr(owner, "classes_", None)  # of predict_proba of a fitted classifier
 
@@ -92,9 +102,10 @@ class _Function:
         except Exception as error:
             columns = ", ".join(map(str, given.columns))
             said = str(error).split("\n")[0][:_MAX_REASON]
+            missing = sorted(name for name in self._left_out if name in said)
+            hint = f" '{missing[0]}' is left out. {_TAKE_IN}" if missing else f" It was given the columns {columns}."
             raise FitError(
-                f"The function must decide every row, but it raised {type(error).__name__}: {said}. It was given the "
-                f"columns {columns}."
+                f"The function must decide every row, but it raised {type(error).__name__}: {said}.{hint}"
             ) from error
         answers = np.asarray(result)
         if answers.ndim == 2 and answers.shape[1] == 1:

@@ -82,6 +82,18 @@ def test_a_function_is_searched_and_cannot_be_certified(data: evenhand.Data, cla
         review.certify()
 
 
+def test_a_column_that_is_left_out_is_named_and_can_be_taken_in(frame: pd.DataFrame, data: evenhand.Data) -> None:
+    more = ["age", "case"]
+    encoder = ColumnTransformer([("texts", OneHotEncoder(handle_unknown="ignore"), ["case"])], remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression()).fit(frame[[*more, "married"]], frame["decision"])
+    with pytest.raises(evenhand.Error, match=r"takes the column 'case', which is left out\. Take it in with read_data"):
+        evenhand.Review(data, model, protected="married")
+    with pytest.raises(evenhand.Error, match=r"'case' is left out\. Take it in with read_data"):
+        evenhand.Review(data, model.predict, protected="married")
+    with_cases = evenhand.read_data(frame.drop(columns="granted"), label="decision", kinds={"case": "categorical"})
+    assert opened(evenhand.Review(with_cases, model, protected="married")).taken(["case"]) == {"case"}
+
+
 def test_the_given_classifier_stays_as_it_was(data: evenhand.Data, classifier: Pipeline) -> None:
     classifier.set_params(logisticregression__n_jobs=2)
     evenhand.Review(data, classifier, protected="married")

@@ -14,7 +14,7 @@ from evenhand.data import Data
 from evenhand.loops import prepare_loops
 from evenhand.models import opener_of
 from evenhand.results import Certification, Count, Estimate, Groups, Search, people_of
-from fairness_engine.errors import SettingError
+from fairness_engine.errors import ModelError, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,6 +224,9 @@ class Review:
             told = {name: figures[name] for name in ("n_individuals", "certified", "falsified", "undecided")}
             return Certification(**told, pairs=self._pairs(store, run), _tree=tree, **_common(run, figures, store))
 
+        reason = self._session.certifiable()["reason"] if self._has_model else None
+        if reason is not None:  # said before loops are compiled for nothing
+            raise ModelError(reason)
         return self._work(kinds.CERTIFY, read, seed=seed, budget=_seconds(max_seconds), settings=settings)
 
     def groups(
@@ -274,7 +277,6 @@ class Review:
 
     def _work(self, kind: RunKind[Any], read: Callable[[RunStore, RunRecord], A], **own: Any) -> A:
         """Work a run as the worker does, in a store that is thrown away, and read what it found."""
-        prepare_loops(*kind.loops)
         from fairness_engine.events import to_line
         from fairness_engine.runs.recorder import RunRecorder
         from fairness_engine.store.alive import host_name
@@ -284,6 +286,7 @@ class Review:
         model_id = _IN_MEMORY if self._has_model else ""
         schema = self._session.dataset.schema
         config = kind.config(self._data.table.source_hash, model_id, schema, self._scope, **own)
+        prepare_loops(*kind.loops)
         with (
             tempfile.TemporaryDirectory(prefix="evenhand-") as folder,
             closing(RunStore(Path(folder))) as store,

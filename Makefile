@@ -17,7 +17,7 @@ help:
 	@echo "Also: make lint, types, arrows, pytest, elsewhere, coverage, format, bench, lock, clean"
 
 run: setup
-	@exec $(PY) scripts/run_app.py $(ARGS)
+	@exec $(PY) -m evenhand app $(ARGS)
 
 setup:
 	@test -n "$(BOOTSTRAP)" || { echo "Evenhand needs Python 3.11, 3.12 or 3.13, and found none: sudo apt-get install python3" >&2; exit 1; }

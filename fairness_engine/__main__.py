@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do one command; returns the exit status. Errors are one sentence on standard error."""
+def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None) -> int:
+    """Do one command; returns the exit status. Errors are one sentence on standard error.
+
+    Args:
+        arguments: of the command line; ``None`` takes this process's own.
+        program, others: as in ``make_parser``.
+    """
     try:
-        return _main(arguments)
+        return _main(arguments, program, others)
     except KeyboardInterrupt:
         return ExitStatus.CANCELLED
     except BrokenPipeError:  # whoever read standard output has gone
@@ -48,12 +53,12 @@ def _explain(error: Exception) -> ExitStatus:
     return ExitStatus.CRASHED
 
 
-def _main(arguments: Sequence[str] | None) -> int:
+def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, str] | None) -> int:
     from fairness_engine.cli.gate import read_gate
     from fairness_engine.cli.output import say, write_result
-    from fairness_engine.cli.parser import make_parser
+    from fairness_engine.cli.parser import PROGRAM, make_parser
 
-    options = make_parser().parse_args(arguments)
+    options = make_parser(program or PROGRAM, others).parse_args(arguments)
     command, keys = _command(options)
     gates = [read_gate(text) for text in options.fail_if]
     for gate in gates:

@@ -34,7 +34,7 @@ SUPPORTED = ((3, 11), (3, 12), (3, 13))
 MIN_FREE_BYTES = 5 * 1024**3
 DISK_FULL_BYTES = 20 * 1024**2
 BUILD_TOOLS = ("setuptools", "wheel")
-PROGRAM = ("app.py", "fairness_engine", "pages", "scripts", "tests")
+PROGRAM = ("app.py", "evenhand", "fairness_engine", "pages", "scripts", "tests")
 
 # Used only where Python comes without ensurepip (Debian keeps it in the package python3-venv).
 PIP_WHEEL = "pip-26.3-py3-none-any.whl"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -213,9 +213,14 @@ class Parser(argparse.ArgumentParser):
         raise SettingError(f"{message[:1].upper()}{message[1:]}. '{self.prog} --help' lists the options.")
 
 
-def make_parser() -> Parser:
-    """The whole command line."""
-    parser = Parser(prog=PROGRAM, description="Find and count discrimination in a model.", allow_abbrev=False)
+def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None) -> Parser:
+    """The whole command line.
+
+    Args:
+        program: what it is called.
+        others: further commands, which the caller works itself, and what each does.
+    """
+    parser = Parser(prog=program, description="Find and count discrimination in a model.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     inspect = commands.add_parser(
         "inspect", help="what is in the data and the model, and do they fit", allow_abbrev=False
@@ -242,6 +247,8 @@ def make_parser() -> Parser:
     )
     _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
     _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
+    for name, text in (others or {}).items():
+        commands.add_parser(name, help=text, allow_abbrev=False)
     return parser
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fairness_engine.cli.output import say
 from fairness_engine.data.corrections import replace_column
 from fairness_engine.data.dataset import Table, infer_schema, make_dataset, mark_missing, read_table, set_case_id
 from fairness_engine.data.label import favourable_class, find_outcome
-from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
@@ -61,7 +62,7 @@ def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request
     if table is not None:
         schema = mark_missing(table, schema, options.missing)
         schema = schema if options.id is None else set_case_id(table, schema, options.id)
-        schema = schema if options.favourable is None else _with_favourable(table, schema, options.favourable)
+        schema = schema if options.favourable is None else with_favourable(table, schema, options.favourable)
     if options.protected is not None:
         schema = schema.with_protected(options.protected)
     if options.positive is not None:
@@ -84,8 +85,11 @@ def guessed_favourable(schema: Schema, options: argparse.Namespace) -> list[str]
     ]
 
 
-def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
+def with_favourable(table: Table, schema: Schema, named: Value, option: str = "--favourable") -> Schema:
     """The schema with the favourable outcome that is named as the file or as people write it.
+
+    Args:
+        option: what messages call it.
 
     Raises:
         InputError: there is no label, or it has no such outcome.
@@ -93,12 +97,12 @@ def _with_favourable(table: Table, schema: Schema, named: str) -> Schema:
     outcome = find_outcome(table, schema)
     if outcome is None:
         raise SettingError(
-            "--favourable names an outcome of the label, but the data has none. Name the label in a schema file."
+            f"{option} names an outcome of the label, but the data has none. Name the label in a schema file."
         )
     position = favourable_class(outcome, named)
     if position is None:
         known = ", ".join(outcome.labels[:12])
-        raise SettingError(f"--favourable must be an outcome of '{outcome.name}' ({known}), got '{named}'.")
+        raise SettingError(f"{option} must be an outcome of '{outcome.name}' ({known}), got '{named}'.")
     return replace(schema, favourable=outcome.codes[position])
 
 
@@ -124,7 +128,7 @@ def read_scope(
         score_gap=options.gap,
         fixed=options.fixed,
         limits=dict(options.limit),
-        bins={name: _values(schema, name, texts) for name, texts in options.values},
+        bins={name: values_of(schema, name, texts) for name, texts in options.values},
         max_variants=options.max_variants,
     )
     if needs_variants and options.leave_out_impossible:
@@ -142,8 +146,11 @@ def read_scope(
 _N_NAMED = 5
 
 
-def _values(schema: Schema, name: str, texts: tuple[str, ...]) -> tuple[float, ...]:
+def values_of(schema: Schema, name: str, texts: Sequence[str], option: str = "--values") -> tuple[float, ...]:
     """Values to compare, as they were typed: numbers, or categories as the file or people write them.
+
+    Args:
+        option: what messages call them.
 
     Raises:
         InputError: no such column, no number, or no such category.
@@ -153,13 +160,13 @@ def _values(schema: Schema, name: str, texts: tuple[str, ...]) -> tuple[float, .
         try:
             return tuple(option_values.number(text) for text in texts)
         except argparse.ArgumentTypeError as error:
-            raise SettingError(f"--values of '{name}' {error}.") from None
+            raise SettingError(f"{option} of '{name}' {error}.") from None
     places = {str(code): float(place) for place, code in enumerate(column.codes)}
     places |= {label: float(place) for place, label in enumerate(column.labels)}
     unknown = [text for text in texts if text not in places]
     if unknown:
         known = ", ".join(column.labels[:12]) + (" …" if len(column.labels) > 12 else "")
-        raise SettingError(f"--values of '{name}' must be among its categories ({known}), got '{unknown[0]}'.")
+        raise SettingError(f"{option} of '{name}' must be among its categories ({known}), got '{unknown[0]}'.")
     return tuple(places[text] for text in texts)
 
 

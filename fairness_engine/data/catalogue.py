@@ -1,6 +1,7 @@
 """The sample data and models that come with Evenhand, each with planted discrimination and a known answer.
 
-Reads ``sample_data/catalogue.json`` and ``sample_models/catalogue.json`` beside this package; opens no model.
+Reads ``sample_data/catalogue.json`` and ``sample_models/catalogue.json``: beside this package in a checkout,
+in it where it is installed. Opens no model.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import pandas as pd
 from fairness_engine.data.schema import ModelInput, Schema
 from fairness_engine.errors import DataError
 
-ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
+ROOT = _PACKAGE if (_PACKAGE / "sample_data").is_dir() else _PACKAGE.parent
 DATA_FOLDER = ROOT / "sample_data"
 MODELS_FOLDER = ROOT / "sample_models"
 

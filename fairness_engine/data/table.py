@@ -150,6 +150,26 @@ def read_table(source: Path | bytes, name: str | None = None) -> Table:
     return replace(table, decimal=decimal, problems=tuple(said), _cells=_with_decimal(table._cells, decimal))
 
 
+def table_of(frame: pd.DataFrame, name: str) -> Table:
+    """A table of a data frame that somebody has in memory, as a CSV file of it would be read; its index is left out.
+
+    Args:
+        frame: one column a column, of any types.
+        name: what messages call it.
+
+    Raises:
+        DataError: no column or no row, or two columns of one name.
+    """
+    if not len(frame) or not len(frame.columns):
+        raise DataError(f"'{name}' must have rows and columns, got {len(frame):,} and {len(frame.columns):,}.")
+    columns, problems = _column_names([str(column).strip() for column in frame.columns], name)
+    cells = [pa.array(frame.iloc[:, i].astype(_TEXT), type=pa.string()) for i in range(len(columns))]
+    texts = _to_frame(pa.table(cells, names=[str(i) for i in range(len(columns))]), columns)
+    content = pd.util.hash_pandas_object(texts, index=False).to_numpy().tobytes()
+    digest = hashlib.sha256("\n".join(columns).encode() + content).hexdigest()
+    return Table(texts, name, "utf-8", ",", ".", digest, tuple(problems))
+
+
 def _read_bytes(path: Path, name: str) -> bytes:
     try:
         refuse_size(path.stat().st_size, name)

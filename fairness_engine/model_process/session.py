@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -309,24 +309,41 @@ def open_all(request: Mapping[str, Any]) -> ModelSession | TextSession:
         space(schema, scope)  # refuses what cannot be, before files are read
         schema = schema.with_protected(scope.protected)
     table = read_table(Path(data["path"]), name=data["name"])
-    dataset = make_dataset(table, schema)
     if model_file is None:
+        return open_table(table, schema, scope, None)
+    path = Path(model_file["path"])
+    name = model_file["name"]
+    opener = partial(open_model, path, unsafe_formats=bool(request.get("unsafe_formats")), name=name)
+    return replace(open_table(table, schema, scope, opener), model_file=(path, name))
+
+
+def open_table(table: Table, schema: Schema, scope: Scope | None, opener: Callable[..., Model] | None) -> ModelSession:
+    """Data that was read, and a model bound to it.
+
+    Args:
+        table, schema: the data.
+        scope: see ``ModelSession``; its protected attributes are the schema's.
+        opener: what opens the model, of the schema and by name ``classes``, ``favourable`` and ``threshold`` as
+            ``open_model`` takes them; ``None`` where a column of the data is assessed.
+
+    Raises:
+        InputError: the data cannot be used, or does not belong to the model.
+    """
+    dataset = make_dataset(table, schema)
+    if opener is None:
         return ModelSession(dataset, no_model(dataset.classes, dataset.favourable_class), scope, table)
     if not schema.inputs:
         raise FitError(
             "A model of tables needs a column of categories or numbers, but the data has texts only. Choose another "
             "type under Data, or a model of texts and its column under Scope."
         )
-    model = open_model(
-        Path(model_file["path"]),
+    model = opener(
         dataset.schema,
         classes=dataset.classes or None,
         favourable=1 if dataset.favourable_class is None else dataset.favourable_class,
         threshold=scope.threshold if scope else None,
-        unsafe_formats=bool(request.get("unsafe_formats")),
-        name=model_file["name"],
     )
-    return ModelSession(dataset, model, scope, model_file=(Path(model_file["path"]), model_file["name"]))
+    return ModelSession(dataset, model, scope)
 
 
 ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -6,6 +6,7 @@ this.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -72,9 +73,35 @@ def open_model(
     return replace(bound(schema), reread=partial(bound, is_trial=True))
 
 
+def open_estimator(
+    estimator: Any,
+    schema: Schema,
+    *,
+    classes: tuple[str, ...] | None = None,
+    favourable: int = 1,
+    threshold: float | None = None,
+) -> Model:
+    """A model of a fitted scikit-learn classifier that somebody has in memory; it is copied.
+
+    Args:
+        estimator: with ``classes_``, ``predict`` and ``get_params``.
+
+    Others, and what is raised, as in ``open_model``.
+    """
+    bound = partial(
+        _bound,
+        _Read(estimator=copy.deepcopy(estimator)),
+        "scikit-learn, in memory",
+        classes=classes,
+        favourable=favourable,
+        threshold=threshold,
+    )
+    return replace(bound(schema), reread=partial(bound, is_trial=True))
+
+
 def _bound(
     read: _Read,
-    file_format: FileFormat,
+    file_format: str,
     schema: Schema,
     *,
     classes: tuple[str, ...] | None,

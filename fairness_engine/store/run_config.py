@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fairness_engine import __version__
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.oracle.budget import Budget
@@ -19,7 +20,7 @@ from fairness_engine.oracle.domain import Distribution, Scope
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
 _VERSIONED = (
-    *("evenhand", "numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
+    *("numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
     *("shap", "lime", "z3-solver"),
 )
 MAX_SEED = 2**63 - 1
@@ -34,9 +35,7 @@ def installed_versions() -> dict[str, str]:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    if "evenhand" not in versions:
-        versions["evenhand"] = "0.1.0"
-    return versions
+    return versions | {"evenhand": __version__}
 
 
 @dataclass(frozen=True)

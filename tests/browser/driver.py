@@ -91,7 +91,7 @@ class AppServer:
 
     def command(self) -> list[str]:
         """What starts it."""
-        launcher = [sys.executable, str(ROOT / "scripts" / "run_app.py"), "--no-browser"]
+        launcher = [sys.executable, "-m", "evenhand", "app", "--no-browser"]
         return [*launcher, "--port", str(self.port), "--workspace", str(self.workspace), *self._options]
 
     def start(self) -> AppServer:
@@ -103,7 +103,7 @@ class AppServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **self._environment},
+                env={**os.environ, "PYTHONPATH": str(ROOT), **self._environment},
             )
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._answers():

@@ -13,10 +13,7 @@ import pytest
 from streamlit.web.server.starlette import starlette_server
 from test_project_setup import load
 
-
-@pytest.fixture
-def launcher(root: Path) -> ModuleType:
-    return load(root, "run_app")
+from evenhand import launcher
 
 
 @pytest.fixture
@@ -24,7 +21,7 @@ def finder(root: Path) -> ModuleType:
     return load(root, "browser")
 
 
-def test_the_next_free_port_is_taken(launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_free_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -33,7 +30,7 @@ def test_the_next_free_port_is_taken(launcher: ModuleType, monkeypatch: pytest.M
         assert port < launcher.choose_port(None) <= port + launcher.N_PORTS_TRIED
 
 
-def test_a_wanted_port_that_is_taken_is_refused_in_a_sentence(launcher: ModuleType) -> None:
+def test_a_wanted_port_that_is_taken_is_refused_in_a_sentence() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -42,43 +39,43 @@ def test_a_wanted_port_that_is_taken_is_refused_in_a_sentence(launcher: ModuleTy
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
-def test_a_port_out_of_range_is_refused(launcher: ModuleType, port: int) -> None:
+def test_a_port_out_of_range_is_refused(port: int) -> None:
     with pytest.raises(SystemExit, match=f"between 1 and 65535, got {port}"):
         launcher.choose_port(port)
 
 
-def test_the_workspace_is_made_for_this_user_only(launcher: ModuleType, tmp_path: Path) -> None:
+def test_the_workspace_is_made_for_this_user_only(tmp_path: Path) -> None:
     folder = launcher.prepare_workspace(tmp_path / "deep" / "workspace")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert list(folder.iterdir()) == []
 
 
-def test_a_workspace_that_is_a_file_is_refused_in_a_sentence(launcher: ModuleType, tmp_path: Path) -> None:
+def test_a_workspace_that_is_a_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(SystemExit, match=r"The workspace folder must be writable, got .*taken"):
         launcher.prepare_workspace(tmp_path / "taken")
 
 
 def test_the_options_reach_the_app_through_the_environment(
-    launcher: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    served: list[int] = []
-    monkeypatch.setattr(launcher, "serve", served.append)
+    served: list[tuple[int, str]] = []
+    monkeypatch.setattr(launcher, "serve", lambda port, host: served.append((port, host)))
     monkeypatch.setattr(launcher, "announce", lambda *_: None)
     monkeypatch.setenv("EVENHAND_WORKSPACE", "")
     monkeypatch.setenv("EVENHAND_UNSAFE_FORMATS", "0")
     port = launcher.choose_port(None)
     launcher.main(["--port", str(port), "--workspace", str(tmp_path / "w"), "--allow-unsafe-models", "--no-browser"])
-    assert served == [port]
+    assert served == [(port, "127.0.0.1")]
     assert os.environ["EVENHAND_WORKSPACE"] == str(tmp_path / "w")
     assert os.environ["EVENHAND_UNSAFE_FORMATS"] == "1"
     assert "can run any code" in capsys.readouterr().out
 
 
 def test_without_the_option_unsafe_formats_stay_as_the_environment_says(
-    launcher: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher, "serve", lambda _: None)
+    monkeypatch.setattr(launcher, "serve", lambda *_: None)
     monkeypatch.setattr(launcher, "announce", lambda *_: None)
     monkeypatch.setenv("EVENHAND_WORKSPACE", "")
     monkeypatch.delenv("EVENHAND_UNSAFE_FORMATS", raising=False)
@@ -86,7 +83,7 @@ def test_without_the_option_unsafe_formats_stay_as_the_environment_says(
     assert "EVENHAND_UNSAFE_FORMATS" not in os.environ
 
 
-def test_small_messages_are_sent_at_once(launcher: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_messages_are_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starlette_server, "_bind_socket", starlette_server._bind_socket)  # put back afterwards
     launcher.send_at_once()
     listening = starlette_server._bind_socket("127.0.0.1", 0, 5)

@@ -95,8 +95,8 @@ def test_the_queue_goes_on_although_a_run_ends_by_an_error(store: RunStore, monk
 
 def test_a_server_that_starts_again_goes_on_with_the_queue(store: RunStore) -> None:
     run_ids = queue(store, 3)
-    program = "import sys; sys.path[:0] = sys.argv[1:]; import run_app; run_app.start_waiting_runs()"
+    program = "from evenhand import launcher; launcher.start_waiting_runs()"
     environment = {**os.environ, "EVENHAND_WORKSPACE": str(store.workspace)}
-    command = [sys.executable, "-c", program, str(ROOT / "scripts"), str(ROOT)]
-    subprocess.run(command, check=True, env=environment, timeout=60, stdin=subprocess.DEVNULL)
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, check=True, cwd=ROOT, env=environment, timeout=60, stdin=subprocess.DEVNULL)
     wait_for(lambda: all(store.run(run_id).state is RunState.FINISHED for run_id in run_ids))

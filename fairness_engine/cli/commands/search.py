@@ -130,7 +130,7 @@ def search(options: argparse.Namespace) -> Outcome:
     )
     run = run_one(assessed, config, options)
     n_pairs = write_pairs_csv(options.pairs, assessed.store, run.id, assessed.schema) if options.pairs else None
-    result = {**run_fields(run, assessed.store), "technique": kind.name, "settings": settings, **_counts(assessed, run)}
+    result = {**run_fields(run, assessed.store), **search_fields(assessed.store, run)}
     text = (
         f"{run.n_found:,} discriminatory individuals among {run.n_tried:,} tried ({result['success_rate']:.2%}), "
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
@@ -155,22 +155,22 @@ def estimate(options: argparse.Namespace) -> Outcome:
         distribution=options.distribution,
     )
     run = run_one(assessed, config, options)
-    found = assessed.store.results(run.id)
-    share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
-    result = {
-        **run_fields(run, assessed.store),
-        **share,
-        "distribution": options.distribution,
-        "curve": found.get("share_curve", []),
-    }
+    result = {**run_fields(run, assessed.store), **estimate_fields(assessed.store, run)}
     text = "Nothing was drawn."
-    if share["n"]:
+    if result["n"]:
         text = (
-            f"{share['share']:.3%} of the {options.distribution} rows are discriminatory "
-            f"(95 % interval {share['low']:.3%} to {share['high']:.3%}; {share['n_hits']:,} of {share['n']:,}); "
+            f"{result['share']:.3%} of the {options.distribution} rows are discriminatory "
+            f"(95 % interval {result['low']:.3%} to {result['high']:.3%}; {result['n_hits']:,} of {result['n']:,}); "
             f"{_why(run)}. Run {run.id}."
         )
     return Outcome(result, text, end_status(run))
+
+
+def estimate_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """What the JSON says of an estimate; nothing is known where nothing was drawn."""
+    found = store.results(run.id)
+    share = found.get("share", {"share": None, "low": 0.0, "high": 1.0, "n": 0, "n_hits": 0})
+    return {**share, "distribution": run.config.distribution.value, "curve": found.get("share_curve", [])}
 
 
 def count(options: argparse.Namespace) -> Outcome:
@@ -178,7 +178,7 @@ def count(options: argparse.Namespace) -> Outcome:
     assessed = assess(options)
     budget = Budget(None, options.max_seconds) if options.max_seconds else Budget()
     run = run_one(assessed, make_config(assessed, options, kinds.COUNT, budget=budget), options)
-    found = assessed.store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
+    found = count_fields(assessed.store, run)
     text = f"The count was ended after {run.n_tried:,} individuals, which gives no share; {_why(run)}. Run {run.id}."
     if found["share"] is not None:
         text = (
@@ -187,6 +187,12 @@ def count(options: argparse.Namespace) -> Outcome:
             f"counted, not estimated); {run.evaluations:,} evaluations in {run.seconds:.1f} s. Run {run.id}."
         )
     return Outcome({**run_fields(run, assessed.store), **found}, text, end_status(run))
+
+
+def count_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """What the JSON says of a count; nulls where it was ended early."""
+    counted: dict[str, Any] = store.results(run.id).get("count", dict.fromkeys(COUNT_KEYS))
+    return counted
 
 
 def _why(run: RunRecord) -> str:
@@ -295,10 +301,13 @@ def _interrupts() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _counts(assessed: Request, run: RunRecord) -> dict[str, Any]:
-    curve = assessed.store.progress(run.id)[["evaluations", "seconds", "n_found"]]
-    results = assessed.store.results(run.id)
+def search_fields(store: RunStore, run: RunRecord) -> dict[str, Any]:
+    """What the JSON says of a search."""
+    curve = store.progress(run.id)[["evaluations", "seconds", "n_found"]]
+    results = store.results(run.id)
     return {
+        "technique": run.config.technique,
+        "settings": dict(run.config.settings),
         "n_tried": run.n_tried,
         "n_found": run.n_found,
         "n_rejected": run.n_rejected,

@@ -108,13 +108,15 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
 
 
 def _readable(given: Sequence[Path]) -> list[Path]:
-    """The interpreter, its libraries, this package, the given files. The package's parent may hold the workspace: not
-    all of it.
+    """The interpreter, its libraries, this package, the given files. The folder of a checkout may hold the workspace
+    too: not all of it. A package that was installed lies among its libraries.
     """
-    installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getuserbase(), *sys.path}
+    libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, site.getuserbase(), *sys.path}
     root = _PACKAGE.parent
-    folders = [Path(entry).resolve() for entry in installed if entry]
-    return [*given, _PACKAGE, *(f for f in folders if f not in (root, *root.parents)), *map(Path, _READABLE_SYSTEM)]
+    is_installed = any(root.glob("evenhand-*.dist-info"))
+    withheld = () if is_installed else (root, *root.parents)
+    folders = [Path(entry).resolve() for entry in libraries if entry]
+    return [*given, _PACKAGE, *(f for f in folders if f not in withheld), *map(Path, _READABLE_SYSTEM)]
 
 
 def _limit(what: int, most: int) -> bool:

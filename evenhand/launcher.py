@@ -1,4 +1,4 @@
-"""Start the app on this machine and say where it is: `make run`, or `.venv/bin/python scripts/run_app.py --help`."""
+"""The command ``evenhand app``: start the app on this machine and say where it is. `make run` is the same."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, WORKSPACE_VARIABLE, default_workspace
+
+_PACKAGE = Path(__file__).resolve().parent
+APP = _PACKAGE / "app" if (_PACKAGE / "app").is_dir() else _PACKAGE.parent
+"""The folder of ``app.py`` and ``pages``: in this package where it is installed, beside it in a checkout."""
 ADDRESS = "127.0.0.1"
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - what a person may ask for; not the default
 FIRST_PORT = 8501
 N_PORTS_TRIED = 100
 MAX_SECONDS_TO_START = 60.0
@@ -25,13 +30,20 @@ SECONDS_BEFORE_COMPILING = 5.0
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="run_app.py", description="Start Evenhand on this machine.")
-    parser.add_argument("--port", type=int, help=f"port on {ADDRESS} (default: {FIRST_PORT}, or the next free one)")
+    parser = argparse.ArgumentParser(prog="evenhand app", description="Start Evenhand on this machine.")
+    parser.add_argument("--port", type=int, help=f"port (default: {FIRST_PORT}, or the next free one)")
+    parser.add_argument(
+        "--host",
+        default=ADDRESS,
+        metavar="ADDRESS",
+        help=f"address to listen on (default: {ADDRESS}, this machine alone); 0.0.0.0 in a container",
+    )
     parser.add_argument(
         "--workspace",
         type=Path,
-        default=Path(os.environ.get("EVENHAND_WORKSPACE", ROOT / "workspace")),
-        help="folder that keeps reviews, runs and uploaded files (default: workspace/)",
+        default=default_workspace(),
+        metavar="DIR",
+        help=f"folder that keeps reviews, runs and uploaded files (default: {WORKSPACE_VARIABLE}, else ./workspace)",
     )
     parser.add_argument(
         "--allow-unsafe-models",
@@ -42,18 +54,18 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def is_free(port: int) -> bool:
-    """Whether nobody listens on this port of this machine."""
-    with socket.socket() as probe:
+def is_free(port: int, host: str = ADDRESS) -> bool:
+    """Whether nobody listens on this port of an address of this machine."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((ADDRESS, port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True
 
 
-def choose_port(wanted: int | None) -> int:
+def choose_port(wanted: int | None, host: str = ADDRESS) -> int:
     """The wanted port, or the first free one from 8501 on.
 
     Raises:
@@ -62,11 +74,11 @@ def choose_port(wanted: int | None) -> int:
     if wanted is not None:
         if not 1 <= wanted <= 65535:
             raise SystemExit(f"A port must be between 1 and 65535, got {wanted}. Choose another with --port.")
-        if not is_free(wanted):
+        if not is_free(wanted, host):
             raise SystemExit(f"Port {wanted} must be free, but another program uses it. Choose another with --port.")
         return wanted
     for port in range(FIRST_PORT, FIRST_PORT + N_PORTS_TRIED):
-        if is_free(port):
+        if is_free(port, host):
             return port
     raise SystemExit(f"No port from {FIRST_PORT} to {FIRST_PORT + N_PORTS_TRIED - 1} is free. Name one with --port.")
 
@@ -103,7 +115,7 @@ def announce(address: str, opens_browser: bool) -> None:
     deadline = time.monotonic() + MAX_SECONDS_TO_START
     while time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()  # noqa: S310 - our own address
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
             continue
@@ -121,7 +133,7 @@ def compile_loops() -> None:
     time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
     from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 
-    prepare_compiled(Path(os.environ["EVENHAND_WORKSPACE"]), None, *Loops)
+    prepare_compiled(default_workspace(), None, *Loops)
 
 
 def start_waiting_runs() -> None:
@@ -130,7 +142,7 @@ def start_waiting_runs() -> None:
     from fairness_engine.runs.queue import start_queued
     from fairness_engine.store.store import RunStore
 
-    workspace = Path(os.environ["EVENHAND_WORKSPACE"])
+    workspace = default_workspace()
     url = os.environ.get("EVENHAND_DATABASE_URL")
     if url is None and not (workspace / "evenhand.db").exists():
         return  # nothing waits in a new workspace
@@ -163,21 +175,21 @@ def send_at_once() -> None:
     starlette_server._bind_socket = bind_without_delay
 
 
-def serve(port: int) -> None:
+def serve(port: int, host: str = ADDRESS) -> None:
     """Run the Streamlit server in this process until it is stopped."""
     from streamlit import config
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import bootstrap
 
-    script = str(ROOT / "app.py")
+    script = str(APP / "app.py")
     config._main_script_path = script  # .streamlit/config.toml is looked up beside it, whatever the current folder is
     # Streamlit takes a folder called "pages" for its older automatic menu until a script has called st.navigation
     # once. A deep link as the first request would then meet pages that nobody declared.
     PagesManager.uses_pages_directory = False
     send_at_once()
-    options = {"server_port": port, "server_address": ADDRESS, "server_headless": True}
+    options = {"server_port": port, "server_address": host, "server_headless": True}
     bootstrap.load_config_options(flag_options=options)
-    sys.path.insert(0, str(ROOT))
+    sys.path.insert(0, str(APP))
     threading.Thread(target=preload, daemon=True).start()
     bootstrap.run(script, False, [], options)
 
@@ -185,16 +197,13 @@ def serve(port: int) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Start the app; returns when it is stopped."""
     options = parse_options(sys.argv[1:] if arguments is None else arguments)
-    port = choose_port(options.port)
-    os.environ["EVENHAND_WORKSPACE"] = str(prepare_workspace(options.workspace))
+    port = choose_port(options.port, options.host)
+    os.environ[WORKSPACE_VARIABLE] = str(prepare_workspace(options.workspace))
     if options.allow_unsafe_models:
-        os.environ["EVENHAND_UNSAFE_FORMATS"] = "1"
+        os.environ[UNSAFE_FORMATS_VARIABLE] = "1"
         print("Pickle, joblib and SavedModel files are accepted: they can run any code on this machine.", flush=True)
     opens_browser = not options.no_browser and has_display()
-    threading.Thread(target=announce, args=(f"http://{ADDRESS}:{port}", opens_browser), daemon=True).start()
-    serve(port)
+    shown = ADDRESS if options.host in EVERY_ADDRESS else f"[{options.host}]" if ":" in options.host else options.host
+    threading.Thread(target=announce, args=(f"http://{shown}:{port}", opens_browser), daemon=True).start()
+    serve(port, options.host)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,0 +1,24 @@
+"""The command ``evenhand``: the engine's command line, and ``evenhand app``. See ``docs/command-line.md``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+APP_COMMAND = "app"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one command; returns the exit status. Errors are one sentence on standard error."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == [APP_COMMAND]:
+        from evenhand import launcher
+
+        return launcher.main(given[1:])
+    from fairness_engine.__main__ import main as engine
+
+    return engine(given, "evenhand", {APP_COMMAND: "open the app in a browser"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

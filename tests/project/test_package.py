@@ -1,0 +1,156 @@
+"""The package: what the wheel holds, and that it works where it is installed, outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+import zipfile
+from importlib.metadata import PathDistribution
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from evenhand.launcher import is_free
+from fairness_engine import __version__
+
+PATIENCE_SECONDS = 180
+APP = "evenhand/app/"
+SAMPLES = ("fairness_engine/sample_data/", "fairness_engine/sample_models/")
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as a wheel, built by the backend that pyproject.toml names."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel in it, which sees the libraries of this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    libraries = Path(subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip())
+    (libraries / "libraries.pth").write_text(str(Path(pd.__file__).parents[1]))
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*command, str(wheel)], check=True, capture_output=True)
+    return folder / "bin"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Nothing of the checkout; loops are not compiled, for they would be compiled anew for this installation."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "EVENHAND_WORKSPACE")}
+    return kept | {"NUMBA_DISABLE_JIT": "1", "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+
+
+def test_the_wheel_holds_the_engine_the_app_and_the_samples_under_two_names(root: Path, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {name.split("/")[0] for name in names} == {
+        "evenhand",
+        "fairness_engine",
+        f"evenhand-{__version__}.dist-info",
+    }
+    ours = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split("\n")
+    for top, inside in (("evenhand", "evenhand"), ("fairness_engine", "fairness_engine"), ("pages", f"{APP}pages")):
+        there = {f"{inside}{name.removeprefix(top)}" for name in ours if name.startswith(f"{top}/")}
+        assert {name for name in there if (root / name).exists() or inside != top} <= names
+    assert {f"{APP}app.py", f"{APP}.streamlit/config.toml"} <= names
+    samples = {name.rsplit("/", 1)[-1] for name in names if name.startswith(SAMPLES)}
+    assert {"catalogue.json", "credit.csv", "credit.schema.json", "credit_network.keras"} <= samples
+    assert not any(name.endswith(".py") for name in samples), "what makes the samples stays in the checkout"
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_dependencies_and_version_are_written_once(root: Path, wheel: Path, tmp_path: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert set(project["dynamic"]) == {"version", "dependencies"}
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    found = PathDistribution(tmp_path / f"evenhand-{__version__}.dist-info")
+    assert found.version == __version__
+    wanted = [line.split("#")[0].strip() for line in (root / "requirements.txt").read_text().splitlines()]
+
+    def plain(name: str) -> str:
+        return re.split(r"[<>=]", name)[0].lower().replace("_", "-")
+
+    assert {plain(name) for name in found.requires or ()} == {plain(name) for name in wanted if name}
+
+
+TEN_LINES = """
+import evenhand
+data, model = evenhand.read_sample("recidivism", "recidivism_planted")
+review = evenhand.Review(data, model, protected=["race", "sex"])
+found = review.search("random", max_evaluations=800, seed=1)
+print(found.n_found, len(found.pairs), review.estimate(samples=60).n, review.count().n_individuals > 0)
+print(len(review.groups(support=0.1).rule_sets) > 0, evenhand.__file__)
+"""
+
+
+def test_a_script_runs_outside_the_checkout(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    quiet = ("-W", "ignore:overflow:RuntimeWarning")  # of loops that are not compiled
+    command = [str(installed / "python"), *quiet, "-c", TEN_LINES]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    n_found, n_people, n_drawn, has_counted = first.split()
+    assert int(n_people) == 2 * int(n_found) > 0
+    assert (n_drawn, has_counted) == ("60", "True")
+    assert second.startswith("True ")
+    assert installed.parent.resolve() in Path(second.split()[1]).resolve().parents
+    assert list(tmp_path.iterdir()) in ([], [tmp_path / "numba"]), "it writes nothing where it is started"
+
+
+def test_the_command_opens_a_model_behind_its_walls(
+    installed: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+
+    def say(program: str, *arguments: str) -> str:
+        command = [str(installed / program), *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    listed = say("evenhand", "--help")
+    assert listed.startswith("usage: evenhand ")
+    assert "open the app in a browser" in listed
+    where = "from fairness_engine.data.catalogue import find_sample as find; print(find('credit').data)"
+    data = Path(say("python", "-c", where).strip())
+    model = data.parent.parent / "sample_models" / "credit_planted.onnx"
+    options = ("--data", str(data), "--model", str(model), "--workspace", str(tmp_path / "workspace"), "--json", "-")
+    result = json.loads(say("evenhand", "inspect", *options))
+    assert result["versions"]["evenhand"] == __version__
+    assert result["fit"]["accuracy"] > result["fit"]["majority_share"]
+
+
+def test_the_app_starts_from_the_package(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    port = next(port for port in range(8700, 8800) if is_free(port))
+    command = [str(installed / "evenhand"), "app", "--port", str(port), "--no-browser"]
+    with (tmp_path / "app.log").open("wb") as log:
+        app = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while "Evenhand is open at" not in (said := (tmp_path / "app.log").read_text()):
+            assert app.poll() is None, said
+            assert time.monotonic() < deadline, said
+            time.sleep(0.1)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as page:
+            assert page.status == 200
+        assert (tmp_path / "workspace").is_dir(), "beside where it was started"
+    finally:
+        os.killpg(app.pid, signal.SIGKILL)
+        app.wait()

@@ -208,7 +208,7 @@ def draw_maps(measured: FollowUps) -> None:
     figure = kept(
         "retrain_shares", key, lambda: certification_charts.shares_chart(rows, "Certified, undecided, falsified")
     )
-    st.plotly_chart(figure, key="retrain_proved", config=theme.CHART_CONFIG, theme=None)
+    frame.chart(figure, "retrain_proved")
     st.dataframe(comparison.difference_table(first, second), hide_index=True, key="retrain_proved_table")
     seconds = runs[0].config.budget.max_seconds
     limit = f", {wording.number(seconds)} s each" if seconds else ""

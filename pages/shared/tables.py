@@ -23,9 +23,7 @@ def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int
         key: of the table.
         options: more of Streamlit's.
     """
-    event = st.dataframe(
-        table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options
-    )
+    event = st.dataframe(table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options)
     return next((row for row in event.selection.rows if row < len(table)), None)
 
 

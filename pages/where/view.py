@@ -15,7 +15,7 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs.kinds import SEARCH
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.app.theme import DISCRIMINATORY
@@ -253,12 +253,9 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
 def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, leaf: int) -> None:
     """Groups by share, largest first; a click opens one."""
     table = charts.group_table(found, domain, pairs.n_by_leaf if pairs else None)
-    name = f"{key}_groups_{leaf}"
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows:
-            st.session_state[f"{key}_leaf"] = found.leaves[rows[0]]
+    def take(row: int) -> None:
+        st.session_state[f"{key}_leaf"] = found.leaves[row]
 
     columns = {
         "Group": st.column_config.TextColumn(
@@ -275,14 +272,12 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
         ),
         charts.PAIRS: st.column_config.NumberColumn(format="%d", width=88),
     }
-    st.dataframe(
+    tables.choose_row(
         table,
-        hide_index=True,
-        key=name,
-        on_select=take,
-        selection_mode="single-row",
+        f"{key}_groups_{leaf}",
+        take,
+        [found.leaves.index(leaf)],
         row_height=66,  # above 64, long conditions go on in a second and third line
-        selection_default={"selection": {"rows": [found.leaves.index(leaf)]}},
         column_config=columns,
     )
     with st.container(horizontal=True, vertical_alignment="center", key="where_note"):

@@ -20,7 +20,7 @@ from pages.groups.two_attributes import charts as group_bar_chart
 from pages.groups.two_attributes import charts as group_matrix_chart
 from pages.groups.two_attributes import phrases
 from pages.groups.two_attributes.cells import Cells
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame as layout
 from pages.shared.app import theme, wording
 from pages.shared.app.kept import kept
@@ -196,18 +196,13 @@ def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chose
 def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, int] | None, run_id: str) -> None:
     """The same as a table; a click on a line chooses its cell."""
     frame: pd.DataFrame = kept("matrix_frame", key, lambda: matrix_frame(cells, names))
-    name = f"{key}_table_{chosen}"
     n_across = cells.share.shape[1]
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows:
-            st.session_state[f"{key}_cell"] = divmod(int(rows[0]), n_across)
+    def take(row: int) -> None:
+        st.session_state[f"{key}_cell"] = divmod(row, n_across)
 
     with st.expander("The same as a table"):
-        st.dataframe(
-            frame, hide_index=True, key=name, on_select=take, selection_mode="single-row", column_config=_formats()
-        )
+        tables.choose_row(frame, f"{key}_table_{chosen}", take, column_config=_formats())
         exports.offer_csv(
             "Save the cells as CSV",
             lambda: matrix_csv(frame),

@@ -208,7 +208,7 @@ def _axis(figures: Sequence[Figure]) -> list[float]:
 
 
 def _point_trace(point: Point, place: int) -> kit.Part:
-    colour = theme.BEFORE.colour if point.is_original else strategy_colour(place - 1)
+    colour = theme.BEFORE.colour if point.is_original else theme.strategy_colour(place - 1)
     symbol = "triangle-left" if point.is_original else kit.symbol(place)
     return kit.marks(
         [100 * point.share.value],
@@ -223,13 +223,6 @@ def _point_trace(point: Point, place: int) -> kit.Part:
         error_y=_intervals([point.accuracy], colour, 1.3),
         customdata=[[kit.shortened(point.name, 60), point.accuracy.text, point.share.text]],
     )
-
-
-def strategy_colour(position: int) -> str:
-    """Of one of several strategies: none of those that mean before, after, the best or the front."""
-    series = theme.series()
-    colours = (series[0], series[4], series[5], theme.ink())
-    return colours[position % len(colours)]
 
 
 def with_front(points: Sequence[Point]) -> list[Point]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from fairness_engine.retraining.settings import Reference, RetrainSettings
-from pages.retrain.charts import strategy_colour
 from pages.shared.app import theme, wording
 from pages.shared.charts import kit
 
@@ -220,7 +219,7 @@ def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> lis
     proposed = [i for i, one in enumerate(run.rounds) if not one.get("is_control")]
     controls = [i for i, one in enumerate(run.rounds) if one.get("is_control")]
     name = "rounds" if is_alone else kit.shortened(run.name.removeprefix(PREFIX), 40)
-    colour = strategy_colour(position)
+    colour = theme.strategy_colour(position)
     symbol = kit.symbol(position)
     traces = []
     if proposed:

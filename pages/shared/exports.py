@@ -65,7 +65,7 @@ def offer_csv(
         )
 
 
-def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key: str, help: str | None = None) -> None:
+def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key: str, hint: str | None = None) -> None:
     """A button that saves a file as it is.
 
     Args:
@@ -73,11 +73,11 @@ def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key:
         content: of the file; a function makes it when the button is pressed.
         name: of the file, with a suffix.
         key: of the button.
-        help: on hovering.
+        hint: on hovering.
     """
     kind = _KINDS.get(PurePath(name).suffix, "application/octet-stream")
     icon = ":material/download:"
-    st.download_button(label, content, name, kind, key=key, icon=icon, on_click="ignore", help=help)
+    st.download_button(label, content, name, kind, key=key, icon=icon, on_click="ignore", help=hint)
 
 
 def ask_format(key: str) -> bool:

@@ -55,6 +55,13 @@ def series() -> tuple[str, ...]:
     return _DARK_SERIES if is_dark() else _LIGHT_SERIES
 
 
+def strategy_colour(position: int) -> str:
+    """Of one of several strategies: none of those that mean before, after, the best or the front."""
+    shades = series()
+    colours = (shades[0], shades[4], shades[5], ink())
+    return colours[position % len(colours)]
+
+
 def ink() -> str:
     """Colour of text and axes in charts."""
     return "#E8EAED" if is_dark() else "#1B1F24"

@@ -176,7 +176,13 @@ def joins(ends: Iterable[tuple[tuple[float, float], tuple[float, float]]], colou
 def band(x: Sequence[float], low: Sequence[float], high: Sequence[float], name: str, fill: str, **more: Any) -> Part:
     """What lies between two curves, as one closed shape."""
     outline = np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
-    return _trace("scatter", *outline, name, "", {"fill": "toself", "fillcolor": fill, "line": {"width": 0}} | more)
+    return _trace(
+        "scatter",
+        *outline,
+        name,
+        "",
+        {"mode": "lines", "fill": "toself", "fillcolor": fill, "line": {"width": 0}} | more,
+    )
 
 
 def marks(

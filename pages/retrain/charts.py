@@ -124,7 +124,7 @@ def moved_bars(groups: Sequence[Moved]) -> Chart:
         "Who is decided differently",
         [_side(groups, WORSE, -1), _side(groups, BETTER, 1)],
         kit.axis("Share of the group, %", range=[-reach, reach], fixedrange=True, zerolinecolor=theme.ink()),
-        kit.rows(names, fixedrange=True, zeroline=False),
+        kit.rows(names, fixedrange=True),
         128 + 34 * len(groups),
         barmode="relative",
         bargap=0.3,

@@ -115,7 +115,7 @@ def _dots(
 def _rows(table: GroupTable, groups: Sequence[GroupRates], schema: Schema) -> kit.Part:
     names = [_tick(table, group, schema) for group in groups]
     ends = {"autorange": False, "range": [len(groups) - 0.5, -0.5], "fixedrange": True}
-    return kit.rows(names, **ends, showgrid=True, zeroline=False)
+    return kit.rows(names, **ends, showgrid=True)
 
 
 def _tick(table: GroupTable, group: GroupRates, schema: Schema) -> str:

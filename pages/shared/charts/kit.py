@@ -26,6 +26,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d"
 _MAX_POINTS = 400
 """Points of a curve that are drawn; a screen shows no more."""
 _CLEAR = "rgba(0,0,0,0)"
+_ROWS: Part = {"autorange": "reversed", "showgrid": False, "zeroline": False, "ticklabelstandoff": 6}
 
 
 def chart(title: str, traces: Iterable[Part], x: str | Part, y: str | Part, height: int = 320, **layout: Any) -> Figure:
@@ -74,12 +75,12 @@ def legend_above(pixels: int = 76, lift: float = 0, **margin: int) -> Part:
         margin: other sides, ``r=24``.
     """
     line = {"orientation": "h", "x": 0, "y": 1 + lift, "yanchor": "bottom"}
-    return {"legend": line | {"traceorder": "normal", "font": {"size": 12.5}}, "margin": {"t": pixels} | margin}
+    return {"legend": line | {"traceorder": "normal", "font": {"size": 12}}, "margin": {"t": pixels} | margin}
 
 
 def legend_below(pixels: int = 116) -> Part:
     """Layout: long names at the foot, for they take several lines where the window is narrow."""
-    legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 12.5}}
+    legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 12}}
     return {"legend": legend, "margin": {"r": 16, "b": pixels}}
 
 
@@ -99,7 +100,7 @@ def rows(names: Sequence[str], title: str = "", **more: Any) -> Part:
     Names are for an axis: without markup, and short enough.
     """
     places: Part = {"type": "linear", "tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
-    return axis(title, **places, **{"autorange": "reversed", "showgrid": False, "ticklabelstandoff": 6} | more)
+    return axis(title, **places, **_ROWS | more)
 
 
 def bare_rows(n: int) -> Part:

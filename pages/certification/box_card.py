@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,7 @@ from pages.certification import single_box
 from pages.certification.tree import ReadTree, shares_in
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.charts.certification_charts import figure_of, pattern_of
-from pages.shared.charts.run_charts import named_places, shortened
+from pages.shared.charts import kit
 from pages.shared.pairs.card import Couple, couple_html, couple_sentence, person_at
 from pages.shared.people.decisions import Decisions, decisions_of
 from pages.shared.review import questions
@@ -52,39 +51,28 @@ def bounds_chart(bounds: FloatArray, labels: Sequence[str], threshold: float, ax
         axis: what is bounded, in words.
     """
     is_flat = len(labels) <= MAX_BARS
-    height = 132 + 30 * len(labels) if is_flat else 360
-    layout = theme.chart_layout("Bounds for every protected value", *((axis, "") if is_flat else ("", axis)), height)
-    layout |= {"showlegend": False, "bargap": 0.35, "hovermode": "closest"}
-    named, measured = ("yaxis", "xaxis") if is_flat else ("xaxis", "yaxis")
-    layout[named] |= {"type": "category", "showgrid": False, **({"autorange": "reversed"} if is_flat else {})}
-    layout[measured] |= {"zeroline": False}
-    line = {"color": theme.ink(), "width": 2, "dash": "dash"}
-    place = {"x0": threshold, "x1": threshold, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
-    if not is_flat:
-        place = {"y0": threshold, "y1": threshold, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
-    layout["shapes"] = [{"type": "line", "line": line, **place}]
-    return figure_of([_bound_bars(bounds, labels, threshold, is_flat=is_flat)], layout)
-
-
-def _bound_bars(bounds: FloatArray, labels: Sequence[str], threshold: float, *, is_flat: bool) -> dict[str, Any]:
     sides = [side_of(low, high, threshold) for low, high in bounds.tolist()]
+    names = [kit.shortened(label) for label in labels]
     widths = (bounds[:, 1] - bounds[:, 0]).tolist()
-    names = [shortened(label) for label in labels]
-    measured = {"x": widths, "y": names, "orientation": "h"} if is_flat else {"x": names, "y": widths}
-    return {
-        "type": "bar",
-        **measured,
-        "base": bounds[:, 0].tolist(),
-        "customdata": [[low, high, SIDES[side]] for (low, high), side in zip(bounds.tolist(), sides, strict=True)],
-        "hovertemplate": "%{customdata[0]:.4g} to %{customdata[1]:.4g}<br>%{customdata[2]}<extra>%{label}</extra>",
-        "marker": {
-            "color": [(theme.UNDECIDED if side == 0 else theme.PLAIN).colour for side in sides],
-            "pattern": {
-                **pattern_of(theme.UNDECIDED),
-                "shape": [theme.UNDECIDED.pattern if side == 0 else "" for side in sides],
-            },
-        },
-    }
+    x, y = (widths, names) if is_flat else (names, widths)
+    bars = kit.bars(
+        x,
+        y,
+        hover="%{customdata[0]:.4g} to %{customdata[1]:.4g}<br>%{customdata[2]}<extra>%{label}</extra>",
+        colour=[(theme.UNDECIDED if side == 0 else theme.PLAIN).colour for side in sides],
+        hatch=kit.hatch([theme.UNDECIDED.pattern if side == 0 else "" for side in sides]),
+        orientation="h" if is_flat else None,
+        base=bounds[:, 0].tolist(),
+        customdata=[[low, high, SIDES[side]] for (low, high), side in zip(bounds.tolist(), sides, strict=True)],
+    )
+    title = "Bounds for every protected value"
+    named = kit.axis(type="category", showgrid=False, autorange="reversed" if is_flat else None)
+    measured = kit.axis(axis, zeroline=False)
+    if is_flat:
+        line = kit.reference_line(x=threshold, width=2)
+        return kit.chart(title, [bars], measured, named, 132 + 30 * len(labels), shapes=[line], bargap=0.35)
+    line = kit.reference_line(y=threshold, width=2)
+    return kit.chart(title, [bars], named, measured, 360, shapes=[line], bargap=0.35)
 
 
 SIDES = {1: "always above the threshold", -1: "never above the threshold", 0: "may lie on both sides"}
@@ -107,23 +95,18 @@ def blame_chart(blame: Mapping[str, float]) -> Figure:
     """How much each attribute contributes to what keeps a box undecided, in percent, largest first."""
     table = blame_table(blame)
     values = table["Part, %"].tolist()
-    layout = theme.chart_layout("What keeps it undecided", "Part, %", "", height=118 + 28 * len(table))
-    names = [shortened(name) for name in table["Attribute"]]
-    layout["yaxis"] |= {**named_places(names), "autorange": "reversed", "showgrid": False}
-    layout["xaxis"] |= {"rangemode": "tozero"}
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": values,
-        "y": list(range(len(table))),
-        "customdata": names,
-        "text": [f"{value:.2g} %" for value in values],
-        "textposition": "auto",
-        "insidetextfont": {"color": theme.on_bar()},
-        "marker": {"color": theme.UNDECIDED.colour, "pattern": pattern_of(theme.UNDECIDED)},
-        "hovertemplate": "%{customdata}: %{x:.3g} %<extra></extra>",
-    }
-    return figure_of([bars], layout)
+    names = [kit.shortened(name) for name in table["Attribute"]]
+    bars = kit.bars(
+        values,
+        range(len(table)),
+        hover="%{customdata}: %{x:.3g} %",
+        colour=theme.UNDECIDED.colour,
+        hatch=kit.hatch(theme.UNDECIDED.pattern),
+        text=[f"{value:.2g} %" for value in values],
+        customdata=names,
+    )
+    x = kit.axis("Part, %", rangemode="tozero")
+    return kit.chart("What keeps it undecided", [bars], x, kit.rows(names), 118 + 28 * len(table))
 
 
 def blame_table(blame: Mapping[str, float], most: int = 8) -> pd.DataFrame:

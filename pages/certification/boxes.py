@@ -16,12 +16,12 @@ from fairness_engine.certification.partition.phrases import BoxColumn
 from fairness_engine.data.schema import Kind
 from fairness_engine.data.table import export_text
 from pages.certification.tree import MAX_LISTED, VERDICTS, Listed, Range, ReadTree, largest
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 MARKS = "Verdict"
 BOX = "Box"
@@ -90,24 +90,20 @@ def draw(read: ReadTree, listed: Listed, verdict: str) -> None:
     slot = slot_of(read)
     box, generation = st.session_state[slot]
     asked = (read.run_id, verdict, hash(listed.boxes.tobytes()))
-    name = f"boxes_{read.run_id}_{verdict}_{asked[2] & 0xFFFFFFFF:x}_{generation}"
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows and rows[0] < len(listed.boxes):
-            st.session_state[slot] = (int(listed.boxes[rows[0]]), generation)
+    def take(row: int) -> None:
+        st.session_state[slot] = (int(listed.boxes[row]), generation)
 
-    table, row_pixels = kept("certify_boxes", asked, lambda: _arrow(read, listed))
-    st.dataframe(
+    table = kept("certify_boxes", asked, lambda: tables.arrow(box_table(read, listed)))
+    pixels = row_pixels(table[BOX].to_pylist())
+    tables.choose_row(
         table,
-        hide_index=True,
-        height=min(_HEIGHT, 37 + row_pixels * max(1, len(listed.boxes))),
-        row_height=row_pixels,
-        key=name,
+        f"boxes_{read.run_id}_{verdict}_{asked[2] & 0xFFFFFFFF:x}_{generation}",
+        take,
+        np.flatnonzero(listed.boxes == box).tolist(),
+        height=tables.height(len(listed.boxes), _HEIGHT, pixels),
+        row_height=pixels,
         column_order=[MARKS, BOX, f"{_ASKED[verdict]}, %", PEOPLE],
-        on_select=take,
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": np.flatnonzero(listed.boxes == box).tolist()}},
         column_config=_columns(),
     )
     _draw_note(read, listed, verdict)
@@ -124,14 +120,6 @@ def _draw_note(read: ReadTree, listed: Listed, verdict: str) -> None:
             "boxes_csv",
             run_ids=(read.run_id,),
         )
-
-
-def _arrow(read: ReadTree, listed: Listed) -> tuple[pa.Table, int]:
-    """The table in the form that travels, made once and not at every rerun, and the height of its rows in pixels."""
-    import pyarrow as pa
-
-    table = box_table(read, listed)
-    return pa.Table.from_pandas(table, preserve_index=False), row_pixels(table[BOX].tolist())
 
 
 def row_pixels(texts: Sequence[str]) -> int:

@@ -183,26 +183,19 @@ def _files(run: RunRecord) -> None:
     facts = exports.facts_of(session.current_review(), (run.id,))
     file = stored_tree_file(store, run.id)
     with st.container(horizontal=True, vertical_alignment="center", key="certify_files"):
-        st.download_button(
+        exports.offer_file(
             "Result as JSON",
             lambda: result_json(run, store.results(run.id), facts()),
             f"evenhand-certification-{run.id[:8]}.json",
-            "application/json",
-            key="certify_json",
-            icon=":material/download:",
-            on_click="ignore",
+            "certify_json",
         )
         if file is not None:
-            st.download_button(
+            exports.offer_file(
                 "Partition tree",
                 file.read_bytes,
                 f"evenhand-tree-{run.id[:8]}.npz",
-                "application/octet-stream",
-                key="certify_tree_file",
-                icon=":material/download:",
-                on_click="ignore",
-                help="All boxes with their certificates, as NumPy arrays: an auditor can check them without this "
-                "program.",
+                "certify_tree_file",
+                "All boxes with their certificates, as NumPy arrays: an auditor can check them without this program.",
             )
         if run.n_found:
             query = session.address_of(run=run.id, pair="1")

@@ -14,6 +14,7 @@ from fairness_engine.runs.kinds import CERTIFY
 from pages.certification import comparison, form
 from pages.certification.boxes import row_pixels
 from pages.certification.tree import ReadTree, find_box, shares_in
+from pages.shared import tables
 from pages.shared.app import navigation, session, theme, wording
 from pages.shared.runs import certification_runs, phrases
 from pages.shared.runs.certification_phrases import Shares
@@ -152,18 +153,15 @@ def draw(review: Review, run: RunRecord, read: ReadTree, planned: Sequence[Alone
 def _draw_all(run: RunRecord, read: ReadTree, alone: Sequence[Alone]) -> None:
     st.subheader("Boxes on their own", anchor=False)
     lines = table(read, alone)
-    event = st.dataframe(
+    row = tables.clicked_row(
         lines,
-        hide_index=True,
+        f"alone_{run.id}_{len(alone)}",
         row_height=row_pixels(lines["Box"].tolist()),
-        key=f"alone_{run.id}_{len(alone)}",
-        on_select="rerun",
-        selection_mode="single-row",
         column_config={"Box": st.column_config.TextColumn(width=300)},
     )
     stop_button([each.run for each in alone], "stop_alone", "what is proved")
     _say_whole(run, read, alone)
-    for row in event.selection.rows[:1]:
+    if row is not None:
         query = session.address_of(run=alone[row].run.id)
         label = "Open the certification of this box"
         st.page_link(navigation.CERTIFY.path, label=label, query_params=query, icon=":material/arrow_forward:")

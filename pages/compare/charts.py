@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from pages.shared.app import theme
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -88,17 +89,31 @@ def found_curves(techniques: Sequence[Compared], by: str, *, is_log: bool = Fals
         by: ``evaluations`` or ``seconds``.
         is_log: both axes logarithmic.
     """
-    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
-
     looks = looks_of([compared.technique for compared in techniques])
     drawn = [
         (compared, look, curve)
         for compared, look in zip(techniques, looks, strict=True)
         if len((curve := curve_of(compared, by)).x)
     ]
-    traces = [trace for compared, look, curve in drawn for trace in _traces(compared, look, curve, by, is_log=is_log)]
-    layout = _layout(drawn, by, is_log=is_log)
-    return Figure(data=traces, layout=layout)
+    is_timed = by == "seconds"
+    low, high = _y_range(drawn, is_log=is_log)
+    scale: kit.Part = {"type": "log", "dtick": 1} if is_log else {"type": "linear"}
+    longest = max((len(compared.label) for compared, _, _ in drawn), default=0)
+    return kit.chart(
+        f"Individuals found {'over time' if is_timed else 'for the rows evaluated'}",
+        [trace for compared, look, curve in drawn for trace in _traces(compared, look, curve, by, is_log=is_log)],
+        kit.axis(
+            "Seconds of work" if is_timed else "Rows evaluated by the model",
+            **scale,
+            rangemode="normal" if is_log else "tozero",
+            tickformat=",~r" if is_timed else ",.0f",
+        ),
+        kit.axis("Individuals found", **scale, range=[low, high], tickformat=",.0f"),
+        HEIGHT,
+        uirevision=f"{by} {is_log}",  # a zoom stays while figures come in
+        margin={"r": 40 + 8 * longest, "t": _TOP, "b": _BOTTOM},
+        annotations=_names(drawn, low, high, is_log=is_log),
+    )
 
 
 def curve_of(compared: Compared, by: str) -> Curve:
@@ -123,87 +138,34 @@ def found_table(techniques: Sequence[Compared], by: str) -> pd.DataFrame:
 # --- traces -------------------------------------------------------------------------------------
 
 
-def _traces(compared: Compared, look: Look, curve: Curve, by: str, *, is_log: bool) -> list[dict[str, Any]]:
+def _traces(compared: Compared, look: Look, curve: Curve, by: str, *, is_log: bool) -> list[kit.Part]:
+    """The median as a line with marks and, where seeds differ, their range behind it."""
     points = pd.DataFrame({"x": curve.x, "median": curve.median, "low": curve.low, "high": curve.high})
     if is_log:
         points = points[(points["x"] > 0) & (points["high"] > 0)]
-    line = _line(compared, look, points, by, is_log=is_log)
-    has_range = bool((points["high"] > points["low"]).any())
-    return [_band(compared, look, points, is_log=is_log), line] if has_range else [line]
-
-
-def _line(compared: Compared, look: Look, points: pd.DataFrame, by: str, *, is_log: bool) -> dict[str, Any]:
-    median = points["median"].where(points["median"] > 0) if is_log else points["median"]
-    x_format = "%{x:,.1f} s" if by == "seconds" else "%{x:,.0f} rows"
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": compared.label,
-        "legendgroup": compared.label,
-        "x": points["x"].to_numpy(),  # arrays: Plotly copies lists one number at a time, at every rerun
-        "y": median.to_numpy(),
-        "line": {"color": look.colour, "width": 2.5, "dash": look.dash},
-        "marker": {"symbol": look.symbol, "size": 9, "color": look.colour, "maxdisplayed": _N_SYMBOLS},
-        "customdata": points[["low", "high"]].to_numpy(),
-        "hovertemplate": f"%{{y:,.0f}} (%{{customdata[0]:,.0f}} to %{{customdata[1]:,.0f}}) at {x_format}"
-        "<extra>%{fullData.name}</extra>",
-    }
-
-
-def _band(compared: Compared, look: Look, points: pd.DataFrame, *, is_log: bool) -> dict[str, Any]:
-    """The range over the seeds as one closed shape."""
-    x, low, high = (points[name].to_numpy() for name in ("x", "low", "high"))
-    if is_log:
-        low = np.maximum(low, _LEAST)
-        high = np.maximum(high, _LEAST)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": f"{compared.label}, range",
-        "legendgroup": compared.label,
-        "x": np.concatenate([x, x[::-1]]),
-        "y": np.concatenate([high, low[::-1]]),
-        "fill": "toself",
-        "fillcolor": _see_through(look.colour),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-    }
-
-
-def _see_through(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {_BAND})"
+    x, median, low, high = (points[name].to_numpy() for name in points)
+    at = "%{x:,.1f} s" if by == "seconds" else "%{x:,.0f} rows"
+    line = kit.line(
+        x,  # arrays: Plotly copies lists one number at a time, at every rerun
+        np.where(median > 0, median, np.nan) if is_log else median,
+        compared.label,
+        f"%{{y:,.0f}} (%{{customdata[0]:,.0f}} to %{{customdata[1]:,.0f}}) at {at}<extra>%{{fullData.name}}</extra>",
+        colour=look.colour,
+        width=2.5,
+        dash=look.dash,
+        mode="lines+markers",
+        marker={"symbol": look.symbol, "size": 9, "color": look.colour, "maxdisplayed": _N_SYMBOLS},
+        customdata=points[["low", "high"]].to_numpy(),
+    )
+    if not (high > low).any():
+        return [line]
+    ends = (np.maximum(low, _LEAST), np.maximum(high, _LEAST)) if is_log else (low, high)
+    return [kit.band(x, *ends, f"{compared.label}, range", theme.see_through(look.colour, _BAND)), line]
 
 
 # --- layout -------------------------------------------------------------------------------------
 
 Drawn = Sequence[tuple["Compared", Look, "Curve"]]
-
-
-def _layout(drawn: Drawn, by: str, *, is_log: bool) -> dict[str, Any]:
-    what, x_title = (
-        ("over time", "Seconds of work")
-        if by == "seconds"
-        else ("for the rows evaluated", "Rows evaluated by the model")
-    )
-    layout = theme.chart_layout(f"Individuals found {what}", x_title, "Individuals found", height=HEIGHT)
-    layout["separators"] = ".\u202f"
-    layout["showlegend"] = False
-    layout["uirevision"] = f"{by} {is_log}"  # a zoom stays while figures come in
-    layout["hovermode"] = "closest"
-    low, high = _y_range(drawn, is_log=is_log)
-    layout["yaxis"] |= {"type": "log" if is_log else "linear", "range": [low, high]}
-    layout["xaxis"] |= {"type": "log" if is_log else "linear"}
-    if is_log:
-        layout["yaxis"]["dtick"] = layout["xaxis"]["dtick"] = 1
-    else:
-        layout["xaxis"]["rangemode"] = "tozero"
-    layout["xaxis"]["tickformat"] = ",~r" if by == "seconds" else ",.0f"
-    layout["yaxis"]["tickformat"] = ",.0f"
-    names = [compared.label for compared, _, _ in drawn]
-    layout["margin"] = {"l": 8, "r": 40 + 8 * max((len(name) for name in names), default=0), "t": _TOP, "b": _BOTTOM}
-    layout["annotations"] = _names(drawn, low, high, is_log=is_log)
-    return layout
 
 
 def _y_range(drawn: Drawn, *, is_log: bool) -> tuple[float, float]:
@@ -212,7 +174,7 @@ def _y_range(drawn: Drawn, *, is_log: bool) -> tuple[float, float]:
     return (math.log10(_LEAST), math.log10(1.3 * max(highest, 1.0))) if is_log else (0.0, 1.06 * max(highest, 1.0))
 
 
-def _names(drawn: Drawn, low: float, high: float, *, is_log: bool) -> list[dict[str, Any]]:
+def _names(drawn: Drawn, low: float, high: float, *, is_log: bool) -> list[kit.Part]:
     """Each technique's name beside the end of its curve, moved apart where curves end close together."""
     wanted = []
     for _, _, curve in drawn:
@@ -220,18 +182,9 @@ def _names(drawn: Drawn, low: float, high: float, *, is_log: bool) -> list[dict[
         at = math.log10(max(last, _LEAST)) if is_log else last
         wanted.append((at - low) / (high - low))
     gap = _LABEL_GAP / (HEIGHT - _TOP - _BOTTOM)
+    place = {"xref": "paper", "yref": "paper", "x": 1.01, "xanchor": "left", "yanchor": "middle", "size": 13}
     return [
-        {
-            "xref": "paper",
-            "yref": "paper",
-            "x": 1.01,
-            "y": y,
-            "xanchor": "left",
-            "yanchor": "middle",
-            "showarrow": False,
-            "text": f'<span style="color:{look.colour}">{look.glyph}</span> {compared.label}',
-            "font": {"size": 13, "color": theme.ink()},
-        }
+        kit.note(f'<span style="color:{look.colour}">{look.glyph}</span> {compared.label}', y=y, **place)
         for (compared, look, _), y in zip(drawn, apart(wanted, gap), strict=True)
     ]
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
+from pages.shared import exports
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import dataset as data_files
@@ -229,12 +230,5 @@ def offer_schema(review: Review) -> None:
     """The schema file to download."""
     assert review.schema is not None, "the page offers it after the upload"
     name = session.store().file(review.data_id or "").name.rsplit(".", 1)[0]
-    st.download_button(
-        "Download schema file",
-        data_files.schema_file(review.schema),
-        f"{name}.schema.json",
-        "application/json",
-        icon=":material/download:",
-        key="schema_download",
-        on_click="ignore",
-    )
+    content = data_files.schema_file(review.schema)
+    exports.offer_file("Download schema file", content, f"{name}.schema.json", "schema_download")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from fairness_engine.measures.gradient_agreement import ALIKE, PICTURED, SIZES, GradientCheck, Picture, Quartiles
 from pages.shared.app import theme, wording
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_SIZE = "Perturbation size h, in units"
+_COSINE = "h = %{x}: cosine %{y:.3f}"
+_LEGEND_PIXELS = 100
+"""Names take two lines where charts stand side by side."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -31,24 +34,18 @@ def cosine_chart(check: GradientCheck) -> Figure:
     """
     compared = [entry for entry in check.sizes if entry.exact.quartiles]
     sizes = [entry.h for entry in compared]
-    low, middle, high = (list(values) for values in zip(*(e.exact.quartiles or () for e in compared), strict=True))
-    band = {
-        "type": "scatter",
-        "name": "middle half of people",
-        "x": sizes + sizes[::-1],
-        "y": high + low[::-1],
-        "fill": "toself",
-        "fillcolor": theme.tint(theme.PLAIN),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-    }
+    low, middle, high = zip(*(entry.exact.quartiles or () for entry in compared), strict=True)
     searched = [(entry.h, entry.fast.quartiles[1]) for entry in check.sizes if entry.fast.quartiles]
-    exact = _line("exact arithmetic, median", sizes, middle, 0, "h = %{x}: cosine %{y:.3f}")
-    fast = _line("arithmetic of a search, median", *zip(*searched, strict=True), 1, "h = %{x}: cosine %{y:.3f}")
-    layout = _layout("Cosine between estimated and true gradient", "Cosine")
-    lowest = min([*low, *(value for _, value in searched)])
-    layout["yaxis"]["range"] = [min(0.0, lowest) - 0.05, 1.05]
-    return _figure([band, exact, fast], layout)
+    medians = [value for _, value in searched]
+    return _chart(
+        "Cosine between estimated and true gradient",
+        [
+            kit.band(sizes, low, high, "middle half of people", theme.tint(theme.PLAIN)),
+            kit.series_line(sizes, middle, "exact arithmetic, median", _COSINE, 0),
+            kit.series_line([h for h, _ in searched], medians, "arithmetic of a search, median", _COSINE, 1),
+        ],
+        kit.axis("Cosine", range=[min(0.0, *low, *medians) - 0.05, 1.05]),
+    )
 
 
 def cosine_table(check: GradientCheck) -> pd.DataFrame:
@@ -78,11 +75,8 @@ def use_chart(check: GradientCheck) -> Figure:
     for position, (name, text) in enumerate(found):
         medians = [(entry.h, getattr(entry.guidance, name)) for entry in check.sizes]
         there = [(h, quartiles[1]) for h, quartiles in medians if quartiles]
-        if there:
-            lines.append(_line(text, *zip(*there, strict=True), position, "h = %{x}: cosine %{y:.3f}"))
-    layout = _layout("What a search makes of the slopes", "Cosine, median")
-    layout["yaxis"]["range"] = [-0.05, 1.05]
-    return _figure(lines, layout)
+        lines.append(kit.series_line([h for h, _ in there], [y for _, y in there], text, _COSINE, position))
+    return _chart("What a search makes of the slopes", lines, kit.axis("Cosine, median", range=[-0.05, 1.05]))
 
 
 def use_table(check: GradientCheck) -> pd.DataFrame:
@@ -99,30 +93,27 @@ def picture_chart(picture: Picture) -> Figure:
     does.
     """
     true, estimated = theme.series()[:2]
-    joined = [_joined(picture, axis) for axis in (0, 1)]
-    line = {"mode": "lines", "x": joined[0], "y": joined[1], "line": {"color": theme.faint(), "width": 1}}
-    traces: list[dict[str, Any]] = [{"type": "scatter", "showlegend": False, "hoverinfo": "skip", **line}]
-    ring = {"symbol": "circle-open", "size": 8, "color": true, "line": {"width": 2}}
-    dot = {"symbol": "square", "size": 5, "color": estimated}
-    for name, points, marker in (("true", picture.true, ring), ("estimated", picture.estimated, dot)):
-        x, y = zip(*points, strict=True)
-        values = {"x": list(x), "y": list(y), "hovertemplate": f"{name}: %{{x:.2f}}, %{{y:.2f}}<extra></extra>"}
-        traces.append({"type": "scatter", "mode": "markers", "name": name, "marker": marker, **values})
-    first, second = (f"{name} component, {wording.share(s)}" for name, s in zip(_NAMES, picture.shares, strict=True))
-    layout = theme.chart_layout(f"Directions at h = {size_text(PICTURED)}", first, second, height=420)
-    layout |= _legend_above(layout)
+    hover = "%{fullData.name}: %{x:.2f}, %{y:.2f}"
+    ring = {"symbol": "circle-open", "colour": true, "size": 8}
+    square = {"symbol": "square", "colour": estimated, "size": 5, "width": 0}
+    first, second = (
+        f"{name} component, {wording.share(share)}"
+        for name, share in zip(("First", "Second"), picture.shares, strict=True)
+    )
     reach = 1.08 * max(abs(value) for point in (*picture.true, *picture.estimated) for value in point)
-    layout["xaxis"] |= {"range": [-reach, reach], "constrain": "domain"}
-    layout["yaxis"] |= {"range": [-reach, reach], "constrain": "domain", "scaleanchor": "x"}
-    return _figure(traces, layout)
-
-
-_NAMES = ("First", "Second")
-
-
-def _joined(picture: Picture, axis: int) -> list[float | None]:
-    """One coordinate of the lines from each true direction to its estimate, with gaps between them."""
-    return [value for a, b in zip(picture.true, picture.estimated, strict=True) for value in (a[axis], b[axis], None)]
+    same = {"range": [-reach, reach], "constrain": "domain"}
+    return kit.chart(
+        f"Directions at h = {size_text(PICTURED)}",
+        [
+            kit.joins(zip(picture.true, picture.estimated, strict=True), theme.faint(), 1),
+            kit.marks(*zip(*picture.true, strict=True), "true", hover, **ring),
+            kit.marks(*zip(*picture.estimated, strict=True), "estimated", hover, **square),
+        ],
+        kit.axis(first, **same),
+        kit.axis(second, **same, scaleanchor="x"),
+        420,
+        **kit.legend_above(_LEGEND_PIXELS),
+    )
 
 
 def picture_table(picture: Picture) -> pd.DataFrame:
@@ -147,10 +138,8 @@ def share_chart(check: GradientCheck) -> Figure:
     lines = []
     for position, (name, text) in enumerate(_SHARES.items()):
         shares = [_percent(getattr(entry.fast, name)) for entry in check.sizes]
-        lines.append(_line(text, sizes, shares, position, "h = %{x}: %{y:.1f} %"))
-    layout = _layout("What a search sees of the slopes", "Share, %")
-    layout["yaxis"]["range"] = [-3, 103]
-    return _figure(lines, layout)
+        lines.append(kit.series_line(sizes, shares, text, "h = %{x}: %{y:.1f} %", position))
+    return _chart("What a search sees of the slopes", lines, kit.axis("Share, %", range=[-3, 103]))
 
 
 def share_table(check: GradientCheck) -> pd.DataFrame:
@@ -173,22 +162,16 @@ def _percent(share: float | None) -> float | None:
 def found_chart(check: GradientCheck) -> Figure:
     """Individuals that MAFT found with each size: median over the seeds, and their range."""
     table = _found(check)
-    layout = _layout(f"Found by MAFT in {wording.count(check.search_evaluations)} rows evaluated", "Individuals found")
-    layout["yaxis"] |= {"rangemode": "tozero", "tickformat": ",.0f"}
-    layout["separators"] = "." + wording.THIN_SPACE
-    layout["showlegend"] = False
-    layout["margin"]["t"] = 48
-    line = _line("found", table["h"].tolist(), table["Median"].tolist(), 0, "h = %{x}: %{y:,.0f} found")
     colour = theme.DISCRIMINATORY.colour
-    line["line"]["color"] = line["marker"]["color"] = colour
-    line["error_y"] = {
-        "type": "data",
-        "symmetric": False,
-        "array": (table["Most"] - table["Median"]).tolist(),
-        "arrayminus": (table["Median"] - table["Fewest"]).tolist(),
-        "color": colour,
-    }
-    return _figure([line], layout)
+    ends = kit.intervals(table[["Median", "Fewest", "Most"]].to_numpy(), colour)
+    hover = "h = %{x}: %{y:,.0f} found"
+    return kit.chart(
+        f"Found by MAFT in {wording.count(check.search_evaluations)} rows evaluated",
+        [kit.series_line(table["h"], table["Median"], "found", hover, 0, colour=colour, error_y=ends)],
+        _sizes_axis(),
+        kit.axis("Individuals found", rangemode="tozero", tickformat=",.0f"),
+        360,
+    )
 
 
 def found_table(check: GradientCheck) -> pd.DataFrame:
@@ -210,37 +193,11 @@ def _found(check: GradientCheck) -> pd.DataFrame:
 # --- common -------------------------------------------------------------------------------------
 
 
-def _line(name: str, x: Any, y: Any, position: int, hover: str) -> dict[str, Any]:
-    colour = theme.series()[position]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": list(x),
-        "y": list(y),
-        "line": {"color": colour, "width": 3, "dash": theme.LINE_DASHES[position]},
-        "marker": {"symbol": theme.MARKERS[position], "size": 8, "color": colour},
-        "hovertemplate": f"{hover}<extra></extra>",
-    }
+def _chart(title: str, lines: list[kit.Part], y: kit.Part) -> Figure:
+    return kit.chart(title, lines, _sizes_axis(), y, 360, **kit.legend_above(_LEGEND_PIXELS))
 
 
-def _layout(title: str, y_title: str) -> dict[str, Any]:
-    layout = theme.chart_layout(title, _SIZE, y_title, height=360)
+def _sizes_axis() -> kit.Part:
     ticks = {"tickmode": "array", "tickvals": list(SIZES), "ticktext": [size_text(h, least=1) for h in SIZES]}
-    layout["xaxis"] |= {"type": "log", "tickangle": 0, "tickfont": {"size": 12}, **ticks}
-    return layout | _legend_above(layout)
-
-
-def _legend_above(layout: dict[str, Any]) -> dict[str, Any]:
-    """The title on top, and under it the legend, in a line."""
-    return {
-        "title": {**layout["title"], "y": 0.98, "yanchor": "top", "yref": "container"},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-        "margin": {**layout["margin"], "t": 100},
-    }
-
-
-def _figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> Figure:
-    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
-
-    return Figure(data=traces, layout=layout)
+    title = "Perturbation size h, in units"
+    return kit.axis(title, type="log", tickangle=0, tickfont={"size": 12}, **ticks)

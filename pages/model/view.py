@@ -13,6 +13,7 @@ from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.runs import kinds
 from pages.model import reading
 from pages.shared.app import frame, session, theme, wording
+from pages.shared.charts import kit
 from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import model_fit
 
@@ -186,29 +187,25 @@ def share_table(card: Mapping[str, Any]) -> pd.DataFrame:
 
 def show_shares(card: Mapping[str, Any], rows: str = "rows") -> None:
     """How often the model decides what, on the data's rows; ``rows`` is what the page calls them."""
-    import plotly.graph_objects as go
-
     table = share_table(card)
     if table.empty:
         return
-    percent = [100 * share for share in table["Share of rows"]]
-    bar = go.Bar(
-        x=percent,
-        y=[wording.escaped(name) for name in table["Decision"]],
-        orientation="h",
-        text=[wording.share(share) for share in table["Share of rows"]],
-        insidetextfont={"color": theme.on_bar()},
-        marker={"color": theme.PLAIN.colour},
-        hovertemplate="%{y}: %{text}<extra></extra>",
+    shares = table["Share of rows"].tolist()
+    texts = [wording.share(share) for share in shares]
+    names = [wording.escaped(name) for name in table["Decision"]]
+    bars = kit.bars(
+        [100 * share for share in shares],
+        range(len(names)),
+        hover="%{customdata}: %{text}",
+        colour=theme.PLAIN.colour,
+        text=texts,
+        customdata=names,
     )
-    chart = theme.chart_layout(
-        f"Decisions on the {rows} of your data", f"Share of {rows} (%)", "", height=130 + 44 * len(table)
-    )
-    chart["xaxis"]["range"] = [0, 105]
-    chart["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
-    table["Share of rows"] = [wording.share(share) for share in table["Share of rows"]]
-    table = table.rename(columns={"Share of rows": f"Share of {rows}"})
-    frame.chart_with_table(go.Figure(bar, chart), table, key="class_shares")
+    x = kit.axis(f"Share of {rows} (%)", range=[0, 105])
+    y = kit.rows(names, autorange=True)
+    chart = kit.chart(f"Decisions on the {rows} of your data", [bars], x, y, 130 + 44 * len(table))
+    twin = table.assign(**{"Share of rows": texts}).rename(columns={"Share of rows": f"Share of {rows}"})
+    frame.chart_with_table(chart, twin, key="class_shares")
 
 
 def show_facts(card: Mapping[str, Any], schema: Schema) -> None:

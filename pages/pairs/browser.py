@@ -10,6 +10,7 @@ import streamlit as st
 from fairness_engine.arrays import IntArray
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
+from pages.shared import tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 from pages.shared.pairs.filters import PairFilter, matching
@@ -55,28 +56,16 @@ def choose(
     run_id = run.id
     ids = case_ids.index_of(run)
     key = (run_id, len(pairs), shown.tobytes(), np.isnan(pairs.distance).sum())
-    table = kept("table", key, lambda: _arrow(domain, pairs, names, shown, ids))
-    signature = f"{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}"
-    event = st.dataframe(
+    table = kept("table", key, lambda: tables.arrow(pair_frame(domain, pairs, names, shown, ids)))
+    clicked = tables.clicked_row(
         table,
-        hide_index=True,
-        height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)),
-        key=f"pairs_{signature}",
-        on_select="rerun",
-        selection_mode="single-row",
+        f"pairs_{run_id}_{hash(shown.tobytes()) & 0xFFFFFFFF:x}",
+        height=tables.height(len(shown), _TABLE_HEIGHT),
         column_config=_columns(pairs, table, None if ids is None else ids.name),
     )
-    clicked = [row for row in event.selection.rows if row < len(shown)]
-    if clicked:
-        return int(shown[clicked[0]])
+    if clicked is not None:
+        return int(shown[clicked])
     return int(shown[0]) if asked is None else asked
-
-
-def _arrow(domain: Domain, pairs: Pairs, names: Decisions, shown: IntArray, ids: case_ids.Index | None) -> pa.Table:
-    """The table in the form that travels: converted once, not at every rerun."""
-    import pyarrow as pa
-
-    return pa.Table.from_pandas(pair_frame(domain, pairs, names, shown, ids), preserve_index=False)
 
 
 def _columns(pairs: Pairs, table: pa.Table, id_name: str | None) -> dict[str, Any]:

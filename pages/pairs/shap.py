@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from fairness_engine.model_process.questions import Shap
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.reruns import rerun_fragment
-from pages.shared.charts.run_charts import shortened
+from pages.shared.charts import kit
 from pages.shared.people.decisions import Decisions, score_digits, score_text
 from pages.shared.review import questions
 
@@ -62,8 +62,6 @@ def shap_table(found: PairValues, domain: Domain, people: FloatArray) -> pd.Data
 
 def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: str) -> Figure:
     """Two marks an attribute, one for each person, and beside them the difference as a bar."""
-    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
-
     order = shown_order(found).tolist()
     single = order if len(order) <= MAX_SHOWN + 1 else order[:MAX_SHOWN]
     others = order[len(single) :]
@@ -71,53 +69,47 @@ def shap_chart(found: PairValues, domain: Domain, people: FloatArray, target: st
     labels = [_label(domain, people, i) for i in single] + ([f"{len(others)} others together"] if others else [])
     values = np.array([found.contributions[:, group].sum(axis=1) for group in groups]).T
     is_own = [len(group) == 1 and bool(people[0, group[0]] != people[1, group[0]]) for group in groups]
-    traces = [*_marks(values), *_bars(values[1] - values[0], is_own)]
-    layout = _layout(labels, target)
-    layout["xaxis2"]["range"] = _room_for_text(values[1] - values[0])
-    return Figure(data=traces, layout=layout)
+    difference = values[1] - values[0]
+    zero = {"zeroline": True, "zerolinecolor": theme.ink(), "zerolinewidth": 1, "tickformat": ".2~f"}
+    goal = kit.shortened(target, 24)
+    return kit.chart(
+        "Attributes by how differently they count for the two",
+        [*_marks(values), *_bars(difference, is_own)],
+        kit.axis(f"SHAP value: adds to the score for “{goal}”", domain=[0, 0.56], **zero),
+        kit.rows(labels),
+        150 + 30 * len(labels),
+        xaxis2=kit.axis(
+            "Difference of score, B less A",
+            domain=[0.64, 0.96],
+            nticks=4,
+            range=_room_for_text(difference),
+            **zero,
+        ),
+        uniformtext={"minsize": 11, "mode": "show"},
+        **kit.legend_above(),
+    )
 
 
 def _label(domain: Domain, people: FloatArray, index: int) -> str:
     column = domain.schema.inputs[index]
     first, second = (column.text(float(person[index])) for person in people)
-    return shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 46)
+    return kit.shortened(f"{column.name}: {first}" if first == second else f"{column.name}: {first} → {second}", 46)
 
 
-def _marks(values: FloatArray) -> list[dict[str, Any]]:
+def _marks(values: FloatArray) -> list[kit.Part]:
     """The two people: a line between them, a filled circle for A and an open diamond for B."""
-    places = list(range(values.shape[1]))
-    ends = [[a, b, None] for a, b in values.T.tolist()]
-    between = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [value for pair in ends for value in pair],
-        "y": [place for i in places for place in (i, i, None)],
-        "line": {"color": theme.faint(), "width": 3},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    looks = (("Person A", "circle", theme.PLAIN.colour), ("Person B", "diamond-open", theme.ink()))
-    people = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": row.tolist(),
-            "y": places,
-            "marker": {
-                "symbol": symbol,
-                "size": 11 if symbol == "circle" else 14,
-                "color": colour,
-                "line": {"width": 2},
-            },
-            "hovertemplate": f"{name}: %{{x:+.4f}}<extra></extra>",
-        }
-        for (name, symbol, colour), row in zip(looks, values, strict=True)
+    first, second = values.tolist()
+    places = list(range(len(first)))
+    ends = [((a, i), (b, i)) for i, a, b in zip(places, first, second, strict=True)]
+    hover = "%{fullData.name}: %{x:+.4f}"
+    return [
+        kit.joins(ends, theme.faint(), 3),
+        kit.marks(first, places, "Person A", hover, symbol="circle", colour=theme.PLAIN.colour),
+        kit.marks(second, places, "Person B", hover, symbol="diamond-open", colour=theme.ink(), size=14),
     ]
-    return [between, *people]
 
 
-def _bars(difference: FloatArray, is_own: list[bool]) -> list[dict[str, Any]]:
+def _bars(difference: FloatArray, is_own: list[bool]) -> list[kit.Part]:
     """The difference: hatched vermilion where the two differ, plain blue where they are equal."""
     looks = (
         (True, "Differs between the two", theme.DISCRIMINATORY),
@@ -126,34 +118,20 @@ def _bars(difference: FloatArray, is_own: list[bool]) -> list[dict[str, Any]]:
     bars = []
     for wanted, name, meaning in looks:
         places = [i for i, own in enumerate(is_own) if own is wanted]
-        if not places:
-            continue
-        values = difference[places]
+        values = difference[places].tolist()
         bars.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": name,
-                "x": values.tolist(),
-                "y": places,
-                "xaxis": "x2",
-                "width": 0.62,
-                "text": [signed(value, 3) for value in values.tolist()],
-                "textposition": "outside",
-                "cliponaxis": False,
-                "marker": {
-                    "color": meaning.colour,
-                    "pattern": {
-                        "shape": meaning.pattern,
-                        "bgcolor": meaning.colour,
-                        "fgcolor": theme.paper(),
-                        "fillmode": "overlay",
-                        "size": 6,
-                        "solidity": 0.2,
-                    },
-                },
-                "hovertemplate": "%{x:+.4f}<extra></extra>",
-            }
+            kit.bars(
+                values,
+                places,
+                name,
+                "%{x:+.4f}",
+                colour=meaning.colour,
+                hatch=kit.hatch(meaning.pattern),
+                xaxis="x2",
+                width=0.62,
+                text=[signed(value, 3) for value in values],
+                textposition="outside",
+            )
         )
     return bars
 
@@ -164,33 +142,6 @@ def _room_for_text(difference: FloatArray) -> list[float]:
     high = max(0.0, float(difference.max()))
     room = 0.3 * max(high - low, 1e-9)
     return [low - room if low < 0 else 0.0, high + room if high > 0 else 0.0]
-
-
-def _layout(labels: list[str], target: str) -> dict[str, Any]:
-    goal = shortened(target, 24)
-    layout = theme.chart_layout("", "", "", height=150 + 30 * len(labels))
-    axis = {
-        **layout["xaxis"],
-        "zeroline": True,
-        "zerolinecolor": theme.ink(),
-        "zerolinewidth": 1,
-        "tickformat": ".2~f",
-    }
-    layout["xaxis"] = {**axis, "title": {"text": f"SHAP value: adds to the score for “{goal}”"}, "domain": [0, 0.56]}
-    layout["xaxis2"] = {**axis, "title": {"text": "Difference of score, B less A"}, "domain": [0.64, 0.96], "nticks": 4}
-    ticks = {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": labels}
-    layout["yaxis"] |= {"autorange": "reversed", **ticks}
-    layout["yaxis"]["title"] = {"text": ""}
-    layout["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
-    layout["margin"] = {**layout["margin"], "t": 64}
-    layout["title"] |= {
-        "text": "Attributes by how differently they count for the two",
-        "y": 0.98,
-        "yref": "container",
-        "yanchor": "top",
-    }
-    layout["uniformtext"] = {"minsize": 11, "mode": "show"}
-    return layout
 
 
 _FAST_SECONDS = 1.0

@@ -22,6 +22,7 @@ from pages.certification.partition_map import AreaOf, partition_map
 from pages.certification.tree import ReadTree
 from pages.retrain import phrases as retrain_words
 from pages.retrain.phrases import AFTER, BEFORE
+from pages.shared import tables
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept, shared
 from pages.shared.charts import certification_charts
@@ -213,7 +214,7 @@ def draw_maps(measured: FollowUps) -> None:
     figure = kept(
         "retrain_shares", key, lambda: certification_charts.shares_chart(rows, "Certified, undecided, falsified")
     )
-    st.plotly_chart(figure, key="retrain_proved", config=theme.CHART_CONFIG, theme=None)
+    frame.chart(figure, "retrain_proved")
     st.dataframe(comparison.difference_table(first, second), hide_index=True, key="retrain_proved_table")
     seconds = runs[0].config.budget.max_seconds
     limit = f", {wording.number(seconds)} s each" if seconds else ""
@@ -423,18 +424,14 @@ def _draw_lists(review: Review, runs: tuple[RunRecord, RunRecord], fates: Fates)
     shown = positions[:_MAX_LISTED]
     domain = Domain(runs[side].config.schema, runs[side].config.scope)
     table = pair_frame(domain, _pairs_of(runs[side]), decisions_of(review), shown)
-    event = st.dataframe(
+    row = tables.clicked_row(
         table.drop(columns=[DISTANCE, FOUND_AT]),
-        hide_index=True,
-        height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)),
-        key=f"retrain_fate_table_{runs[side].id}_{chosen}",
-        on_select="rerun",
-        selection_mode="single-row",
+        f"retrain_fate_table_{runs[side].id}_{chosen}",
+        height=tables.height(len(shown), _TABLE_HEIGHT),
     )
-    rows = [row for row in event.selection.rows if row < len(shown)]
     with st.container(horizontal=True, vertical_alignment="center", key="retrain_fate_links"):
-        if rows:
-            number = int(shown[rows[0]]) + 1
+        if row is not None:
+            number = int(shown[row]) + 1
             query = session.address_of(run=runs[side].id) | {"pair": str(number)}
             label = f"Open pair {wording.count(number)} as a card"
         else:

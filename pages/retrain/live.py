@@ -216,8 +216,7 @@ def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> 
     if len(told) > 1:
         frame.chart_with_table(figure, table, key, note)
         return
-    st.plotly_chart(figure, key=key, config=theme.CHART_CONFIG, theme=None)
-    st.caption(note)
+    frame.chart(figure, key, note)
     st.dataframe(table, hide_index=True, key=f"{key}_lines")
 
 
@@ -232,7 +231,9 @@ def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str
     accuracy = kept(f"{key}_accuracy", same, lambda: rounds.epochs_chart(run, "accuracy"))
     with frame.wrapping(f"{key}_epochs", is_wide=True):
         left, right = st.columns(2)
-    left.plotly_chart(loss, key=f"{key}_loss", config=theme.CHART_CONFIG, theme=None)
-    right.plotly_chart(accuracy, key=f"{key}_accuracy", config=theme.CHART_CONFIG, theme=None)
+    with left:
+        frame.chart(loss, f"{key}_loss")
+    with right:
+        frame.chart(accuracy, f"{key}_accuracy")
     with st.expander("The epochs as a table"):
         st.dataframe(rounds.epochs_table(run), hide_index=True, key=f"{key}_epoch_table")

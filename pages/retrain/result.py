@@ -143,10 +143,10 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
     with frame.wrapping("retrain_numbers", is_wide=True):
         left, right = st.columns(2)
     with left:
-        st.plotly_chart(left_figure, key="retrain_quality_chart", config=theme.CHART_CONFIG, theme=None)
+        frame.chart(left_figure, "retrain_quality_chart")
     with right:
         if shares:
-            st.plotly_chart(right_figure, key="retrain_discrimination_chart", config=theme.CHART_CONFIG, theme=None)
+            frame.chart(right_figure, "retrain_discrimination_chart")
         else:
             st.caption(f"{right_title}: there was nothing to measure it on.")
     st.dataframe(

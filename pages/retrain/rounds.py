@@ -14,8 +14,7 @@ import pandas as pd
 from fairness_engine.retraining.results import EpochPoint, Round, Training
 from fairness_engine.retraining.settings import Reference, RetrainSettings
 from pages.shared.app import theme, wording
-from pages.shared.charts.certification_charts import figure_of
-from pages.shared.charts.run_charts import shortened
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 SHARES = {"data": "The data's people", "uniform": "All individuals"}
 """Of whom the discriminatory share is one: people of the data, or anybody of the domain."""
 _MAX_EPOCHS = 600
+_HOVER = "accuracy %{y:.4g} %, share %{x:.3g} %"
 PREFIX = "Retraining: "
 """What names of runs begin with; left out where all are retrainings."""
 
@@ -177,39 +177,49 @@ def rounds_chart(runs: Sequence[Rounds], of: str) -> Figure:
         runs: one, or several side by side.
         of: whose share, a key of ``SHARES``.
     """
-    layout = theme.chart_layout(
-        "Rounds: accuracy against discrimination",
-        f"Discriminatory share, {(runs[0].shares if runs else SHARES)[of].lower()}, %",
-        "Accuracy, %",
-        420,
-    )
-    layout |= {"hovermode": "closest", "showlegend": True}
-    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {
-        "orientation": "h",
-        "x": 0,
-        "y": 0,
-        "yref": "container",
-        "yanchor": "bottom",
-        "font": {"size": 12},
-    }
-    layout["margin"] = {**layout["margin"], "r": 16, "b": 96}
-    layout["xaxis"]["title"]["standoff"] = 8
-    layout["xaxis"] |= {"rangemode": "tozero"}
-    traces = []
-    for position, run in enumerate(runs):
-        traces += _round_traces(run, of, position, is_alone=len(runs) == 1)
+    traces = [
+        trace
+        for position, run in enumerate(runs)
+        for trace in _round_traces(run, of, position, is_alone=len(runs) == 1)
+    ]
     _name_once(traces)
     shown = next((run for run in runs if run.reference), None)
+    tolerance: kit.Part = {}
     if shown is not None:
-        traces.append(_reference_trace(shown, of))
-        if shown.least_accuracy is not None:
-            layout["shapes"] = [_level(shown.least_accuracy)]
-            layout["annotations"] = [_level_name(shown.least_accuracy)]
-    return figure_of(traces, layout)
+        traces.append(
+            kit.marks(
+                [100 * shown.reference[of]],
+                [100 * shown.reference["accuracy"]],
+                _reference_name(shown),
+                f"%{{fullData.name}}: {_HOVER}",
+                symbol="triangle-left",
+                colour=theme.BEFORE.colour,
+                size=15,
+            )
+        )
+    if shown is not None and shown.least_accuracy is not None:
+        least = 100 * shown.least_accuracy
+        text = f"least accuracy, {least:.4g} %"
+        tolerance = {
+            "shapes": [kit.reference_line(y=least, colour=theme.UNDECIDED.colour, width=2)],
+            "annotations": [kit.note(text, x=1, xref="paper", xanchor="right", y=least, yanchor="top")],
+        }
+    return kit.chart(
+        "Rounds: accuracy against discrimination",
+        traces,
+        kit.axis(
+            f"Discriminatory share, {(runs[0].shares if runs else SHARES)[of].lower()}, %",
+            standoff=8,
+            rangemode="tozero",
+        ),
+        "Accuracy, %",
+        420,
+        **tolerance,
+        **kit.legend_below(96),
+    )
 
 
-def _name_once(traces: Sequence[dict[str, Any]]) -> None:
+def _name_once(traces: Sequence[kit.Part]) -> None:
     """What several runs have (a control, a best model) is named once in the legend, whichever run has it first."""
     named = set()
     for trace in traces:
@@ -219,99 +229,47 @@ def _name_once(traces: Sequence[dict[str, Any]]) -> None:
             named.add(group)
 
 
-def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> list[dict[str, Any]]:
+def _round_traces(run: Rounds, of: str, position: int, *, is_alone: bool) -> list[kit.Part]:
     """The rounds of a run joined in their order, an open mark where accuracy fell too far; the control stands apart."""
     proposed = [i for i, one in enumerate(run.rounds) if not one.is_control]
     controls = [i for i, one in enumerate(run.rounds) if one.is_control]
-    name = "rounds" if is_alone else shortened(run.name.removeprefix(PREFIX), 40)
+    name = "rounds" if is_alone else kit.shortened(run.name.removeprefix(PREFIX), 40)
+    colour = theme.strategy_colour(position)
+    symbol = kit.symbol(position)
     traces = []
     if proposed:
-        line = {"color": _colour(position), "width": 1.5, "dash": theme.LINE_DASHES[position % len(theme.LINE_DASHES)]}
-        traces.append(
-            {**_points(run, of, proposed, position), "name": name, "mode": "lines+markers+text", "line": line}
-        )
+        look = {
+            "symbol": [symbol if run.rounds[i].is_within else f"{symbol}-open" for i in proposed],
+            "size": 10,
+            "width": 1,
+            "mode": "lines+markers+text",
+            "line": {"color": colour, "width": 1.5, "dash": kit.dash(position)},
+        }
+        traces.append(_points(run, of, proposed, name, f"Round %{{text}}: {_HOVER}, %{{customdata}}", colour, **look))
     if controls:
-        grey = {"symbol": "square-open", "size": 11, "color": theme.UNDECIDED.colour, "line": {"width": 3}}
-        point = {**_points(run, of, controls, position), "marker": grey, "legendgroup": "control"}
-        hover = "%{customdata}: accuracy %{y:.4g} %, share %{x:.3g} %<extra></extra>"
-        traces.append({**point, "name": "□ control: no cases", "mode": "markers", "hovertemplate": hover})
+        look = {"symbol": "square-open", "width": 3, "legendgroup": "control"}
+        colour = theme.UNDECIDED.colour
+        traces.append(_points(run, of, controls, "□ control: no cases", f"%{{customdata}}: {_HOVER}", colour, **look))
     if run.best is not None:
-        traces.append(_best_trace(run, of))
+        look = {"symbol": "diamond-open", "size": 22, "width": 3, "legendgroup": "best"}
+        best = f"{theme.SELECTION.symbol} best so far"
+        traces.append(_points(run, of, [run.best], best, "", theme.SELECTION.colour, **look))
     return traces
 
 
-def _points(run: Rounds, of: str, chosen: Sequence[int], position: int) -> dict[str, Any]:
-    symbol = theme.MARKERS[position % len(theme.MARKERS)]
-    return {
-        "type": "scatter",
-        "x": [100 * getattr(run.rounds[i], of) for i in chosen],
-        "y": [100 * run.rounds[i].accuracy for i in chosen],
-        "text": [run.number(i) for i in chosen],
-        "textposition": "top center",
-        "cliponaxis": False,
-        "customdata": [standing_text(run, i) for i in chosen],
-        "marker": {
-            "symbol": [symbol if run.rounds[i].is_within else f"{symbol}-open" for i in chosen],
-            "size": 10,
-            "color": _colour(position),
-        },
-        "hovertemplate": "Round %{text}: accuracy %{y:.4g} %, share %{x:.3g} %, %{customdata}<extra></extra>",
-    }
-
-
-def _colour(position: int) -> str:
-    """Of a strategy: none of those that mean before, after, or the best."""
-    series = theme.series()
-    colours = (series[0], series[4], series[5], theme.ink())
-    return colours[position % len(colours)]
-
-
-def _best_trace(run: Rounds, of: str) -> dict[str, Any]:
-    assert run.best is not None, "drawn only then"
-    one = run.rounds[run.best]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": f"{theme.SELECTION.symbol} best so far",
-        "legendgroup": "best",
-        "x": [100 * getattr(one, of)],
-        "y": [100 * one.accuracy],
-        "marker": {"symbol": "diamond-open", "size": 22, "color": theme.SELECTION.colour, "line": {"width": 3}},
-        "cliponaxis": False,
-        "hoverinfo": "skip",
-    }
-
-
-def _reference_trace(run: Rounds, of: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": _reference_name(run),
-        "x": [100 * run.reference[of]],
-        "y": [100 * run.reference["accuracy"]],
-        "marker": {"symbol": "triangle-left", "size": 15, "color": theme.BEFORE.colour},
-        "hovertemplate": "%{fullData.name}: accuracy %{y:.4g} %, share %{x:.3g} %<extra></extra>",
-    }
-
-
-def _level(accuracy: float) -> dict[str, Any]:
-    """The line of the tolerance: models below it are not kept."""
-    y = 100 * accuracy
-    line = {"color": theme.UNDECIDED.colour, "width": 2, "dash": "dash"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
-
-
-def _level_name(accuracy: float) -> dict[str, Any]:
-    return {
-        "xref": "paper",
-        "x": 1,
-        "xanchor": "right",
-        "y": 100 * accuracy,
-        "yanchor": "top",
-        "text": f"least accuracy, {100 * accuracy:.4g} %",
-        "showarrow": False,
-        "font": {"size": 12},
-    }
+def _points(run: Rounds, of: str, chosen: Sequence[int], name: str, hover: str, colour: str, **look: Any) -> kit.Part:
+    return kit.marks(
+        [100 * getattr(run.rounds[i], of) for i in chosen],
+        [100 * run.rounds[i].accuracy for i in chosen],
+        name,
+        hover,
+        colour=colour,
+        text=[run.number(i) for i in chosen],
+        textposition="top center",
+        cliponaxis=False,
+        customdata=[standing_text(run, i) for i in chosen],
+        **look,
+    )
 
 
 def rounds_chart_table(runs: Sequence[Rounds]) -> pd.DataFrame:
@@ -338,48 +296,36 @@ def epochs_chart(run: Rounds, what: str) -> Figure:
         run: of a network.
         what: ``loss`` or ``accuracy``.
     """
-    epochs = _thinned(run.epochs)
+    epochs = [run.epochs[i] for i in kit.thinned(len(run.epochs), _MAX_EPOCHS)]
+    training = (2, "training rows", theme.PLAIN.colour, "solid")
     is_loss = what == "loss"
-    title, unit = ("Loss by epoch", "Loss") if is_loss else ("Accuracy by epoch", "Accuracy, %")
-    layout = theme.chart_layout(title, "Epochs, one round after the other", unit, 300)
-    layout |= {"hovermode": "x unified", "showlegend": is_loss}
-    layout["title"] |= {"y": 0.98, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}}
-    layout["margin"] = {**layout["margin"], "t": 74}
-    layout["shapes"] = [_boundary(i) for i in range(1, len(epochs)) if epochs[i][0] != epochs[i - 1][0]]
-    parts = (
-        ((2, "training rows", theme.PLAIN.colour, "solid"), (3, "validation rows", theme.SELECTION.colour, "dash"))
-        if is_loss
-        else ((4, "validation rows", theme.SELECTION.colour, "dash"),)
+    at = 3 if is_loss else 4
+    validation = (at, "validation rows", theme.SELECTION.colour, "dash")
+    scale = 1 if is_loss else 100
+    lines = [
+        kit.line(
+            range(1, len(epochs) + 1),
+            [None if epoch[at] is None else scale * epoch[at] for epoch in epochs],
+            name,
+            "%{y:.4g} (round %{customdata[0]}, epoch %{customdata[1]})<extra>%{fullData.name}</extra>",
+            colour=colour,
+            width=2,
+            dash=dash,
+            customdata=[[run.number(epoch[0] - 1), epoch[1]] for epoch in epochs],
+        )
+        for at, name, colour, dash in ((training, validation) if is_loss else (validation,))
+    ]
+    ends = [i for i in range(1, len(epochs)) if epochs[i][0] != epochs[i - 1][0]]
+    return kit.chart(
+        "Loss by epoch" if is_loss else "Accuracy by epoch",
+        lines,
+        "Epochs, one round after the other",
+        "Loss" if is_loss else "Accuracy, %",
+        300,
+        hovermode="x unified",
+        shapes=[kit.reference_line(x=i + 0.5, colour=theme.faint(), dash="dot") for i in ends],
+        **(kit.legend_above() if is_loss else {}),
     )
-    return figure_of([_epoch_trace(run, epochs, *part, scale=1 if is_loss else 100) for part in parts], layout)
-
-
-def _boundary(i: int) -> dict[str, Any]:
-    """Where the next round begins."""
-    line = {"color": theme.faint(), "width": 1.5, "dash": "dot"}
-    return {"type": "line", "yref": "paper", "x0": i + 0.5, "x1": i + 0.5, "y0": 0, "y1": 1, "line": line}
-
-
-def _epoch_trace(
-    run: Rounds, epochs: Sequence[EpochPoint], at: int, name: str, colour: str, dash: str, *, scale: int
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": list(range(1, len(epochs) + 1)),
-        "y": [None if epoch[at] is None else scale * epoch[at] for epoch in epochs],
-        "customdata": [[run.number(epoch[0] - 1), epoch[1]] for epoch in epochs],
-        "line": {"color": colour, "width": 2, "dash": dash},
-        "hovertemplate": "%{y:.4g} (round %{customdata[0]}, epoch %{customdata[1]})<extra>%{fullData.name}</extra>",
-    }
-
-
-def _thinned(epochs: Sequence[EpochPoint]) -> list[EpochPoint]:
-    """At most as many epochs as a screen shows."""
-    step = max(1, -(-len(epochs) // _MAX_EPOCHS))
-    return list(epochs)[::step]
 
 
 def epochs_table(run: Rounds) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from fairness_engine.runs.adoption import discard_version, keep_version
 from fairness_engine.store.records import VersionState
 from pages.retrain import phrases
 from pages.retrain.phrases import Figure
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import model_fit
@@ -158,26 +158,13 @@ def _draw_files(run: RunRecord, version: Version | None, card: str | None) -> No
             new = store.file(version.model_id)
             old = store.file(version.parent_id)
             for label, file, key in (("New model", new, "new"), ("Model before", old, "before")):
-                st.download_button(
-                    f"{label} ({PurePath(file.name).suffix}, {wording.size(file.n_bytes)})",
-                    file.path.read_bytes,
-                    file.name,
-                    "application/octet-stream",
-                    key=f"retrain_file_{key}",
-                    icon=":material/download:",
-                    on_click="ignore",
-                )
+                text = f"{label} ({PurePath(file.name).suffix}, {wording.size(file.n_bytes)})"
+                exports.offer_file(text, file.path.read_bytes, file.name, f"retrain_file_{key}")
         if card:
             facts = exports.facts_of(session.current_review(), (run.id,))
-            st.download_button(
-                "Model card (Markdown)",
-                partial(_card_file, str(card), facts),
-                f"evenhand-model-card-{run.id[:8]}.md",
-                "text/markdown",
-                key="retrain_card",
-                icon=":material/download:",
-                on_click="ignore",
-            )
+            name = f"evenhand-model-card-{run.id[:8]}.md"
+            make = partial(_card_file, str(card), facts)
+            exports.offer_file("Model card (Markdown)", make, name, "retrain_card")
     if card:
         with st.expander("The model card", icon=":material/description:"):
             st.code(str(card), language="markdown", wrap_lines=True)
@@ -244,12 +231,9 @@ def draw(review: Review) -> None:
     st.subheader("Versions of the model", anchor=False)
     models = tree_of(versions, review.model_id)
     stand = (review.model_id, *((version.run_id, version.model_id, version.state) for version in versions))
-    event = st.dataframe(
+    row = tables.clicked_row(
         kept(f"versions_{review.id}", stand, lambda: versions_table(models, review.model_id)),
-        hide_index=True,
-        key=f"versions_{review.id}_{hash(stand) & 0xFFFFFFFF:x}",
-        on_select="rerun",
-        selection_mode="single-row",
+        f"versions_{review.id}_{hash(stand) & 0xFFFFFFFF:x}",
         column_config={
             "Model": st.column_config.TextColumn(width=300),
             "Result": st.column_config.TextColumn(width=115),
@@ -261,14 +245,13 @@ def draw(review: Review) -> None:
             ),
         },
     )
-    rows = [row for row in event.selection.rows if row < len(models)]
-    if not rows:
+    if row is None:
         st.caption(
             "Each model stands under the one that it was made of. Nothing is deleted. Select a line to go on with "
             "that model."
         )
         return
-    _draw_chosen(review, models[rows[0]])
+    _draw_chosen(review, models[row])
 
 
 def _draw_chosen(review: Review, model: Model) -> None:

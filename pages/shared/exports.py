@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _DECIMAL_COMMA = "csv_decimal_comma"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)\.\d+(?:[eE][+-]?\d+)?")
 _MAX_VALUES = 12
+_KINDS = {".json": "application/json", ".md": "text/markdown"}
 Facts = Mapping[str, Any]
 
 
@@ -62,6 +63,21 @@ def offer_csv(
             on_click="ignore",
             width="stretch",
         )
+
+
+def offer_file(label: str, content: bytes | Callable[[], bytes], name: str, key: str, hint: str | None = None) -> None:
+    """A button that saves a file as it is.
+
+    Args:
+        label: of the button.
+        content: of the file; a function makes it when the button is pressed.
+        name: of the file, with a suffix.
+        key: of the button.
+        hint: on hovering.
+    """
+    kind = _KINDS.get(PurePath(name).suffix, "application/octet-stream")
+    icon = ":material/download:"
+    st.download_button(label, content, name, kind, key=key, icon=icon, on_click="ignore", help=hint)
 
 
 def ask_format(key: str) -> bool:

@@ -12,7 +12,7 @@ from fairness_engine.data.table import export_text
 from fairness_engine.explanation.where_tree import sentence
 from fairness_engine.oracle.domain import Domain
 from pages.shared.app import theme, wording
-from pages.shared.charts.run_charts import shortened
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -44,51 +44,46 @@ def tree_chart(found: Where, domain: Domain, rows: str, chosen: int) -> Figure:
         rows: what the shares are of, in words.
         chosen: position of the leaf that is shown close up; it is framed.
     """
-    from plotly.graph_objects import Figure  # costs half a second: only when something is drawn
-
     boxes = _boxes(found)
     largest = max(*((node.share or 0.0) for node in found.nodes), 1e-9)
     strengths = [(node.share or 0.0) / largest for node in found.nodes]
     flagged = set(found.flagged)
-    bars = {
-        "type": "bar",
-        "x": [(box.left + box.right) / 2 for box in boxes],
-        "width": [box.right - box.left for box in boxes],
-        "base": [box.top for box in boxes],
-        "y": [node.n for node in found.nodes],
-        "text": [f"{_step(found, i, domain)}<br>{_box_text(found, i)}" for i in range(len(boxes))],
-        "textposition": "inside",
-        "insidetextanchor": "middle",
-        "textangle": 0,
-        "textfont": {"color": [theme.on_bar() if strength > _STRONG else theme.ink() for strength in strengths]},
-        "customdata": [shortened(sentence(node.conditions, domain), 160) for node in found.nodes],
-        "hovertext": [_box_text(found, i) for i in range(len(boxes))],
-        "hovertemplate": "%{customdata}<br>%{hovertext}<extra></extra>",
-        "marker": {
-            "color": [_mixed(strength) for strength in strengths],
-            "line": {"color": theme.paper(), "width": 2},
-            "pattern": {
-                "shape": [theme.DISCRIMINATORY.pattern if i in flagged else "" for i in range(len(boxes))],
-                "fillmode": "overlay",
-                "fgopacity": 0.4,
-                "size": 10,
-                "solidity": 0.1,
-            },
+    bars = kit.bars(
+        [(box.left + box.right) / 2 for box in boxes],
+        [node.n for node in found.nodes],
+        hover="%{customdata}<br>%{hovertext}",
+        colour=[_mixed(strength) for strength in strengths],
+        hatch={
+            "shape": [theme.DISCRIMINATORY.pattern if i in flagged else "" for i in range(len(boxes))],
+            "fillmode": "overlay",
+            "fgopacity": 0.4,
+            "size": 10,
+            "solidity": 0.1,
         },
-    }
-    layout = _layout(f"Where the model discriminates, among {rows}")
-    layout["shapes"] = [_frame(boxes[chosen], found.nodes[chosen].n)]
-    return Figure(data=[bars], layout=layout)
-
-
-def _layout(title: str) -> dict[str, Any]:
-    layout = theme.chart_layout(title, "", "Rows", height=480)
+        marker={"line": {"color": theme.paper(), "width": 2}},
+        orientation="v",
+        width=[box.right - box.left for box in boxes],
+        base=[box.top for box in boxes],
+        text=[f"{_step(found, i, domain)}<br>{_box_text(found, i)}" for i in range(len(boxes))],
+        textposition="inside",
+        insidetextanchor="middle",
+        insidetextfont={"color": [theme.on_bar() if strength > _STRONG else theme.ink() for strength in strengths]},
+        customdata=[kit.shortened(sentence(node.conditions, domain), 160) for node in found.nodes],
+        hovertext=[_box_text(found, i) for i in range(len(boxes))],
+    )
     bare = {"showgrid": False, "zeroline": False, "fixedrange": True}
-    layout["xaxis"] |= {**bare, "showticklabels": False, "showline": False}
-    layout["yaxis"] |= {**bare, "autorange": "reversed", "tickformat": ",.0f"}
-    layout["separators"] = ".\u202f"
-    layout["uniformtext"] = {"minsize": 11, "mode": "hide"}
-    return layout | {"bargap": 0, "dragmode": False, "showlegend": False}
+    box = boxes[chosen]
+    return kit.chart(
+        f"Where the model discriminates, among {rows}",
+        [bars],
+        kit.axis(**bare, showticklabels=False, showline=False),
+        kit.axis("Rows", **bare, autorange="reversed", tickformat=",.0f"),
+        480,
+        shapes=[kit.selected(box.left, box.right, box.top, box.top + found.nodes[chosen].n)],
+        uniformtext={"minsize": 11, "mode": "hide"},
+        bargap=0,
+        dragmode=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -98,11 +93,6 @@ class _Box:
     left: int
     right: int
     top: int
-
-
-def _frame(box: _Box, n: int) -> dict[str, Any]:
-    ends = {"x0": box.left, "x1": box.right, "y0": box.top, "y1": box.top + n}
-    return {"type": "rect", **ends, "line": {"color": theme.SELECTION.colour, "width": 4}}
 
 
 def _boxes(found: Where) -> list[_Box]:
@@ -135,7 +125,7 @@ def _step(found: Where, position: int, domain: Domain) -> str:
         return "Everybody"
     known = set(found.nodes[node.parent].conditions)
     new = [condition for condition in node.conditions if condition not in known]
-    return shortened(sentence(new, domain, _LABELS), 46)
+    return kit.shortened(sentence(new, domain, _LABELS), 46)
 
 
 def _box_text(found: Where, position: int) -> str:

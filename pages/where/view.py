@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -15,10 +15,10 @@ from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs.kinds import SEARCH
-from pages.shared import exports
-from pages.shared.app import navigation, session, wording
+from pages.shared import exports, tables
+from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.theme import CHART_CONFIG, DISCRIMINATORY
+from pages.shared.app.theme import DISCRIMINATORY
 from pages.shared.pairs import filters as pair_filters
 from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.pairs.filters import PairFilter
@@ -234,31 +234,28 @@ def _say_what_next(found: Where) -> None:
 
 def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
     """The tree; a click on a group without parts opens it below."""
-    name = f"{key}_tree_{leaf}"  # a picture of its own for each choice: what was clicked before has no say in it
 
-    def take() -> None:
-        clicked = charts.clicked_leaf(found, st.session_state[name].selection.points)
+    def take(points: list[Mapping[str, Any]]) -> None:
+        clicked = charts.clicked_leaf(found, points)
         if clicked is not None:
             st.session_state[f"{key}_leaf"] = clicked
 
-    figure = charts.tree_chart(found, domain, ROWS[found.distribution], leaf)
-    st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
-    st.caption(
+    frame.chart(
+        charts.tree_chart(found, domain, ROWS[found.distribution], leaf),
+        f"{key}_tree_{leaf}",
         "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
         f"hatched and {DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. Click "
-        "on one to see it below."
+        "on one to see it below.",
+        on_points=take,
     )
 
 
 def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, leaf: int) -> None:
     """Groups by share, largest first; a click opens one."""
     table = charts.group_table(found, domain, pairs.n_by_leaf if pairs else None)
-    name = f"{key}_groups_{leaf}"
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows:
-            st.session_state[f"{key}_leaf"] = found.leaves[rows[0]]
+    def take(row: int) -> None:
+        st.session_state[f"{key}_leaf"] = found.leaves[row]
 
     columns = {
         "Group": st.column_config.TextColumn(
@@ -275,14 +272,12 @@ def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, lea
         ),
         charts.PAIRS: st.column_config.NumberColumn(format="%d", width=88),
     }
-    st.dataframe(
+    tables.choose_row(
         table,
-        hide_index=True,
-        key=name,
-        on_select=take,
-        selection_mode="single-row",
+        f"{key}_groups_{leaf}",
+        take,
+        [found.leaves.index(leaf)],
         row_height=66,  # above 64, long conditions go on in a second and third line
-        selection_default={"selection": {"rows": [found.leaves.index(leaf)]}},
         column_config=columns,
     )
     with st.container(horizontal=True, vertical_alignment="center", key="where_note"):

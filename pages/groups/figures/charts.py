@@ -15,7 +15,7 @@ from fairness_engine.data.table import export_text
 from fairness_engine.groups.figures.report import FOUR_FIFTHS, GroupRates, GroupTable, Rate
 from pages.groups.figures.phrases import HIGHEST, MEANINGS, four_fifths_text, group_name, meaning_of
 from pages.shared.app import theme, wording
-from pages.shared.charts.run_charts import shortened
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,132 +38,94 @@ def drawn(table: GroupTable, schema: Schema) -> list[GroupRates]:
 
 def rates_chart(table: GroupTable, schema: Schema, favourable: str) -> Figure:
     """Selection rates with their intervals, a group a line, and where four fifths of the highest lies."""
-    from plotly.graph_objects import Figure
-
     groups = drawn(table, schema)
-    layout = _layout(
-        table,
-        groups,
-        schema,
-        f"Favourable outcome by {wording.listed(table.attributes)}",
-        max(g.selection.high for g in groups),
-    )
-    layout["xaxis"]["title"] = {"text": f"Share with “{shortened(favourable, 30)}”, % of the group"}
     best = table.most_favoured
+    furthest = max(group.selection.high for group in groups)
+    end = min(102.0, 104 * furthest)
+    above = kit.legend_above()
     if best is not None:
         at = 100 * FOUR_FIFTHS * best.selection.share
-        _mark_four_fifths(layout, at, shortened(group_name(table, best, schema), 30))
-    meanings = (HIGHEST, *MEANINGS.values())
-    return Figure(data=[_marked(table, groups, meaning, schema) for meaning in meanings], layout=layout)
+        text = four_fifths_text(kit.shortened(group_name(table, best, schema), 30))
+        side = "left" if at < 0.3 * end else "right" if at > 0.7 * end else "center"
+        above = {
+            "shapes": [kit.reference_line(x=at) | {"layer": "below"}],
+            "annotations": [kit.note(text, x=at, y=1, yref="paper", yanchor="bottom", xanchor=side)],
+            **kit.legend_above(98, lift=24 / (_ROW_PIXELS * len(groups))),
+        }
+    return kit.chart(
+        kit.shortened(f"Favourable outcome by {wording.listed(table.attributes)}", 70),
+        [_marked(table, groups, meaning, schema) for meaning in (HIGHEST, *MEANINGS.values())],
+        kit.axis(
+            f"Share with “{kit.shortened(favourable, 30)}”, % of the group",
+            range=[-1.5 * furthest, end],
+            fixedrange=True,
+        ),
+        _rows(table, groups, schema),
+        164 + _ROW_PIXELS * len(groups),
+        **above,
+    )
 
 
 def _marked(table: GroupTable, groups: Sequence[GroupRates], meaning: theme.Meaning, schema: Schema) -> dict[str, Any]:
     """The dots of the groups that are marked alike."""
     chosen = [i for i, group in enumerate(groups) if meaning_of(table, group) is meaning]
-    hover = [_hover(table, groups[i], schema) for i in chosen]
-    dots = _dots([groups[i].selection for i in chosen], [float(i) for i in chosen], _marker(meaning), hover)
-    return dots | {"name": f"{meaning.symbol} {meaning.name}"}
-
-
-def _marker(meaning: theme.Meaning) -> dict[str, Any]:
-    line = {"width": 2, "color": meaning.colour}
-    return {"symbol": _MARKERS[meaning.name], "size": 11, "color": meaning.colour, "line": line}
+    return _dots(
+        [groups[i].selection for i in chosen],
+        chosen,
+        f"{meaning.symbol} {meaning.name}",
+        [_hover(table, groups[i], schema) for i in chosen],
+        symbol=_MARKERS[meaning.name],
+        colour=meaning.colour,
+    )
 
 
 def odds_chart(table: GroupTable, schema: Schema) -> Figure:
     """True and false positive rates with their intervals, a group a line."""
-    from plotly.graph_objects import Figure
-
     groups = drawn(table, schema)
-    layout = _layout(table, groups, schema, "Favourable outcome by what the data recorded", 1.0)
-    layout["xaxis"]["title"] = {"text": "Share with the favourable outcome, %"}
     sides = (
-        ("recorded outcome favourable (true positive rate)", -0.14, "circle", theme.series()[0]),
-        ("recorded outcome not favourable (false positive rate)", 0.14, "square-open", theme.series()[1]),
+        ("recorded outcome favourable (true positive rate)", -0.14, "circle"),
+        ("recorded outcome not favourable (false positive rate)", 0.14, "square-open"),
     )
     traces = []
-    for side, (name, shift, symbol, colour) in enumerate(sides):
+    for side, (name, shift, symbol) in enumerate(sides):
         rates = [(group.true_positive, group.false_positive)[side] for group in groups]
         known = [(i, rate) for i, rate in enumerate(rates) if rate is not None and rate.n]
         hover = [f"{_name(table, groups[i], schema)}<br>{name}: {_rate_text(rate)}" for i, rate in known]
-        marker = {"symbol": symbol, "size": 10, "color": colour, "line": {"width": 2, "color": colour}}
-        traces.append(_dots([rate for _, rate in known], [i + shift for i, _ in known], marker, hover) | {"name": name})
-    return Figure(data=traces, layout=layout)
+        places = [i + shift for i, _ in known]
+        look = {"symbol": symbol, "colour": theme.series()[side], "size": 10}
+        traces.append(_dots([rate for _, rate in known], places, name, hover, **look))
+    return kit.chart(
+        "Favourable outcome by what the data recorded",
+        traces,
+        kit.axis("Share with the favourable outcome, %", range=[-1.5, 102.0], fixedrange=True),
+        _rows(table, groups, schema),
+        164 + _ROW_PIXELS * len(groups),
+        **kit.legend_above(),
+    )
 
 
-def _dots(rates: Sequence[Rate], places: Sequence[float], marker: dict[str, Any], hover: list[str]) -> dict[str, Any]:
-    bars = {
-        "type": "data",
-        "symmetric": False,
-        "array": [100 * max(0.0, rate.high - rate.share) for rate in rates],
-        "arrayminus": [100 * max(0.0, rate.share - rate.low) for rate in rates],
-        "color": marker["color"],
-        "thickness": 2,
-        "width": 5,
-    }
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [100 * rate.share for rate in rates],
-        "y": list(places),
-        "error_x": bars,
-        "marker": marker,
-        "text": hover,
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _dots(
+    rates: Sequence[Rate], places: Sequence[float], name: str, hover: list[str], *, colour: str, **look: Any
+) -> kit.Part:
+    ends = kit.intervals([(rate.share, rate.low, rate.high) for rate in rates], colour, scale=100)
+    x = [100 * rate.share for rate in rates]
+    return kit.marks(x, places, name, "%{text}", colour=colour, error_x=ends, text=hover, **look)
 
 
-def _layout(
-    table: GroupTable, groups: Sequence[GroupRates], schema: Schema, title: str, furthest: float
-) -> dict[str, Any]:
-    layout = theme.chart_layout(shortened(title, 70), "", "", 164 + _ROW_PIXELS * len(groups))
-    layout["xaxis"] |= {"range": [-1.5 * furthest, min(102.0, 104 * furthest)], "fixedrange": True}
-    layout["yaxis"] |= {
-        "range": [len(groups) - 0.5, -0.5],
-        "fixedrange": True,
-        "tickmode": "array",
-        "tickvals": list(range(len(groups))),
-        "ticktext": [_tick(table, group, schema) for group in groups],
-        "ticklabelstandoff": 8,
-        "zeroline": False,
-    }
-    layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
-    layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 13}}
-    layout["margin"] = {**layout["margin"], "t": 74}
-    return layout | {"hovermode": "closest", "separators": ".\u202f"}
-
-
-def _mark_four_fifths(layout: dict[str, Any], at: float, best: str) -> None:
-    """A dashed line with its name above the dots."""
-    end = layout["xaxis"]["range"][1]
-    line = {"color": theme.ink(), "width": 1.5, "dash": "dash"}
-    layout["shapes"] = [
-        {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
-    ]
-    layout["annotations"] = [
-        {
-            "x": at,
-            "y": 1,
-            "yref": "paper",
-            "yanchor": "bottom",
-            "xanchor": "left" if at < 0.3 * end else "right" if at > 0.7 * end else "center",
-            "text": four_fifths_text(best),
-            "showarrow": False,
-            "font": {"size": 12.5, "color": theme.ink()},
-        }
-    ]
-    layout["legend"]["y"] = 1.0 + 24 / max(1, layout["height"] - 164)
-    layout["margin"]["t"] = 98
+def _rows(table: GroupTable, groups: Sequence[GroupRates], schema: Schema) -> kit.Part:
+    names = [_tick(table, group, schema) for group in groups]
+    ends = {"autorange": False, "range": [len(groups) - 0.5, -0.5], "fixedrange": True}
+    return kit.rows(names, **ends, showgrid=True)
 
 
 def _tick(table: GroupTable, group: GroupRates, schema: Schema) -> str:
     small = "" if group.is_compared else " · few"
     name = group.labels[0] if len(group.labels) == 1 else group_name(table, group, schema)
-    return f"{shortened(name, _LETTERS)}{small}"
+    return f"{kit.shortened(name, _LETTERS)}{small}"
 
 
 def _name(table: GroupTable, group: GroupRates, schema: Schema) -> str:
-    return shortened(group_name(table, group, schema), 90)
+    return kit.shortened(group_name(table, group, schema), 90)
 
 
 def _hover(table: GroupTable, group: GroupRates, schema: Schema) -> str:

@@ -217,8 +217,7 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
             f" {n_drawn} of {n_groups} groups are drawn, those with the highest and the lowest rates; the table has "
             "all."
         )
-    st.plotly_chart(chart, key="figures_rates_chart", config=theme.CHART_CONFIG, theme=None)
-    st.caption(note)
+    layout.chart(chart, "figures_rates_chart", note)
     with st.expander("The same as a table"):
         st.dataframe(frame, hide_index=True, key="figures_rates_table", column_config=_formats(frame))
     for text in phrases.notes(table, schema):
@@ -226,8 +225,8 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
     if any(group.true_positive is not None for group in table.groups):
         odds = kept("figures_odds", key, lambda: charts.odds_chart(table, schema))
         with st.expander("By what the data recorded: true and false positive rates"):
-            st.plotly_chart(odds, key="figures_odds_chart", config=theme.CHART_CONFIG, theme=None)
-            st.caption("The same numbers are in the table above, as true and false positive.")
+            note = "The same numbers are in the table above, as true and false positive."
+            layout.chart(odds, "figures_odds_chart", note)
 
 
 def _formats(frame: pd.DataFrame) -> dict[str, object]:

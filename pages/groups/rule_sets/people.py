@@ -15,6 +15,7 @@ from fairness_engine.errors import EvenhandError
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.questions import Scores
 from pages.pairs import group_pairs
+from pages.shared import tables
 from pages.shared.app import navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.people import group_link, group_rows
@@ -196,7 +197,7 @@ def _table(review: Review, group: LinkedGroup, found: GroupRows, asked: Asked | 
     st.dataframe(
         table,
         hide_index=True,
-        height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)),
+        height=tables.height(len(shown), _TABLE_HEIGHT),
         key=f"group_rows_{group.run.id}_{group.position}",
         column_config={
             group_rows.SCORE: st.column_config.NumberColumn(

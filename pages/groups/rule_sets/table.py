@@ -12,14 +12,13 @@ from fairness_engine.data.table import export_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from pages.groups.rule_sets import charts, phrases
 from pages.groups.rule_sets.cards import Ranked
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import rule_runs
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 PAGE_ROWS = 200
 """Lines that travel to the browser at once."""
@@ -92,33 +91,21 @@ def order(result: RuleResult, positions: IntArray, sort: str) -> IntArray:
 
 def _table(run_id: str, result: RuleResult, listed: IntArray, chosen: int | None) -> None:
     mark = -1 if chosen is None else chosen
-    name = f"rules_table_{run_id}_{hash(listed.tobytes()) & 0xFFFFFFFF:x}_{mark}"
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows and rows[0] < len(listed):
-            rule_runs.choose(int(listed[rows[0]]))
+    def take(row: int) -> None:
+        rule_runs.choose(int(listed[row]))
 
-    table = kept("rules_table", (run_id, listed.tobytes()), lambda: _arrow(result, listed))
+    table = kept("rules_table", (run_id, listed.tobytes()), lambda: tables.arrow(rule_table(result, listed)))
     is_exact = phrases.is_exact(result)
-    st.dataframe(
+    tables.choose_row(
         table,
-        hide_index=True,
-        height=min(_HEIGHT, 37 + 35 * max(1, len(listed))),
-        key=name,
-        on_select=take,
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": np.flatnonzero(listed == mark).tolist()}},
+        f"rules_table_{run_id}_{hash(listed.tobytes()) & 0xFFFFFFFF:x}_{mark}",
+        take,
+        np.flatnonzero(listed == mark).tolist(),
+        height=tables.height(len(listed), _HEIGHT),
         column_order=[column for column in table.column_names if not (is_exact and column in ("Low", "High"))],
         column_config=_columns(result),
     )
-
-
-def _arrow(result: RuleResult, listed: IntArray) -> pa.Table:
-    """The table in the form that travels: converted once, not at every rerun."""
-    import pyarrow as pa
-
-    return pa.Table.from_pandas(rule_table(result, listed), preserve_index=False)
 
 
 def rule_table(result: RuleResult, positions: IntArray) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from pages.groups.texts import sentences
 from pages.groups.two_attributes import view as group_matrix
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.theme import CHART_CONFIG
+from pages.shared.charts import kit
 from pages.shared.people.decisions import decisions_of
 from pages.shared.review import kind
 from pages.shared.runs import figures, models, of_kind
@@ -94,41 +94,25 @@ def support_chart(result: RuleResult, support: float) -> Figure:
         result: of the run.
         support: of the run.
     """
-    from plotly.graph_objects import Figure
-
     steps = support_steps(result, support)
     x = (100 * steps["support"]).tolist()
-    scores = (100 * result.scored.score[steps["position"].to_numpy()]).tolist()
-    layout = theme.chart_layout(
-        "Rule sets, and the highest score, by the least size of a group",
-        f"Least share of the {noun_of(result)}s, %",
-        "Rule sets",
-        420,
-    )
     n = steps["n"]
+    scores = 100 * result.scored.score[steps["position"].to_numpy()]
     is_log = n.max() > _LOG_RATIO * n.min()
-    layout["yaxis"] |= {"domain": [0.56, 1.0], "fixedrange": True, "rangemode": "tozero"}
-    layout["yaxis"] |= {"type": "log", "dtick": 1} if is_log else {}
-    layout["yaxis2"] = layout["yaxis"] | {
-        "title": {"text": "Highest score, points"},
-        "domain": [0.0, 0.44],
-        "type": "linear",
-        "rangemode": "tozero",
-        "dtick": None,
-    }
-    layout["xaxis"] |= {"anchor": "y2", "fixedrange": True}
-    layout |= {"hovermode": "x unified", "showlegend": False, "separators": ".\u202f"}
-    curves = [
-        _step(x, steps["n"].tolist(), "y", "%{y:,d} rule sets", theme.LINE_DASHES[0]),
-        _step(x, scores, "y2", "highest score %{y:.1f} points", theme.LINE_DASHES[1]),
-    ]
-    return Figure(data=curves, layout=layout)
-
-
-def _step(x: list[float], y: list[float], axis: str, template: str, dash: str) -> dict[str, Any]:
-    line = {"color": theme.PLAIN.colour, "width": 3, "dash": dash, "shape": "vh"}
-    same = {"type": "scatter", "mode": "lines", "line": line, "yaxis": axis}
-    return {**same, "x": x, "y": y, "hovertemplate": f"{template}<extra></extra>"}
+    look = {"colour": theme.PLAIN.colour, "shape": "vh"}
+    upper = {"domain": [0.56, 1.0], "fixedrange": True, "rangemode": "tozero"}
+    return kit.chart(
+        "Rule sets, and the highest score, by the least size of a group",
+        [
+            kit.line(x, n, "rule sets", "%{y:,d} rule sets", **look),
+            kit.line(x, scores, "score", "highest score %{y:.1f} points", **look, dash=kit.dash(1), yaxis="y2"),
+        ],
+        kit.axis(f"Least share of the {noun_of(result)}s, %", anchor="y2", fixedrange=True),
+        kit.axis("Rule sets", **upper, **({"type": "log", "dtick": 1} if is_log else {})),
+        420,
+        yaxis2=kit.axis("Highest score, points", **upper | {"domain": [0.0, 0.44]}),
+        hovermode="x unified",
+    )
 
 
 def support_table(result: RuleResult, support: float) -> pd.DataFrame:
@@ -250,19 +234,19 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
     positions = ranked.shown[:n_shown]
     key = (run.id, positions.tobytes(), chosen, theme.is_dark())
     figure = kept("rules_dots", key, lambda: charts.dot_chart(result, positions, chosen))
-    name = f"rules_dots_{run.id}_{hash((positions.tobytes(), chosen)) & 0xFFFFFFFF:x}"
 
-    def take() -> None:
-        points = st.session_state[name].selection.points
+    def take(points: list[Mapping[str, Any]]) -> None:
         found = [point["customdata"] for point in points if "customdata" in point]
         if found:
             rules_choice.choose(_position(found[0]))
 
-    st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
     sure = "exactly" if rules_words.is_exact(result) else "with an interval; all intervals hold together"
-    st.caption(
+    frame.chart(
+        figure,
+        f"rules_dots_{run.id}_{hash((positions.tobytes(), chosen)) & 0xFFFFFFFF:x}",
         f"Left: the share with the favourable outcome in the group and of {rules_words.others(result)}. Right: by how "
-        f"many points they differ, {sure}. Click on a line to open it."
+        f"many points they differ, {sure}. Click on a line to open it.",
+        on_points=take,
     )
     with st.expander("The same as a table"):
         table = kept("rules_dots_table", key[:2], lambda: charts.dot_table(result, positions))

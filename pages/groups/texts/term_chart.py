@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from pages.groups.rule_sets import phrases
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.kept import kept
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,55 +114,42 @@ def dot_chart(result: RuleResult, positions: list[int], axis: str) -> Figure:
         positions: of rule sets of one term, in the order from top to bottom.
         axis: name of the horizontal axis.
     """
-    import plotly.graph_objects as go
-
     scored = result.scored
     keys = [_escaped_of(result, position) for position in positions]
     labels = [[category for category, _ in keys], [term for _, term in keys]]
     inside = [100 * float(scored.inside[position]) for position in positions]
     outside = [100 * float(scored.outside[position]) for position in positions]
-    bars = go.Scatter(
-        x=[value for pair in zip(inside, outside, strict=True) for value in (*pair, None)],
-        y=[[name for name in labels[0] for _ in range(3)], [name for name in labels[1] for _ in range(3)]],
-        mode="lines",
-        line={"color": theme.faint(), "width": 5},
-        hoverinfo="skip",
+    between = [value for pair in zip(inside, outside, strict=True) for value in (*pair, None)]
+    n = len(positions)
+    is_long = n > _MANY
+    return kit.chart(
+        "How each term is decided in the same texts",
+        [
+            kit.line(between, [np.repeat(names, 3) for names in labels], colour=theme.faint(), width=5),
+            kit.marks(
+                outside,
+                labels,
+                hover="other terms: %{x:.1f} %",
+                symbol="line-ns",
+                colour=theme.ink(),
+                size=14,
+                width=3,
+            ),
+            kit.marks(
+                inside,
+                labels,
+                hover="%{y}: %{x:.1f} %<br>difference %{customdata}",
+                symbol=[_SHAPES[symbol_of(result, position)] for position in positions],
+                colour=[colour_of(result, position) for position in positions],
+                size=13,
+                customdata=[wording.escaped(phrases.score_text(result, position)) for position in positions],
+            ),
+        ],
+        kit.axis(axis, range=[-2, 102], side="top" if is_long else "bottom"),
+        kit.axis(autorange="reversed", showdividers=True, dividercolor=theme.faint(), tickson="labels"),
+        130 + 26 * n,
+        margin={"t": 96 if is_long else 48},
     )
-    others = go.Scatter(
-        x=outside,
-        y=labels,
-        mode="markers",
-        marker={"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": theme.ink()}},
-        hovertemplate="other terms: %{x:.1f} %<extra></extra>",
-    )
-    own = go.Scatter(x=inside, y=labels, mode="markers", **_marks(result, positions))
-    return go.Figure([bars, others, own], _dot_layout(axis, len(positions)))
-
-
-def _marks(result: RuleResult, positions: list[int]) -> dict[str, Any]:
-    """Shape, colour and hover words of the terms' own shares."""
-    colours = [colour_of(result, position) for position in positions]
-    shapes = [_SHAPES[symbol_of(result, position)] for position in positions]
-    return {
-        "marker": {"symbol": shapes, "size": 13, "color": colours, "line": {"width": 2, "color": colours}},
-        "customdata": [wording.escaped(phrases.score_text(result, position)) for position in positions],
-        "hovertemplate": "%{y}: %{x:.1f} %<br>difference %{customdata}<extra></extra>",
-    }
-
-
-def _dot_layout(axis: str, n: int) -> dict[str, Any]:
-    chart = theme.chart_layout("How each term is decided in the same texts", axis, "", height=130 + 26 * n)
-    chart["yaxis"] |= {
-        "autorange": "reversed",
-        "showdividers": True,
-        "dividercolor": theme.faint(),
-        "tickson": "labels",
-    }
-    chart["xaxis"]["range"] = [-2, 102]
-    if n > _MANY:
-        chart["xaxis"]["side"] = "top"
-        chart["margin"] |= {"t": 96}
-    return chart | {"showlegend": False, "hovermode": "closest"}
 
 
 def _escaped_of(result: RuleResult, position: int) -> tuple[str, str]:

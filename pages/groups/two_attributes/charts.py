@@ -7,7 +7,6 @@ vermilion below and blue above, with ▼ and △ beside the number; cells of few
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from fairness_engine.groups.rule_sets.phrases import share_text
 from pages.groups.two_attributes.cells import Cells
 from pages.shared.app import theme, wording
-from pages.shared.charts.run_charts import shortened
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -29,6 +28,8 @@ _MAX_ONLY = 5
 _LEAST_REACH = 5.0
 """Points from everybody's share at which the colour is full, at the least: small differences stay pale."""
 _GAP = 0.96
+_ALL_SEEN = {"marker": {"opacity": 1}}
+"""What a click does not choose stays as it is."""
 _CHANGED = 0.5
 """Points within which a share counts as everybody's."""
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
@@ -47,31 +48,29 @@ def matrix_chart(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tup
         outcome: what the favourable one is called.
         chosen: the cell that is framed.
     """
-    from plotly.graph_objects import Figure
-
-    layout = _layout(cells, names, outcome)
-    layout["shapes"] = [] if chosen is None else [frame(*chosen)]
-    return Figure(data=[trace for trace in (_filled(cells), _empty(cells)) if len(trace["x"])], layout=layout)
-
-
-def _layout(cells: Cells, names: tuple[str, ...], outcome: str) -> dict[str, Any]:
     n_down, n_across = cells.share.shape
     is_wide = shows_one_number(cells)
-    layout = theme.chart_layout(_title(names, outcome), "", "", 150 + (34 if is_wide else 52) * n_down)
-    layout["xaxis"] |= ticks(cells.across, n_across) | {"side": "top", "range": [-0.5, n_across - 0.5]}
-    layout["yaxis"] |= ticks(cells.down, 1) | {"range": [n_down - 0.5, -0.5]}
-    layout["yaxis"]["title"] = {"text": shortened(names[0], 40), "standoff": 14}
-    layout["title"] |= {"y": 0.99, "yanchor": "top", "yref": "container"}
-    letters = max(len(line) for label in layout["xaxis"]["ticktext"] for line in label.split("<br>"))
-    layout["xaxis"]["title"] = {"text": shortened(names[1], 60), "standoff": 8}
-    if is_wide and letters > _MAX_LEVEL:  # long names of many columns stand on end
-        layout["xaxis"]["tickangle"] = -90
-        layout["margin"] = {**layout["margin"], "t": 86 + 9 * letters}
-        layout["height"] += 30 + 9 * letters
-    else:
-        layout["xaxis"]["tickangle"] = 0
-        layout["margin"] = {**layout["margin"], "t": 110}
-    return layout | {"barmode": "overlay", "showlegend": False, "separators": ".\u202f"}
+    across = ticks(cells.across, n_across)
+    letters = max(len(line) for label in across["ticktext"] for line in label.split("<br>"))
+    is_upright = is_wide and letters > _MAX_LEVEL  # long names of many columns stand on end
+    room = 9 * letters if is_upright else 0
+    across |= {"side": "top", "range": [-0.5, n_across - 0.5], "tickangle": -90 if is_upright else 0}
+    title = f"Share with “{kit.shortened(outcome, 30)}” by {names[0]} (down) and {names[1]} (across)"
+    return kit.chart(
+        kit.shortened(title, 90),
+        [_filled(cells), _empty(cells)],
+        kit.axis(kit.shortened(names[1], 60), standoff=8, **across),
+        _down(cells, names[0]),
+        150 + (34 if is_wide else 52) * n_down + (30 + room if is_upright else 0),
+        shapes=[] if chosen is None else [frame(*chosen)],
+        barmode="overlay",
+        margin={"t": 86 + room if is_upright else 110},
+    )
+
+
+def _down(cells: Cells, name: str) -> kit.Part:
+    n = len(cells.down)
+    return kit.axis(kit.shortened(name), standoff=14, **ticks(cells.down, 1), range=[n - 0.5, -0.5])
 
 
 def shows_one_number(cells: Cells) -> bool:
@@ -79,11 +78,7 @@ def shows_one_number(cells: Cells) -> bool:
     return cells.share.shape[1] > _MAX_FULL
 
 
-def _title(names: tuple[str, ...], outcome: str) -> str:
-    return shortened(f"Share with “{shortened(outcome, 30)}” by {names[0]} (down) and {names[1]} (across)", 90)
-
-
-def ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
+def ticks(labels: tuple[str, ...], n: int) -> kit.Part:
     """An axis with a label a value; narrow where there are several.
 
     Args:
@@ -93,21 +88,20 @@ def ticks(labels: tuple[str, ...], n: int) -> dict[str, Any]:
     same = {"tickmode": "array", "tickvals": list(range(len(labels))), "fixedrange": True}
     same |= {"showgrid": False, "zeroline": False, "showline": False}
     if n == 1:
-        return {**same, "ticktext": [shortened(label, 24) for label in labels], "ticklabelstandoff": 4}
+        return {**same, "ticktext": [kit.shortened(label, 24) for label in labels], "ticklabelstandoff": 4}
     width = max(8, 64 // n)
     return {**same, "ticktext": [_wrapped(label, width if n <= _MAX_FULL else 14) for label in labels]}
 
 
 def _wrapped(label: str, width: int) -> str:
     """On two lines at most."""
-    lines = textwrap.wrap(shortened(label, 2 * width), width) or [""]
-    return "<br>".join([lines[0], shortened(" ".join(lines[1:]), width)] if len(lines) > 1 else lines)
+    lines = textwrap.wrap(kit.shortened(label, 2 * width), width) or [""]
+    return "<br>".join([lines[0], kit.shortened(" ".join(lines[1:]), width)] if len(lines) > 1 else lines)
 
 
-def frame(i: int, j: int) -> dict[str, Any]:
+def frame(i: int, j: int) -> kit.Part:
     """Around the chosen cell."""
-    line = {"color": theme.SELECTION.colour, "width": 4}
-    return {"type": "rect", "x0": j - 0.48, "x1": j + 0.48, "y0": i - 0.48, "y1": i + 0.48, "line": line}
+    return kit.selected(j - 0.48, j + 0.48, i - 0.48, i + 0.48)
 
 
 def reach(cells: Cells) -> float:
@@ -119,65 +113,61 @@ def reach(cells: Cells) -> float:
     return max(_LEAST_REACH, float(told.max()) if len(told) else 0.0)
 
 
-def _filled(cells: Cells) -> dict[str, Any]:
+def _filled(cells: Cells) -> kit.Part:
     """The cells that have a share."""
     places = np.argwhere(cells.drawn > 0)
     points = [100 * float(cells.share[i, j] - cells.overall) for i, j in places]
     furthest = reach(cells)
-    few = [bool(cells.is_few[i, j]) for i, j in places]
-    return _bars(places, cells) | {
-        "text": [cell_text(cells, i, j) for i, j in places.tolist()],
-        "textfont": {"size": 13 if cells.share.shape[1] <= _MAX_FULL else 11.5},
-        "insidetextfont": {"color": [_ink_on(one / furthest) for one in points]},
-        "marker": {
-            "color": points,
-            "colorscale": _scale(),
-            "cmin": -furthest,
-            "cmax": furthest,
-            "colorbar": _colour_bar(furthest, "the mean" if cells.is_text else "everybody’s share"),
-            "line": {"width": 0},
-            "pattern": {
-                "shape": ["/" if one else "" for one in few],
-                "fgcolor": theme.ink(),
-                "fillmode": "overlay",
-                "fgopacity": 0.28,
-                "size": 9,
-                "solidity": 0.12,
-            },
-        },
+    few = ["/" if cells.is_few[i, j] else "" for i, j in places]
+    marker = {
+        "colorscale": _scale(),
+        "cmin": -furthest,
+        "cmax": furthest,
+        "colorbar": _colour_bar(furthest, "the mean" if cells.is_text else "everybody’s share"),
+        "line": {"width": 0},
     }
+    return _bars(
+        places,
+        cells,
+        [cell_text(cells, i, j) for i, j in places.tolist()],
+        13 if cells.share.shape[1] <= _MAX_FULL else 11.5,
+        [_ink_on(one / furthest) for one in points],
+        colour=points,
+        hatch=kit.hatch(few, fgcolor=theme.ink(), fgopacity=0.28, size=9, solidity=0.12),
+        marker=marker,
+    )
 
 
-def _empty(cells: Cells) -> dict[str, Any]:
+def _empty(cells: Cells) -> kit.Part:
     """The cells that have none, in grey."""
     places = np.argwhere(cells.drawn == 0)
-    return _bars(places, cells) | {
-        "text": ["no row" if not cells.n_rows[i, j] else "no sample" for i, j in places],
-        "textfont": {"size": 11},
-        "insidetextfont": {"color": theme.ink()},
-        "marker": {"color": "rgba(128, 128, 128, 0.10)", "line": {"width": 1, "color": theme.faint()}},
-    }
+    texts = ["no row" if not cells.n_rows[i, j] else "no sample" for i, j in places]
+    outline = {"line": {"width": 1, "color": theme.faint()}}
+    return _bars(places, cells, texts, 11, theme.ink(), colour="rgba(128, 128, 128, 0.10)", marker=outline)
 
 
-def _bars(places: np.ndarray, cells: Cells) -> dict[str, Any]:
+def _bars(
+    places: np.ndarray, cells: Cells, texts: list[str], size: float, ink: str | list[str], **look: Any
+) -> kit.Part:
     """Bars that fill the given cells."""
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "y": [int(i) for i, _ in places],
-        "base": [int(j) - _GAP / 2 for _, j in places],
-        "x": [_GAP] * len(places),
-        "width": _GAP,
-        "textposition": "inside",
-        "insidetextanchor": "middle",
-        "textangle": 0,
-        "constraintext": "none",
-        "customdata": [[int(i), int(j)] for i, j in places],
-        "hovertext": [hover_text(cells, int(i), int(j)) for i, j in places],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "unselected": {"marker": {"opacity": 1}},
-        "selected": {"marker": {"opacity": 1}},
-    }
+    return kit.bars(
+        [_GAP] * len(places),
+        [int(i) for i, _ in places],
+        hover="%{hovertext}",
+        base=[int(j) - _GAP / 2 for _, j in places],
+        width=_GAP,
+        text=texts,
+        textfont={"size": size},
+        textposition="inside",
+        insidetextfont={"color": ink},
+        insidetextanchor="middle",
+        constraintext="none",
+        customdata=[[int(i), int(j)] for i, j in places],
+        hovertext=[hover_text(cells, int(i), int(j)) for i, j in places],
+        unselected=_ALL_SEEN,
+        selected=_ALL_SEEN,
+        **look,
+    )
 
 
 def _ends() -> tuple[str, str, str]:
@@ -217,7 +207,7 @@ def _channels(colour: str) -> np.ndarray:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
 
-def _colour_bar(furthest: float, middle: str) -> dict[str, Any]:
+def _colour_bar(furthest: float, middle: str) -> kit.Part:
     ends = [-furthest, 0.0, furthest]
     return {
         "title": {"text": f"points from {middle}", "side": "right", "font": {"size": 12}},
@@ -260,7 +250,7 @@ def everybody(cells: Cells) -> str:
 def hover_text(cells: Cells, i: int, j: int) -> str:
     """Everything that is known of a cell."""
     labels = [cells.down[i], *([cells.across[j]] if len(cells.attributes) > 1 else [])]
-    lines = [f"<b>{shortened(', '.join(labels), 90)}</b>"]
+    lines = [f"<b>{kit.shortened(', '.join(labels), 90)}</b>"]
     n = int(cells.n_rows[i, j])
     if not n or not cells.drawn[i, j]:
         return f"{lines[0]}<br>{'No row of the data' if not n else 'No sample was drawn here'}"
@@ -284,51 +274,33 @@ def bar_chart(cells: Cells, name: str, outcome: str, chosen: tuple[int, int] | N
         outcome: what the favourable one is called.
         chosen: the value that is framed.
     """
-    from plotly.graph_objects import Figure
-
-    n = len(cells.down)
-    axis = f"Share with “{shortened(outcome, 30)}”"
-    layout = theme.chart_layout(shortened(f"{axis} by {name}", 80), f"{axis}, %", name, 150 + 40 * n)
-    layout["yaxis"] |= ticks(cells.down, 1) | {"range": [n - 0.5, -0.5]}
-    layout["yaxis"]["title"] = {"text": shortened(name, 40), "standoff": 14}
-    at = 100 * cells.overall
-    line = {"color": theme.ink(), "dash": "dash", "width": 1.5}
-    layout["shapes"] = [{"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}]
+    axis = f"Share with “{kit.shortened(outcome, 30)}”"
+    shapes = [kit.reference_line(x=100 * cells.overall)]
     if chosen is not None:
-        layout["shapes"].append(frame(*chosen) | {"x0": 0, "x1": 1, "xref": "paper"})
-    return Figure(data=[_side_bars(cells)], layout=layout | {"showlegend": False, "separators": ".\u202f"})
+        shapes.append(frame(*chosen) | {"x0": 0, "x1": 1, "xref": "paper"})
+    title = kit.shortened(f"{axis} by {name}", 80)
+    height = 150 + 40 * len(cells.down)
+    return kit.chart(title, [_side_bars(cells)], f"{axis}, %", _down(cells, name), height, shapes=shapes)
 
 
-def _side_bars(cells: Cells) -> dict[str, Any]:
+def _side_bars(cells: Cells) -> kit.Part:
     places = [i for i in range(len(cells.down)) if cells.drawn[i, 0]]
-    shares = [100 * float(cells.share[i, 0]) for i in places]
-    ends = [cells.ends(i, 0) or (share / 100, share / 100) for i, share in zip(places, shares, strict=True)]
+    shares = [float(cells.share[i, 0]) for i in places]
+    ends = [(share, *(cells.ends(i, 0) or (share, share))) for i, share in zip(places, shares, strict=True)]
     colours = [(direction(cells, i, 0) or theme.UNDECIDED).colour for i in places]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": shares,
-        "y": places,
-        "width": 0.7,
-        "text": [cell_text(cells, i, 0).replace("<br>", " · ") for i in places],
-        "textposition": "auto",
-        "insidetextanchor": "start",
-        "constraintext": "none",
-        "insidetextfont": {"color": [ink_on(colour) for colour in colours]},
-        "error_x": _error_bars(shares, ends),
-        "marker": {"color": colours, "pattern": {"shape": ["/" if cells.is_few[i, 0] else "" for i in places]}},
-        "customdata": [[i, 0] for i in places],
-        "hovertext": [hover_text(cells, i, 0) for i in places],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-
-
-def _error_bars(shares: Sequence[float], ends: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [100 * high - share for (_, high), share in zip(ends, shares, strict=True)],
-        "arrayminus": [share - 100 * low for (low, _), share in zip(ends, shares, strict=True)],
-        "color": theme.ink(),
-        "thickness": 1.5,
-    }
+    return kit.bars(
+        [100 * share for share in shares],
+        places,
+        hover="%{hovertext}",
+        colour=colours,
+        hatch=kit.hatch(["/" if cells.is_few[i, 0] else "" for i in places]),
+        width=0.7,
+        text=[cell_text(cells, i, 0).replace("<br>", " · ") for i in places],
+        textposition="auto",
+        insidetextanchor="start",
+        constraintext="none",
+        insidetextfont={"color": [ink_on(colour) for colour in colours]},
+        error_x=kit.intervals(ends, theme.ink(), scale=100, thickness=1.5),
+        customdata=[[i, 0] for i in places],
+        hovertext=[hover_text(cells, i, 0) for i in places],
+    )

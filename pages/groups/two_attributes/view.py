@@ -5,7 +5,7 @@ chosen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,10 @@ from pages.groups.two_attributes import charts as group_bar_chart
 from pages.groups.two_attributes import charts as group_matrix_chart
 from pages.groups.two_attributes import phrases
 from pages.groups.two_attributes.cells import Cells
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import frame as layout
 from pages.shared.app import theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.theme import CHART_CONFIG
 from pages.shared.people.decisions import favourable_name
 from pages.shared.runs import rule_runs
 
@@ -179,10 +178,9 @@ def picture_of(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple
 
 def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chosen: tuple[int, int] | None) -> None:
     """The heat map; a click chooses a cell."""
-    name = f"{key}_chart_{chosen}"  # a picture of its own for each choice: what was clicked before has no say in it
 
-    def take() -> None:
-        found = [point["customdata"] for point in st.session_state[name].selection.points if "customdata" in point]
+    def take(points: list[Mapping[str, Any]]) -> None:
+        found = [point["customdata"] for point in points if "customdata" in point]
         if found:
             i, j = found[0]
             st.session_state[f"{key}_cell"] = (int(i), int(j))
@@ -192,25 +190,19 @@ def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chose
         (key, chosen, theme.is_dark()),
         lambda: picture_of(cells, names, outcome, chosen),
     )
-    st.plotly_chart(figure, key=name, config=CHART_CONFIG, theme=None, on_select=take, selection_mode="points")
-    st.caption(phrases.how_text(cells))
+    layout.chart(figure, f"{key}_chart_{chosen}", phrases.how_text(cells), on_points=take)
 
 
 def _table(cells: Cells, names: tuple[str, ...], key: str, chosen: tuple[int, int] | None, run_id: str) -> None:
     """The same as a table; a click on a line chooses its cell."""
     frame: pd.DataFrame = kept("matrix_frame", key, lambda: matrix_frame(cells, names))
-    name = f"{key}_table_{chosen}"
     n_across = cells.share.shape[1]
 
-    def take() -> None:
-        rows = st.session_state[name].selection.rows
-        if rows:
-            st.session_state[f"{key}_cell"] = divmod(int(rows[0]), n_across)
+    def take(row: int) -> None:
+        st.session_state[f"{key}_cell"] = divmod(row, n_across)
 
     with st.expander("The same as a table"):
-        st.dataframe(
-            frame, hide_index=True, key=name, on_select=take, selection_mode="single-row", column_config=_formats()
-        )
+        tables.choose_row(frame, f"{key}_table_{chosen}", take, column_config=_formats())
         exports.offer_csv(
             "Save the cells as CSV",
             lambda: matrix_csv(frame),

@@ -16,7 +16,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import closed, navigation, session, wording
-from pages.shared.app.theme import CHART_CONFIG
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,10 +213,32 @@ def _step_help(place: navigation.Place, following: navigation.Place, *, is_done:
 # --- charts -------------------------------------------------------------------------------------
 
 
-def chart_with_table(figure: Figure, table: pd.DataFrame, key: str, note: str = "") -> None:
-    """A chart and, folded under it, the same numbers as a table."""
-    st.plotly_chart(figure, key=key, config=CHART_CONFIG, theme=None)
+def chart(
+    figure: Figure, key: str, note: str = "", *, on_points: Callable[[list[Mapping[str, Any]]], None] | None = None
+) -> None:
+    """A chart.
+
+    Args:
+        figure: what is drawn.
+        key: of the chart.
+        note: under it, our own words.
+        on_points: told what was clicked. A picture of its own for each choice, by its key: what was clicked before has
+            no say in it.
+    """
+    if on_points is None:
+        st.plotly_chart(figure, key=key, config=kit.CONFIG, theme=None)
+    else:
+
+        def take() -> None:
+            on_points(st.session_state[key].selection.points)
+
+        st.plotly_chart(figure, key=key, config=kit.CONFIG, theme=None, on_select=take, selection_mode="points")
     if note:
         st.caption(note)
+
+
+def chart_with_table(figure: Figure, table: pd.DataFrame, key: str, note: str = "") -> None:
+    """A chart and, folded under it, the same numbers as a table."""
+    chart(figure, key, note)
     with st.expander("The same as a table"):
         st.dataframe(table, hide_index=True, key=f"{key}_table")

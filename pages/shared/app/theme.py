@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -56,6 +55,13 @@ def series() -> tuple[str, ...]:
     return _DARK_SERIES if is_dark() else _LIGHT_SERIES
 
 
+def strategy_colour(position: int) -> str:
+    """Of one of several strategies: none of those that mean before, after, the best or the front."""
+    shades = series()
+    colours = (shades[0], shades[4], shades[5], ink())
+    return colours[position % len(colours)]
+
+
 def ink() -> str:
     """Colour of text and axes in charts."""
     return "#E8EAED" if is_dark() else "#1B1F24"
@@ -78,26 +84,10 @@ def paper() -> str:
 
 def tint(meaning: Meaning, strength: float = 0.16) -> str:
     """The meaning's colour as a see-through background."""
-    red, green, blue = (int(meaning.colour[i : i + 2], 16) for i in (1, 3, 5))
+    return see_through(meaning.colour, strength)
+
+
+def see_through(colour: str, strength: float) -> str:
+    """A colour ``#rrggbb`` that lets through what lies behind it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {strength})"
-
-
-def chart_layout(title: str, x_title: str, y_title: str, height: int = 320) -> dict[str, Any]:
-    """Layout of a Plotly figure: a title, axes with names, the theme's ink, nothing that moves by itself."""
-    axis = {"gridcolor": faint(), "linecolor": faint(), "zerolinecolor": faint(), "automargin": True}
-    return {
-        "title": {"text": title, "font": {"size": 16, "color": ink()}, "x": 0, "xanchor": "left"},
-        "height": height,
-        "margin": {"l": 8, "r": 8, "t": 48, "b": 8},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": ink(), "size": 14, "family": FONT},
-        "xaxis": {"title": {"text": x_title}, **axis},
-        "yaxis": {"title": {"text": y_title}, **axis},
-        "legend": {"orientation": "h", "y": -0.25},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": faint(), "activecolor": ink()},
-    }
-
-
-CHART_CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["lasso2d", "select2d", "autoScale2d"]}
-"""For ``st.plotly_chart(config=...)``: the picture can be saved, nothing advertises."""

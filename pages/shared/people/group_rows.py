@@ -18,7 +18,7 @@ from fairness_engine.data.schema import Column, Kind
 from fairness_engine.groups.rule_sets import membership
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES
-from pages.shared import exports
+from pages.shared import exports, tables
 from pages.shared.app import wording
 from pages.shared.app.kept import kept
 from pages.shared.pairs.table import column_texts
@@ -199,7 +199,7 @@ def draw(review: Review) -> None:
     st.markdown(text + (f" The first {wording.count(len(shown))}:" if len(shown) < n else ""))
     key = (group.run.id, group.position, found.dataset.source_hash)
     table = kept("group_data_table", key, lambda: frame(found.dataset, shown, None, None))
-    st.dataframe(table, hide_index=True, height=min(_TABLE_HEIGHT, 37 + 35 * len(shown)), key="group_data")
+    st.dataframe(table, hide_index=True, height=tables.height(len(shown), _TABLE_HEIGHT), key="group_data")
     say_columns(found.dataset)
     offer_csv(group, found, "group_data_csv")
     st.divider()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pages.shared.app import theme, wording
-from pages.shared.charts.run_charts import named_places
+from pages.shared.charts import kit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,41 +70,34 @@ def bars(table: pd.DataFrame) -> pd.DataFrame:
 
 def group_chart(title: str, table: pd.DataFrame) -> Figure:
     """The group sizes as bars; unknown ones are grey and dotted."""
-    import plotly.graph_objects as go
-
-    shown = bars(table).iloc[::-1]
+    shown = bars(table)
     most = max(1, int(shown["Rows"].max()))
     meanings = [theme.UNDECIDED if group == UNKNOWN else theme.PLAIN for group in shown["Group"]]
-    bar = go.Bar(
-        x=shown["Rows"].tolist(),
-        y=list(range(len(shown))),
-        orientation="h",
-        text=[
-            f"{wording.count(n)} · {s}" if s else wording.count(n)
-            for n, s in zip(shown["Rows"], shown["Share"], strict=True)
-        ],
-        # beside a short bar there is room for its text, in a long one: "auto" sets it beside a long one, too, where it
-        # is cut
-        textposition=["inside" if n > 0.5 * most else "outside" for n in shown["Rows"]],
-        insidetextanchor="end",
-        textangle=0,
-        insidetextfont={"color": theme.on_bar()},
-        cliponaxis=False,
-        marker={"color": [m.colour for m in meanings], "pattern": {"shape": [m.pattern for m in meanings]}},
-        customdata=[wording.escaped(group) for group in shown["Group"]],
-        hovertemplate="%{customdata}: %{x:,} rows<extra></extra>",
+    traces = [
+        kit.bars(
+            shown["Rows"],
+            range(len(shown)),
+            hover="%{customdata}: %{x:,} rows",
+            colour=[meaning.colour for meaning in meanings],
+            hatch=kit.hatch([meaning.pattern for meaning in meanings]),
+            text=[
+                f"{wording.count(n)} · {s}" if s else wording.count(n)
+                for n, s in zip(shown["Rows"], shown["Share"], strict=True)
+            ],
+            # beside a short bar there is room for its text, in a long one: "auto" sets it beside a long one, too, where
+            # it is cut
+            textposition=["inside" if n > 0.5 * most else "outside" for n in shown["Rows"]],
+            insidetextanchor="end",
+            customdata=[wording.escaped(group) for group in shown["Group"]],
+        )
+    ]
+    return kit.chart(
+        f"Rows by {wording.escaped(title)}",
+        traces,
+        kit.axis("Rows", tickformat=",d", nticks=5, tickangle=0, range=[0, 1.15 * most]),
+        kit.rows([_shorten(group) for group in shown["Group"]]),
+        110 + 34 * len(shown),
     )
-    heading = f"Rows by {wording.escaped(title)}"
-    layout = theme.chart_layout(heading, "Rows", "", height=110 + 34 * len(shown))
-    layout["yaxis"] |= {**named_places([_shorten(group) for group in shown["Group"]]), "ticklabelstandoff": 6}
-    layout["xaxis"] |= {
-        "tickformat": ",d",
-        "nticks": 5,
-        "tickangle": 0,
-        "range": [0, 1.15 * most],
-    }
-    layout |= {"separators": ".\u202f", "showlegend": False}
-    return go.Figure(bar, layout)
 
 
 def _shorten(text: str) -> str:

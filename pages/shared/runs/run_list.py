@@ -12,6 +12,7 @@ import streamlit as st
 from fairness_engine.errors import RunError
 from fairness_engine.runs.kinds import SEARCH, kind_of
 from fairness_engine.store.run_config import RunConfig
+from pages.shared import tables
 from pages.shared.app import frame, navigation, session, wording
 from pages.shared.app.kept import kept
 from pages.shared.runs import comparison_choice, models, phrases
@@ -114,16 +115,12 @@ class Listing:
             return None
         st.subheader(self.heading, anchor=False)
         stand = (sorted(open_ids), review.changed, [(run.id, run.state.value, run.evaluations) for run in runs])
-        event = st.dataframe(
+        row = tables.clicked_row(
             kept(self.key, stand, lambda: self.table(runs, open_ids)),
-            hide_index=True,
-            key=f"{self.key}_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
-            on_select="rerun",
-            selection_mode="single-row",
+            f"{self.key}_{review.id}_{len(runs)}_{'_'.join(sorted(open_ids))}",
             column_config={" ": st.column_config.TextColumn(width=85)},
         )
-        chosen = [runs[row] for row in event.selection.rows]
-        return chosen[0] if chosen and chosen[0].id not in open_ids else None
+        return None if row is None or runs[row].id in open_ids else runs[row]
 
 
 ALL = Listing(

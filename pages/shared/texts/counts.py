@@ -10,6 +10,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.kept import kept
+from pages.shared.charts import kit
 from pages.shared.review import dataset, kind
 from pages.shared.texts import marks
 from pages.shared.texts import terms as text_terms
@@ -188,26 +189,19 @@ def count_table(counts: TermCounts) -> pd.DataFrame:
 
 def count_chart(counts: TermCounts) -> Figure:
     """Texts that hold a term, by category, with the most frequent terms named."""
-    import plotly.graph_objects as go
-
-    names = list(reversed(counts.by_category))
+    names = list(counts.by_category)
     values = [counts.by_category[name] for name in names]
-    bar = go.Bar(
-        x=values,
-        y=[wording.escaped(name) for name in names],
-        orientation="h",
+    bars = kit.bars(
+        values,
+        range(len(names)),
+        hover="%{customdata[0]}: %{text} texts<br>%{customdata[1]}",
+        colour=theme.PLAIN.colour,
         text=[wording.count(value) for value in values],
-        insidetextfont={"color": theme.on_bar()},
-        cliponaxis=False,
-        marker={"color": theme.PLAIN.colour},
-        customdata=[wording.escaped(_most_frequent(counts.by_term[name])) for name in names],
-        hovertemplate="%{y}: %{text} texts<br>%{customdata}<extra></extra>",
+        customdata=[[wording.escaped(name), wording.escaped(_most_frequent(counts.by_term[name]))] for name in names],
     )
-    chart = theme.chart_layout("Texts with an identity term", "Texts", "", height=110 + 38 * len(names))
-    chart["yaxis"] |= {"type": "category", "ticklabelstandoff": 6}
-    chart["xaxis"] |= {"tickformat": ",d", "nticks": 5, "range": [0, 1.12 * max(1, *values)]}
-    chart |= {"separators": ".\u202f", "showlegend": False}
-    return go.Figure(bar, chart)
+    x = kit.axis("Texts", tickformat=",d", nticks=5, range=[0, 1.12 * max(1, *values)])
+    y = kit.rows([wording.escaped(name) for name in names])
+    return kit.chart("Texts with an identity term", [bars], x, y, 110 + 38 * len(names))
 
 
 def _most_frequent(terms: dict[str, int]) -> str:

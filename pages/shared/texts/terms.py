@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
+from pages.shared import exports
 from pages.shared.app import frame, session, wording
 
 if TYPE_CHECKING:
@@ -88,12 +89,4 @@ def keep_terms(review: Review, content: bytes, name: str) -> None:
 def _offer(terms: ReviewTerms) -> None:
     from fairness_engine.groups.identity_terms.terms import terms_json
 
-    st.download_button(
-        "Download the terms",
-        terms_json(terms.terms),
-        "identity-terms.json",
-        "application/json",
-        icon=":material/download:",
-        key="terms_download",
-        on_click="ignore",
-    )
+    exports.offer_file("Download the terms", terms_json(terms.terms), "identity-terms.json", "terms_download")

@@ -1,0 +1,68 @@
+"""Tables of which a line is chosen: clicked, or marked from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_HEAD_PIXELS = 37
+ROW_PIXELS = 35
+
+
+def clicked_row(table: pd.DataFrame | pa.Table, key: str, **options: Any) -> int | None:
+    """Draw a table; the line that was clicked.
+
+    Args:
+        table: what is shown.
+        key: of the table.
+        options: more of Streamlit's.
+    """
+    event = st.dataframe(table, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **options)
+    return next((row for row in event.selection.rows if row < len(table)), None)
+
+
+def choose_row(
+    table: pd.DataFrame | pa.Table, key: str, take: Callable[[int], None], chosen: Sequence[int] = (), **options: Any
+) -> None:
+    """Draw a table in which a line is marked; a click tells ``take`` of another one before the page is drawn anew.
+
+    Args:
+        table: what is shown.
+        key: of the table, one of its own for each choice: what was clicked before has no say in it.
+        take: given the position of the clicked line.
+        chosen: the lines that are marked at first.
+        options: more of Streamlit's.
+    """
+
+    def tell() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows and rows[0] < len(table):
+            take(rows[0])
+
+    st.dataframe(
+        table,
+        hide_index=True,
+        key=key,
+        on_select=tell,
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": list(chosen)}} if chosen else None,
+        **options,
+    )
+
+
+def height(n_rows: int, most: int, row_pixels: int = ROW_PIXELS) -> int:
+    """Pixels of a table that shows all its lines, or as many as there is room for."""
+    return min(most, _HEAD_PIXELS + row_pixels * max(1, n_rows))
+
+
+def arrow(table: pd.DataFrame) -> pa.Table:
+    """The table in the form that travels, to be kept: converted once, not at every rerun."""
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(table, preserve_index=False)

@@ -67,7 +67,7 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
         model = _opened(evaluator, replace(config, model_id=identity), data)
         told = results[side]
         draws = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(MEASURE_STREAM,)))
-        examined = text_meter(data, test, told["uniform"]["n"], draws, lambda: False).examine(model)
+        examined = text_meter(data, test, told["uniform"]["n"], draws).examine(model)
         found = examined.measured
         figures += [
             _again("accuracy", side, told["quality"]["accuracy"], "value", found.quality.accuracy.value, len(test)),
@@ -157,7 +157,7 @@ def _is_worst_the_same(data: TextData, test: Any, worst: dict[str, Any], models:
     group = RuleGroup(attributes, chosen)
     n_combinations = int(np.prod([one.n_values for one in attributes if one.name in rules]))
     most = worst["before"]["n_inside"] * n_combinations  # as many templates as were looked at, drawn by the same seed
-    meter = TextGroupMeter(data, test, most, lambda: False)
+    meter = TextGroupMeter(data, test, most)
     for side, model in zip(("before", "after"), models, strict=True):
         again = meter.score(model, group).to_json()
         if any(abs(again[name] - worst[side][name]) > ROUNDING for name in ("score", "inside", "outside")):

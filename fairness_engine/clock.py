@@ -59,7 +59,8 @@ class Clock:
         """``CANCELLED``, ``SECONDS``, or ``None`` where work may go on."""
         if self.is_cancelled():
             return StopReason.CANCELLED
-        return StopReason.SECONDS if self.seconds_left <= 0 else None
+        # searches ask many thousand times a second: no property is asked here
+        return StopReason.SECONDS if self.now() - self._started >= self.max_seconds else None
 
     @property
     def is_over(self) -> bool:

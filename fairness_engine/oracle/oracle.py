@@ -89,7 +89,7 @@ class Oracle:
         self.n_rejected = 0
         self._judge = VariantEvaluator(model, domain)
         self._replayer = PairConfirmer(model, domain)
-        self._replayed = 0.0  # by the clock
+        self._replayed = self.clock.now()
         self._pending: list[Pairs] = []
         self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH)
         self._began = 0  # evaluations before the batch at work
@@ -396,11 +396,11 @@ class Oracle:
                 if affordable <= 0:
                     raise SearchStopped(StopReason.EVALUATIONS)
                 end = min(end, begin + affordable)
-            started = self.seconds
+            started = self.clock.now()
             self._began = self.evaluations
             yield slice(begin, end)
             self._began = self.evaluations
-            now = self.seconds
+            now = self.clock.now()
             self._batches.learn((end - begin) * cost, now - started)
             begin = end
             if self._replayer.n_waiting > _REPLAY_ROWS or now - self._replayed > _REPLAY_SECONDS:
@@ -474,7 +474,7 @@ class Oracle:
 
     def _replay(self) -> None:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""
-        self._replayed = self.seconds
+        self._replayed = self.clock.now()
         n_candidates = self._replayer.n_waiting
         pairs = self._replayer.replay()
         self.n_rejected += n_candidates - len(pairs)

@@ -44,6 +44,7 @@ from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.certification.warm_up import warm_up
+from fairness_engine.clock import Clock
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import ResultReady, Stopped
 
@@ -275,7 +276,7 @@ def _classic_row(name: str, max_seconds: float) -> tuple[str, ...]:
     started = time.perf_counter()
     events = list(
         run_certification(
-            case.model, case.domain, case.rows, CertifySettings(mode=Mode.CLASSIC, n_samples=0), 0, max_seconds
+            case.model, case.domain, case.rows, CertifySettings(mode=Mode.CLASSIC, n_samples=0), 0, Clock(max_seconds)
         )
     )
     seconds = time.perf_counter() - started
@@ -390,7 +391,7 @@ def _large_row(data: str, max_seconds: float) -> tuple[str, ...]:
     warm_up()
     case = large_case(data)
     started = time.perf_counter()
-    events = list(run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, max_seconds))
+    events = list(run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, Clock(max_seconds)))
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
@@ -433,7 +434,7 @@ def _subject_cells(make: Callable[[], Case], max_seconds: float) -> tuple[str, .
     case = make()
     started = time.perf_counter()
     try:
-        events = list(run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, max_seconds))
+        events = list(run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, Clock(max_seconds)))
     except EvenhandError as error:
         return ("refused: " + str(error), *[""] * 6)
     seconds = time.perf_counter() - started

@@ -37,6 +37,7 @@ from fairness_engine.certification.partition.undecided import draw_undecided
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.certification.warm_up import warm_up
+from fairness_engine.clock import Clock
 from fairness_engine.events import PairsFound, ResultReady
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain
@@ -293,7 +294,7 @@ def whole_part(names: Sequence[str], max_seconds: float) -> str:
         case = case_of(name)
         n_pairs = 0
         content = {}
-        for event in run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, max_seconds):
+        for event in run_certification(case.model, case.domain, case.rows, CertifySettings(), 0, Clock(max_seconds)):
             if isinstance(event, PairsFound):
                 n_pairs += len(event.pairs)
             elif isinstance(event, ResultReady) and event.name == "certification":

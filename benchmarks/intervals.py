@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from fairness_engine.certification.partition.undecided import draw_undecided
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ShareEstimated
 from fairness_engine.intervals import area_interval, paired_interval, share_interval
@@ -163,7 +163,7 @@ def of_undecided() -> Iterator[list[str]]:
         truth = (n_unfair - standing.falsified) / standing.undecided
 
         def one(seed: int, refinement=refinement, n=n, truth=truth) -> tuple[float, float]:
-            said = draw_undecided(refinement, n, np.random.default_rng(seed), time.perf_counter() + 60).to_json()
+            said = draw_undecided(refinement, n, np.random.default_rng(seed), Clock(60)).to_json()
             return said["low"] <= truth <= said["high"], said["high"] - said["low"]
 
         held, width = _means(one)

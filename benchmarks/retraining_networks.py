@@ -24,6 +24,7 @@ from benchmarks.certification_cases import SOURCES, Source
 from benchmarks.table import markdown
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.clock import Clock
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import ModelPart, ResultReady
@@ -157,7 +158,7 @@ class Case:
         return model.decide(model.scores(rows)) == labels
 
     def _share(self, model: Model, people: np.ndarray) -> float:
-        oracle = Oracle(model, self.domain, _UNLIMITED, lambda: False)
+        oracle = Oracle(model, self.domain, _UNLIMITED)
         found = [oracle.test(people[start : start + _BLOCK]) for start in range(0, len(people), _BLOCK)]
         return float(np.concatenate(found).astype(bool).mean())
 
@@ -213,7 +214,7 @@ def measure(name: str, strategy: Strategy, seed: int, case: Case) -> tuple[Outco
 
 def proved(case: Case, model: Model, seconds: float) -> tuple[float, float, float]:
     """Certified, falsified and undecided share of a network's individuals."""
-    events = run_certification(model, case.domain, case.all.rows, CertifySettings(), 0, seconds)
+    events = run_certification(model, case.domain, case.all.rows, CertifySettings(), 0, Clock(seconds))
     content = next(
         event.content for event in events if isinstance(event, ResultReady) and event.name == "certification"
     )

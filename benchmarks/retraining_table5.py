@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.aequitas import census
 from benchmarks.table import markdown
+from fairness_engine.clock import Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import PairsFound, ResultReady
@@ -151,7 +152,7 @@ def by_strategy(name: str, strategy: Strategy, seed: int) -> Outcome:
     chosen = RetrainSettings.from_json({**settings.to_json(), "strategy": strategy.value})
     found = {
         event.name: event.content
-        for event in run_retraining(subject, chosen, seed, MAX_SECONDS)
+        for event in run_retraining(subject, chosen, seed, Clock(MAX_SECONDS))
         if isinstance(event, ResultReady)
     }
     before = found["before"]
@@ -180,7 +181,7 @@ def plain(name: str, seed: int) -> Outcome:
     assert dataset.labels is not None, "made with labels"
     rows = dataset.rows
     labels = dataset.labels
-    test = Meter(domain, domain.sample(N_DRAWS, rng, rows), rows[parts.test], labels[parts.test], lambda: False)
+    test = Meter(domain, domain.sample(N_DRAWS, rng, rows), rows[parts.test], labels[parts.test])
     draws = domain.sample(N_DRAWS, rng, rows)
     people = _found(subject, parts, seed)
     named = MajorityOfVariants(model, domain).label(people)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Iterable
@@ -71,7 +70,7 @@ class Case:
         """Every neighbour of every row: how many each row has, and how many get the favourable outcome
         ``(n_rows,)``.
         """
-        decider = Decider(self.model, lambda: False, math.inf)
+        decider = Decider(self.model)
         counts = Sampler(self.ranges, self.dataset.rows, decider).enumerate()
         return counts.drawn, counts.favourable
 

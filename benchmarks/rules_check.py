@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 
@@ -60,7 +59,7 @@ def _in_batches(case: Case, run: Outcome, chosen: list[int]) -> float:
     """Seconds a rule set, each with samples of its own, but all of a side at once, and only the least number of
     them.
     """
-    sampler = Sampler(case.ranges, case.dataset.rows, Decider(case.model, lambda: False, math.inf))
+    sampler = Sampler(case.ranges, case.dataset.rows, Decider(case.model))
     rng = np.random.default_rng(3)
     n = case.settings().least_samples
     for _ in range(3):

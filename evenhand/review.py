@@ -277,6 +277,7 @@ class Review:
 
     def _work(self, kind: RunKind[Any], read: Callable[[RunStore, RunRecord], A], **own: Any) -> A:
         """Work a run as the worker does, in a store that is thrown away, and read what it found."""
+        from fairness_engine.clock import Clock
         from fairness_engine.events import to_line
         from fairness_engine.runs.recorder import RunRecorder
         from fairness_engine.store.alive import host_name
@@ -294,7 +295,7 @@ class Review:
             run_id = store.create_run(config)
             store.claim(run_id, host_name(), os.getpid(), "")
             recorder = RunRecorder(store, store.run(run_id))
-            for event in self._session.run(config, lambda: False):
+            for event in self._session.run(config, Clock(config.budget.max_seconds or math.inf)):
                 recorder.take(to_line(event))  # as it would come from a process of its own
                 recorder.write_when_due()
             recorder.close()
@@ -314,12 +315,14 @@ def _seconds(most: float | None) -> Budget:
 
 def _common(run: RunRecord, figures: Mapping[str, Any], store: RunStore) -> dict[str, Any]:
     """What ``Answer`` has."""
-    results = store.results(run.id)
-    advice = results.get("reading", {}).get("advice", ())
+    from fairness_engine.runs.results import results_of
+
+    results = results_of(store, run.id)
+    advice = results.reading.advice if results.reading else ()
     return {
         "evaluations": run.evaluations,
         "seconds": run.seconds,
         "stop_reason": run.stop_reason.value if run.stop_reason else "",
-        "notes": (*advice, *results.get("notes", {}).get("notes", ())),
+        "notes": (*advice, *results.notes.notes),
         "figures": figures,
     }

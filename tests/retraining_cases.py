@@ -13,6 +13,7 @@ import numpy as np
 import skops.io
 from sklearn.tree import DecisionTreeClassifier
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
@@ -107,7 +108,7 @@ def retrain(
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> Retrained:
     """Run it to its end."""
-    return Retrained(list(run_retraining(subject, settings, seed, max_seconds, is_cancelled)))
+    return Retrained(list(run_retraining(subject, settings, seed, Clock(max_seconds, is_cancelled))))
 
 
 def three_outcomes(folder: Path) -> RetrainingTask:

@@ -70,7 +70,7 @@ def check_text_models(store: RunStore, run: RunRecord, model_id: str, evaluator:
     for side, identity, told in (("before", config.model_id, results.before), ("after", model_id, results.after)):
         model = _opened(evaluator, replace(config, model_id=identity), data)
         draws = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(MEASURE_STREAM,)))
-        examined = text_meter(data, test, told.uniform.n, draws, lambda: False).examine(model)
+        examined = text_meter(data, test, told.uniform.n, draws).examine(model)
         found = examined.measured
         figures += [
             _again(
@@ -167,7 +167,7 @@ def _is_worst_the_same(data: TextData, test: Any, worst: WorstRuleSet, models: l
     group = RuleGroup(attributes, chosen)
     n_combinations = int(np.prod([one.n_values for one in attributes if one.name in rules]))
     most = worst.before.n_inside * n_combinations  # as many templates as were looked at, drawn by the same seed
-    meter = TextGroupMeter(data, test, most, lambda: False)
+    meter = TextGroupMeter(data, test, most)
     for stored, model in zip((worst.before, worst.after), models, strict=True):
         again = meter.score(model, group)
         if stored is None or any(

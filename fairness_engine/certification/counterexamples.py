@@ -7,15 +7,17 @@ VI-A).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order
 from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
+from fairness_engine.errors import SearchStopped
 from fairness_engine.oracle.confirmation import CandidatePairs, PairConfirmer
 from fairness_engine.oracle.evaluation import VariantEvaluator
 from fairness_engine.pairs import Pairs
@@ -60,8 +62,7 @@ def _falsified_boxes(refinement: Refinement) -> tuple[IntArray, FloatArray]:
 def counterexamples(
     refinement: Refinement,
     rows: FloatArray,
-    deadline: float,
-    is_cancelled: Callable[[], bool] = never,
+    clock: Clock = NO_LIMIT,
     *,
     insists: bool = False,
 ) -> Pairs:
@@ -73,23 +74,23 @@ def counterexamples(
     Args:
         refinement: at its end.
         rows: people to try.
-        deadline: no more of them are tried after it, in ``time.perf_counter`` seconds, but where it insists.
-        is_cancelled: no more are tried once it is true.
+        clock: no more of them are tried when it is over, but where it insists.
         insists: where there is no pair yet, it goes on for some seconds, and people are made.
     """
     domain = refinement.points.domain
     rows = rows[np.sort(np.unique(domain.keys(rows), return_index=True)[1])] if len(rows) else rows
     finder = _Finder(refinement)
-    n_tried = finder.try_rows(rows, deadline, is_cancelled)
+    n_tried = finder.try_rows(rows, clock)
     if not finder.n_found and len(rows) > n_tried and insists:
-        finder.try_rows(rows[n_tried:], deadline + _EXTRA_SECONDS, is_cancelled, stops_at_first=True)
-    if not finder.n_found and insists and not is_cancelled():
+        finder.try_rows(rows[n_tried:], clock.anew(clock.seconds_left + _EXTRA_SECONDS), stops_at_first=True)
+    if not finder.n_found and insists and not clock.is_cancelled():
         boxes, _ = _falsified_boxes(refinement)
-        later = deadline + 2 * _EXTRA_SECONDS, is_cancelled
-        for part in paced(len(boxes), later[0], _FIRST_BOXES, is_cancelled, HEARD_SECONDS):
-            finder.try_rows(_constructed(refinement, boxes[part], *later), *later)
-            if finder.n_found:
-                break
+        later = clock.anew(clock.seconds_left + 2 * _EXTRA_SECONDS)
+        with suppress(SearchStopped):
+            for part in Batches(later, _FIRST_BOXES).over(len(boxes)):
+                finder.try_rows(_constructed(refinement, boxes[part], later), later)
+                if finder.n_found:
+                    break
     return finder.pairs
 
 
@@ -109,30 +110,27 @@ class _Finder:
     def pairs(self) -> Pairs:
         return Pairs.concatenate(self._found, self._domain.n_columns)
 
-    def try_rows(
-        self, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool], *, stops_at_first: bool = False
-    ) -> int:
-        """Evaluate people until the deadline; how many were."""
+    def try_rows(self, rows: FloatArray, clock: Clock, *, stops_at_first: bool = False) -> int:
+        """Evaluate people until the clock is over; how many were."""
         n_tried = 0
-        for part in paced(len(rows), deadline, _FIRST_TRIED, is_cancelled, HEARD_SECONDS):
-            n_tried = part.stop
-            values = self._judge.values_of_all(rows[part])
-            flags, lowest, highest = self._judge.verdicts(values)
-            hits = np.flatnonzero(flags)[: MAX_PAIRS - self.n_found]
-            spent = np.full(len(hits), self._n_boxes, np.int64)
-            widest = (lowest[hits], highest[hits])
-            plain = self._judge.plainest(rows[part][hits], values[hits], *widest)
-            self._replayer.add(CandidatePairs(rows[part][hits], *plain, spent, widest))
-            self._found.append(self._replayer.replay())
-            self.n_found += len(self._found[-1])
-            if self.n_found == MAX_PAIRS or (stops_at_first and self.n_found):
-                break
+        with suppress(SearchStopped):
+            for part in Batches(clock, _FIRST_TRIED).over(len(rows)):
+                n_tried = part.stop
+                values = self._judge.values_of_all(rows[part])
+                flags, lowest, highest = self._judge.verdicts(values)
+                hits = np.flatnonzero(flags)[: MAX_PAIRS - self.n_found]
+                spent = np.full(len(hits), self._n_boxes, np.int64)
+                widest = (lowest[hits], highest[hits])
+                plain = self._judge.plainest(rows[part][hits], values[hits], *widest)
+                self._replayer.add(CandidatePairs(rows[part][hits], *plain, spent, widest))
+                self._found.append(self._replayer.replay())
+                self.n_found += len(self._found[-1])
+                if self.n_found == MAX_PAIRS or (stops_at_first and self.n_found):
+                    break
         return n_tried
 
 
-def _constructed(
-    refinement: Refinement, boxes: IntArray, deadline: float, is_cancelled: Callable[[], bool]
-) -> FloatArray:
+def _constructed(refinement: Refinement, boxes: IntArray, clock: Clock) -> FloatArray:
     """People whom the boxes' own certificates falsify, one of each box; everybody of boxes that were evaluated
     whole.
     """
@@ -141,7 +139,7 @@ def _constructed(
     low, high = refinement.boxes(boxes, refinement.parents()[0])
     is_whole = refinement.nodes.column[boxes] == refine_kernels.EVALUATED
     told = np.flatnonzero(~is_whole)
-    certificates = explain_in_order(assessor, refinement.threads, low[told], high[told], deadline, is_cancelled)
+    certificates = explain_in_order(assessor, refinement.threads, low[told], high[told], clock)
     people = [np.empty((0, low.shape[1]), np.int64)]
     for box in np.flatnonzero(is_whole):
         ranges = [np.arange(first, last + 1) for first, last in zip(low[box], high[box], strict=True)]

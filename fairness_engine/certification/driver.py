@@ -7,9 +7,8 @@ Paper 004 (FairQuant), Algorithms 1-4.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from fairness_engine.arrays import FloatArray
 from fairness_engine.certification.assessors import ignores_protected, make_assessor
 from fairness_engine.certification.counterexamples import counterexamples, falsified_rows
 from fairness_engine.certification.fairquant.rule import FairQuantRule
-from fairness_engine.certification.pace import TimeLeft, never
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.export import export_certificates, export_tree
 from fairness_engine.certification.partition.lattice import Lattice, make_lattice
@@ -28,6 +26,7 @@ from fairness_engine.certification.partition.undecided import data_rows_proved, 
 from fairness_engine.certification.results import Certification, DataRows, UndecidedShare
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, SharesProved, Stopped, TreeReady
@@ -50,6 +49,7 @@ times.
 _PATIENCE = 50.0
 _LEAST_PATIENCE = 10.0
 """So many times longer each where refinement was not ended by the clock: such a run is to say the same every time."""
+_HURRIED_SECONDS = 0.1
 _WORTH_SECONDS = _DRAW_SECONDS + _PAIR_SECONDS + _LOOK_UP_SECONDS + _EXPLAIN_SECONDS
 
 
@@ -79,8 +79,7 @@ def run_certification(
     rows: FloatArray,
     settings: CertifySettings,
     seed: int,
-    max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = never,
+    clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """Prove what can be proved of a model over a domain.
 
@@ -90,8 +89,8 @@ def run_certification(
             ``Weights.DATA``.
         settings: how.
         seed: of the samples; with ``Mode.COUNTING`` nothing that is proved depends on it.
-        max_seconds: refinement stops after it; what follows takes a second or two more.
-        is_cancelled: asked at least every tenth of a second, or between two boxes where one takes longer.
+        clock: its seconds begin here; refinement stops when it is over, what follows takes a second or two more. It is
+            asked at least every tenth of a second, or between two boxes where one takes longer.
 
     Yields:
         ``SharesProved`` and ``Progress`` (boxes as evaluations) at most four times a second; ``PairsFound`` with
@@ -101,11 +100,11 @@ def run_certification(
         ModelError: models of its kind cannot be certified.
         SettingError: the scope asks for what no proof is made for.
     """
-    started = time.perf_counter()
+    clock = clock.anew()
     asked = _Question(model, domain, rows, settings, seed)
     space = make_lattice(domain, settings.weights, rows)
     if ignores_protected(model, domain):
-        yield from _by_construction(asked, space, time.perf_counter() - started)
+        yield from _by_construction(asked, space, clock.seconds)
         return
     assessor = make_assessor(model, space, settings.mode)
     points = BoxEnumerator(model, domain, space)
@@ -114,39 +113,32 @@ def run_certification(
     rule = FairQuantRule(settings, points, network, seed) if settings.mode is Mode.CLASSIC else None
     try:
         refinement = Refinement(assessor, points, rule, threads)
-        end = yield from _refine(refinement, settings, started, max_seconds, is_cancelled)
-        yield from _conclude(asked, refinement, rule, end, max_seconds, is_cancelled)
+        end = yield from _refine(refinement, settings, clock)
+        yield from _conclude(asked, refinement, rule, end, clock)
     finally:
         threads.close()
 
 
-def _refine(
-    refinement: Refinement,
-    settings: CertifySettings,
-    started: float,
-    max_seconds: float,
-    is_cancelled: Callable[[], bool],
-) -> Generator[Event, None, _End]:
+def _refine(refinement: Refinement, settings: CertifySettings, clock: Clock) -> Generator[Event, None, _End]:
     """Work until something ends it; returns how it ended."""
     total = refinement.assessor.space.total
     last = -math.inf
     while True:
-        now = time.perf_counter() - started
+        now = clock.seconds
         if now - last >= _REPORT_SECONDS:
             last = now
             yield from _report(refinement.standing, total, now, 0)
-        reason = StopReason.CANCELLED if is_cancelled() else _why_stop(refinement, settings, now, max_seconds)
-        if reason is None and not refinement.step(max_seconds - now, settings.max_boxes):
+        reason = _why_stop(refinement, settings, clock)
+        if reason is None and not refinement.step(clock.seconds_left, settings.max_boxes):
             reason = StopReason.EXHAUSTED
         if reason is not None:
             refinement.stop()
-            return _End(reason, refinement.recount(), time.perf_counter() - started)
+            return _End(reason, refinement.recount(), clock.seconds)
 
 
-def _why_stop(
-    refinement: Refinement, settings: CertifySettings, seconds: float, max_seconds: float
-) -> StopReason | None:
-    if refinement.is_between_rounds:
+def _why_stop(refinement: Refinement, settings: CertifySettings, clock: Clock) -> StopReason | None:
+    reason = clock.why_over
+    if reason is not StopReason.CANCELLED and refinement.is_between_rounds:
         standing = refinement.standing
         is_there = standing.undecided / refinement.assessor.space.total <= settings.target
         if is_there or not standing.n_open:
@@ -155,7 +147,7 @@ def _why_stop(
             return StopReason.EVALUATIONS
         if refinement.is_full:
             return StopReason.MEMORY
-    return StopReason.SECONDS if seconds >= max_seconds else None
+    return reason
 
 
 def _report(standing: ProvedShares, total: float, seconds: float, n_found: int) -> Iterator[Event]:
@@ -176,23 +168,28 @@ def _patience(end: _End, max_seconds: float) -> float:
     return min(max(1.0, end.seconds / _SECONDS_A_PATIENCE), _MAX_PATIENCE)
 
 
+def time_for(rest: Clock, seconds: float) -> Clock:
+    """The clock of something that may take so long; little after a cancel, which ends it no sooner."""
+    return Clock(_HURRIED_SECONDS) if rest.is_cancelled() else rest.anew(seconds)
+
+
 def _conclude(
     asked: _Question,
     refinement: Refinement,
     rule: FairQuantRule | None,
     end: _End,
-    max_seconds: float,
-    is_cancelled: Callable[[], bool],
+    clock: Clock,
 ) -> Iterator[Event]:
     """The last shares, pairs, the result and the tree; in a hurry when the run was cancelled, or is meanwhile."""
     was_cancelled = end.reason is StopReason.CANCELLED
-    rest = TimeLeft(_patience(end, max_seconds), (lambda: True) if was_cancelled else is_cancelled)
+    rest = Clock(is_cancelled=(lambda: True) if was_cancelled else clock.is_cancelled)
+    patience = _patience(end, clock.max_seconds)
     estimate = None
     pairs = Pairs.empty(asked.domain.n_columns)
     n = end.standing.n_boxes
     if not was_cancelled:
         yield Progress(n, end.seconds, n, 0, "estimating what is undecided")
-        estimate, pairs = _drawn(asked, refinement, rule, rest)
+        estimate, pairs = _drawn(asked, refinement, rule, rest, patience)
     yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
         yield PairsFound(pairs)
@@ -206,28 +203,27 @@ def _conclude(
         method=assessor.method,
         is_by_construction=False,
         estimate=estimate,
-        data_rows=data_rows_proved(refinement, asked.rows, *rest.time_for(_LOOK_UP_SECONDS)),
+        data_rows=data_rows_proved(refinement, asked.rows, time_for(rest, patience * _LOOK_UP_SECONDS)),
     )
     yield ResultReady("certification", encode(result))
     tree, order = export_tree(refinement, asked.rows)
-    certificates = export_certificates(refinement, tree, order, *rest.time_for(_EXPLAIN_SECONDS))
+    certificates = export_certificates(refinement, tree, order, time_for(rest, patience * _EXPLAIN_SECONDS))
     yield TreeReady(tree.to_arrays(), certificates.to_arrays())
     yield Stopped(end.reason, n, end.seconds, n, len(pairs))
 
 
 def _drawn(
-    asked: _Question, refinement: Refinement, rule: FairQuantRule | None, rest: TimeLeft
+    asked: _Question, refinement: Refinement, rule: FairQuantRule | None, rest: Clock, patience: float
 ) -> tuple[UndecidedShare | None, Pairs]:
     """The estimate of the undecided, and counterexamples: of falsified boxes, of the draws, of the paper's samples."""
     of_undecided, of_falsified = (np.random.default_rng(each) for each in np.random.SeedSequence(asked.seed).spawn(2))
-    draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, *rest.time_for(_DRAW_SECONDS))
+    draws = draw_undecided(refinement, asked.settings.n_samples, of_undecided, time_for(rest, patience * _DRAW_SECONDS))
     rows = [falsified_rows(refinement, of_falsified), draws.unfair]
     if rule is not None:
         rows.append(refinement.assessor.space.rows(rule.counterexamples))
     estimate = draws.share() if draws.n else None
-    until = replace(rest, patience=1.0).time_for(_PAIR_SECONDS)
-    insists = not rest.is_cancelled()
-    return estimate, counterexamples(refinement, np.concatenate(rows), *until, insists=insists)
+    until = time_for(rest, _PAIR_SECONDS)
+    return estimate, counterexamples(refinement, np.concatenate(rows), until, insists=not rest.is_cancelled())
 
 
 def _shares(asked: _Question, standing: ProvedShares, total: float) -> dict[str, Any]:

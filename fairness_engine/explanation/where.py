@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import Batches
 from fairness_engine.errors import SearchStopped, SettingError, breach
 from fairness_engine.explanation.where_tree import Condition, all_hold
 from fairness_engine.intervals import share_interval
@@ -33,9 +35,7 @@ _MIN_ROWS = 4_000
 _EVALUATIONS = 200_000
 _MAX_EVALUATIONS = 4_000_000
 _FEWEST_ROWS = 20
-_MAX_BLOCK_ROWS = 4096
-_BLOCK_SECONDS = 0.1
-"""Rows are tested in blocks that grow while they take less: a slow model loses little when the time is up."""
+_MAX_BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -224,17 +224,9 @@ def _test(model: Model, domain: Domain, wanted: FloatArray, max_seconds: float) 
     first.test(wanted[:1])  # what a first call costs once, such as compiling, takes nothing from the time
     oracle = Oracle(model, domain, Budget(len(wanted) * domain.n_variants, max_seconds))
     verdicts: list[BoolArray] = []
-    done = 0
-    size = _FEWEST_ROWS
-    try:
-        while done < len(wanted):
-            before = time.perf_counter()
-            verdicts.append(oracle.test(wanted[done : done + size]))
-            done += size
-            if time.perf_counter() - before < _BLOCK_SECONDS:
-                size = min(2 * size, _MAX_BLOCK_ROWS)
-    except SearchStopped:
-        pass  # what was tested until now is what there is
+    with suppress(SearchStopped):  # what was tested until then is what there is
+        for part in Batches(oracle.clock, _FEWEST_ROWS, _MAX_BATCH_ROWS).over(len(wanted)):
+            verdicts.append(oracle.test(wanted[part]))
     known = np.concatenate(verdicts) if verdicts else np.zeros(0, dtype=bool)
     if len(known) < _FEWEST_ROWS:
         raise SettingError(

@@ -8,14 +8,14 @@ model, the domain and the data alone, so every search of a review is measured wi
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, ResultReady, Stopped
@@ -88,15 +88,13 @@ class Surrogate:
         return np.asarray(self.tree.apply(rows[:, self.columns].astype(np.float32)), dtype=np.int64)
 
 
-def fit_surrogate(
-    model: Model, domain: Domain, data_rows: FloatArray, is_over: Callable[[], bool] = lambda: False
-) -> Surrogate | None:
+def fit_surrogate(model: Model, domain: Domain, data_rows: FloatArray, clock: Clock = NO_LIMIT) -> Surrogate | None:
     """Learn the tree of a review; the same arguments give the same tree.
 
     Args:
         model, domain: what is assessed, and where.
         data_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
-        is_over: asked between blocks of rows; ends the work.
+        clock: asked between blocks of rows; ends the work.
 
     Returns:
         the tree, or ``None`` when it was ended.
@@ -105,7 +103,7 @@ def fit_surrogate(
     rows = _surrogate_rows(domain, data_rows, rng)
     decisions = np.empty(len(rows), dtype=np.int64)
     for start in range(0, len(rows), _BLOCK_ROWS):
-        if is_over():
+        if clock.is_over:
             return None
         part = slice(start, start + _BLOCK_ROWS)
         decisions[part] = model.decide(model.scores(rows[part]))
@@ -199,7 +197,7 @@ def with_diversity(
     model: Model,
     domain: Domain,
     data_rows: FloatArray,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """The events of a search, and before the last one the result ``diversity``.
 
@@ -214,20 +212,17 @@ def with_diversity(
         if isinstance(event, PairsFound):
             sample.add(event.pairs.first)
         if isinstance(event, Stopped) and event.reason is not StopReason.CANCELLED:
-            content = _diversity(sample, model, domain, data_rows, is_cancelled)
+            content = _diversity(sample, model, domain, data_rows, clock.anew(MAX_SECONDS))
             if content is not None:
                 yield ResultReady("diversity", encode(content))
         yield event
 
 
-def _diversity(
-    sample: _Sample, model: Model, domain: Domain, data_rows: FloatArray, is_cancelled: Callable[[], bool]
-) -> Diversity | None:
+def _diversity(sample: _Sample, model: Model, domain: Domain, data_rows: FloatArray, clock: Clock) -> Diversity | None:
     rows = sample.rows()
     if rows is None:
         return None
-    deadline = time.perf_counter() + MAX_SECONDS
-    surrogate = fit_surrogate(model, domain, data_rows, lambda: is_cancelled() or time.perf_counter() > deadline)
+    surrogate = fit_surrogate(model, domain, data_rows, clock)
     if surrogate is None:
         return None
     _, counts = np.unique(surrogate.leaves(rows), return_counts=True)

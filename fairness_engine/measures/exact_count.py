@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.codec import encode
-from fairness_engine.errors import SettingError, StopReason
+from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
 from fairness_engine.measures.results import ExactCount
 from fairness_engine.models.model import Model
@@ -26,8 +26,7 @@ MAX_ROWS = 1e9
 """Individuals times variants that are still counted: a matter of minutes with a small network."""
 _MAX_INNER_ROWS = 256
 """Rows that one outer row stands for, so that a slow model can still be cancelled."""
-_BLOCK_ROWS = 1 << 16
-_BLOCK_SECONDS = 0.1
+_MAX_BATCH_ROWS = 1 << 16
 _REPORT_SECONDS = 0.25
 
 
@@ -41,18 +40,12 @@ def can_count(domain: Domain) -> bool:
     return n_rows_to_count(domain) <= MAX_ROWS and not domain.scope.fixed
 
 
-def run_exact(
-    model: Model,
-    domain: Domain,
-    is_cancelled: Callable[[], bool] = lambda: False,
-    max_seconds: float = math.inf,
-) -> Iterator[Event]:
+def run_exact(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterator[Event]:
     """Count every discriminatory individual of a domain.
 
     Args:
         model, domain: what is assessed, and where.
-        is_cancelled: asked before every block.
-        max_seconds: greater than 0; the count is given up after it.
+        clock: its seconds are greater than 0, and begin here; the count is given up when it is over.
 
     Yields:
         ``Progress`` at most four times a second; at the end of a whole count one ``ResultReady`` named ``count`` with
@@ -64,35 +57,27 @@ def run_exact(
 
     Reference: paper 000 (AEQUITAS), section 4.3, estimates this share by sampling.
     """
-    _check(domain, max_seconds)
-    n_individuals = int(domain.n_individuals)
-    started = last_report = time.perf_counter()
+    _check(domain, clock.max_seconds)
+    clock = clock.anew()
+    last_report = 0.0
     n = n_found = evaluations = 0
-    reason = None
-    blocks = decide_all(model, domain)
-    while n < n_individuals:
-        now = time.perf_counter()
-        reason = _why_stop(is_cancelled, now - started, max_seconds)
-        if reason is not None:
-            break
-        verdicts, n_evaluated = next(blocks)
-        n = n + len(verdicts)
-        n_found = n_found + int(verdicts.sum())
-        evaluations = evaluations + n_evaluated
-        if now - last_report >= _REPORT_SECONDS:
-            last_report = now
-            yield Progress(evaluations, now - started, n, n_found, "counting")
-    seconds = time.perf_counter() - started
+    reason = StopReason.EXHAUSTED
+    try:
+        for verdicts, n_evaluated in decide_all(model, domain, clock):
+            n += len(verdicts)
+            n_found += int(verdicts.sum())
+            evaluations += n_evaluated
+            seconds = clock.seconds
+            if seconds - last_report >= _REPORT_SECONDS:
+                last_report = seconds
+                yield Progress(evaluations, seconds, n, n_found, "counting")
+    except SearchStopped as stop:
+        reason = stop.reason
+    seconds = clock.seconds
     yield Progress(evaluations, seconds, n, n_found, "counting")
-    if n == n_individuals:
+    if reason is StopReason.EXHAUSTED:
         yield ResultReady("count", encode(ExactCount(n_found, n, n_found / n)))
-    yield Stopped(reason or StopReason.EXHAUSTED, evaluations, seconds, n, n_found)
-
-
-def _why_stop(is_cancelled: Callable[[], bool], seconds: float, max_seconds: float) -> StopReason | None:
-    if is_cancelled():
-        return StopReason.CANCELLED
-    return StopReason.SECONDS if seconds >= max_seconds else None
+    yield Stopped(reason, evaluations, seconds, n, n_found)
 
 
 def _check(domain: Domain, max_seconds: float) -> None:
@@ -135,7 +120,7 @@ def _combinations(domain: Domain, columns: IntArray, start: int, stop: int) -> F
     return rows
 
 
-def decide_all(model: Model, domain: Domain) -> Iterator[tuple[BoolArray, int]]:
+def decide_all(model: Model, domain: Domain, clock: Clock = NO_LIMIT) -> Iterator[tuple[BoolArray, int]]:
     """Which individuals are discriminatory, in the order of ``individuals``, and how many rows the model decided for
     it.
 
@@ -143,7 +128,10 @@ def decide_all(model: Model, domain: Domain) -> Iterator[tuple[BoolArray, int]]:
     row. A network then computes its first layer once an outer row, and hardly any row is ever written out.
 
     Yields:
-        ``(is_discriminatory (n,), n_evaluated)`` a block of about ``_BLOCK_SECONDS``.
+        ``(is_discriminatory (n,), n_evaluated)`` a batch.
+
+    Raises:
+        SearchStopped: the clock is over, before a batch.
     """
     n_outer_columns, n_inner = _split(domain)
     outer = domain.free[:n_outer_columns]
@@ -152,19 +140,9 @@ def decide_all(model: Model, domain: Domain) -> Iterator[tuple[BoolArray, int]]:
     columns = np.concatenate([inner, domain.protected])
     inner_values = _combinations(domain, inner, 0, n_inner)[:, inner]
     values = np.array([(*a, *b) for a, b in itertools.product(inner_values.tolist(), domain.variant_values.tolist())])
-    size = 1
-    done = 0
-    while done < n_outer:
-        rows = _combinations(domain, outer, done, min(done + size, n_outer))
-        started = time.perf_counter()
-        decided = decide_variants(model, domain, rows, columns, values)
-        seconds = time.perf_counter() - started
-        yield decided
-        done += len(rows)
-        if seconds > _BLOCK_SECONDS:
-            size = max(1, size // 2)
-        elif 2 * size * len(values) <= _BLOCK_ROWS:
-            size *= 2
+    for part in Batches(clock, first=1, most=max(1, _MAX_BATCH_ROWS // len(values))).over(n_outer):
+        rows = _combinations(domain, outer, part.start, part.stop)
+        yield decide_variants(model, domain, rows, columns, values)
 
 
 def _split(domain: Domain) -> tuple[int, int]:

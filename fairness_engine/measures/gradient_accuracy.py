@@ -9,12 +9,12 @@ own model and data.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import Clock
 from fairness_engine.errors import ModelError, SettingError, StopReason
 from fairness_engine.events import Stopped
 from fairness_engine.measures.gradient_agreement import (
@@ -81,18 +81,18 @@ def check_gradients(model: Model, domain: Domain, rows: FloatArray, max_seconds:
         )
     kernels.warm_up()
     Maft.warm_up()
-    deadline = time.monotonic() + max_seconds
+    clock = Clock(max_seconds)
     people = inside[np.random.default_rng(_SEED).permutation(len(inside))[:_MAX_PEOPLE]]
     true = _true_gradients(model, domain, people)
     pairs = _pair(model, domain, people)
     measured: dict[float, AtSize] = {}
     by_importance = sorted(SIZES, key=lambda h: abs(math.log10(h)))
     for h in by_importance:
-        if not measured or time.monotonic() < deadline:
+        if not measured or not clock.is_over:
             measured[h] = _compare(model, domain, people, true, pairs, h)
     for h in by_importance:
         if h in measured:
-            measured[h] = replace(measured[h], n_found=_search(model, domain, inside, h, deadline))
+            measured[h] = replace(measured[h], n_found=_search(model, domain, inside, h, clock))
     return GradientCheck(
         n_people=len(people),
         n_flat=int((~true.any(axis=1)).sum()),
@@ -301,14 +301,13 @@ def _points(projected: FloatArray) -> Points:
 # --- searches -----------------------------------------------------------------------------------
 
 
-def _search(model: Model, domain: Domain, rows: FloatArray, h: float, deadline: float) -> tuple[int, ...]:
+def _search(model: Model, domain: Domain, rows: FloatArray, h: float, clock: Clock) -> tuple[int, ...]:
     """Individuals that MAFT finds with a perturbation size, one number a seed, as far as time allows."""
     found: list[int] = []
     for seed in range(N_SEEDS):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if clock.is_over:
             break
-        events = run_search(Maft(h=h, **_SEARCH), model, domain, rows, Budget(_SEARCH_EVALUATIONS, left), seed)
+        events = run_search(Maft(h=h, **_SEARCH), model, domain, rows, Budget(_SEARCH_EVALUATIONS), seed, clock)
         last = [event for event in events if isinstance(event, Stopped)][-1]
         if last.reason is StopReason.SECONDS:
             break

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval
@@ -27,7 +28,7 @@ def run_estimate(
     distribution: str,
     n_samples: int,
     seed: int,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
     budget: Budget | None = None,
     incomplete_rows: FloatArray | None = None,
 ) -> Iterator[Event]:
@@ -43,8 +44,8 @@ def run_estimate(
         distribution: a ``Distribution``.
         n_samples: how many draws.
         seed: the only source of chance.
-        is_cancelled: asked before every batch.
-        budget: further limits (seconds, evaluations).
+        clock: asked before every batch; its seconds begin here.
+        budget: further limits.
         incomplete_rows: more rows of the data, which miss cells (NaN) and which the model answers; drawn with the
             data's rows.
 
@@ -60,9 +61,10 @@ def run_estimate(
 
     draw, n_all = _sampler(domain, data_rows, distribution, n_samples, incomplete_rows)
     limits = budget or Budget(n_samples * domain.n_variants)
-    oracle = Oracle(model, domain, limits, is_cancelled)
+    clock = clock.anew()
+    oracle = Oracle(model, domain, limits, clock)
     # whoever misses a cell is asked of the model in its slower form, which takes such rows
-    for_incomplete = Oracle(model.of_incomplete or model, domain, limits, is_cancelled)
+    for_incomplete = Oracle(model.of_incomplete or model, domain, limits, clock)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     rows_a_trial = math.ceil(n_samples / N_TRIALS)
     reason = StopReason.EXHAUSTED

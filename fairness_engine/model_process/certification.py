@@ -15,6 +15,7 @@ from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.validation import space_to_json
 from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.clock import Clock
 from fairness_engine.errors import InputError
 from fairness_engine.events import Event, TreeReady
 from fairness_engine.measures.plausibility.background import with_plausibility
@@ -33,7 +34,7 @@ def certification_events(
     rows: FloatArray,
     config: RunConfig,
     learn: Callable[[], Plausibility],
-    is_cancelled: Callable[[], bool],
+    clock: Clock,
 ) -> Iterator[Event]:
     """The events of a certification: its trees with what their digits stand for, its pairs with their plausibility.
 
@@ -43,17 +44,16 @@ def certification_events(
         model, domain, rows: what is assessed, where, and the data.
         config: of the run.
         learn: makes what measures plausibility.
-        is_cancelled: whether the run is to end.
+        clock: of the run.
 
     Raises:
         InputError: the model, or the scope, cannot be certified.
     """
     warm_up.warm_up()
     settings = CertifySettings.from_json(config.settings)
-    max_seconds = config.budget.max_seconds or math.inf
-    events = run_certification(model, domain, rows, settings, config.seed, max_seconds, is_cancelled)
+    events = run_certification(model, domain, rows, settings, config.seed, clock)
     # its pairs come at its end and are few: they are measured however long it took
-    for event in with_plausibility(events, learn, None, is_cancelled):
+    for event in with_plausibility(events, learn, clock.anew(math.inf)):
         if isinstance(event, TreeReady):
             yield replace(event, space=space_to_json(make_lattice(domain)))
         else:

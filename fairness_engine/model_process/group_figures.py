@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray
+from fairness_engine.clock import Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.data.recorded import recorded_labels
 from fairness_engine.errors import SearchStopped, SettingError
@@ -77,7 +78,7 @@ def decide_rows(model: Model, dataset: Dataset) -> BoolArray:
     Raises:
         SettingError: it is too slow.
     """
-    decider = Decider(model, lambda: False, _DECIDE_SECONDS)
+    decider = Decider(model, Clock(_DECIDE_SECONDS))
     try:
         return decider.favourable(dataset.rows)
     except SearchStopped:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def retraining_events(
-    opened: ModelSession, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    opened: ModelSession, config: RunConfig, clock: Clock, report: Callable[[Event], None]
 ) -> Iterator[Event]:
     """The events of a retraining.
 
     Args:
         opened: data, model and scope.
         config: of the run.
-        is_cancelled: asked between steps.
+        clock: of the run.
         report: takes events of a step that is at work.
 
     Raises:
@@ -44,8 +44,7 @@ def retraining_events(
         opened.model, opened.domain, opened.dataset, trainer_of(opened, settings), opened.picked, opened.group
     )
     subject = replace(subject, source=source_of(opened))
-    max_seconds = config.budget.max_seconds or math.inf
-    yield from run_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)
+    yield from run_retraining(subject, settings, config.seed, clock, report)
 
 
 def check_data(opened: ModelSession) -> None:

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 def text_retraining_events(
-    opened: TextSession, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None]
+    opened: TextSession, config: RunConfig, clock: Clock, report: Callable[[Event], None]
 ) -> Iterator[Event]:
     """The events of a retraining on texts.
 
     Args:
         opened: texts and model.
         config: of the run.
-        is_cancelled: asked between steps.
+        clock: of the run.
         report: takes events of a step that is at work.
 
     Raises:
@@ -45,8 +45,7 @@ def text_retraining_events(
     settings = RetrainSettings.from_json(config.settings)
     check_settings(settings)
     subject = _subject(opened, data_of(opened, terms_of(settings, opened.group)), settings)
-    max_seconds = config.budget.max_seconds or math.inf
-    yield from run_text_retraining(subject, settings, config.seed, max_seconds, is_cancelled, report)
+    yield from run_text_retraining(subject, settings, config.seed, clock, report)
 
 
 def terms_of(settings: RetrainSettings, group: RuleGroup | None) -> Terms:

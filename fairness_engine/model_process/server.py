@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import queue
 import sys
@@ -19,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import EvenhandError, FitError, ProcessError
 from fairness_engine.model_process.compiled_loops import WARM_UPS
 from fairness_engine.model_process.sandbox import walls
@@ -109,7 +111,8 @@ class RequestServer:
 
         config = RunConfig.from_json(request["config"])
         opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
-        for event in opened.run(config, self._cancel.is_set, lambda between: self._send(to_line(between))):
+        clock = Clock(config.budget.max_seconds or math.inf, self._cancel.is_set)
+        for event in opened.run(config, clock, lambda between: self._send(to_line(between))):
             for small in split(event):
                 self._send(to_line(small))
         return {}

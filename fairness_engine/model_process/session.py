@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import pack_array, unpack_array
+from fairness_engine.clock import Clock
 from fairness_engine.codec import encode
 from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
@@ -69,14 +70,12 @@ class ModelSession:
         schema = self.dataset.schema
         return Domain(schema, self.scope, self.model.taken(schema.names))
 
-    def run(
-        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
-    ) -> Iterator[Event]:
+    def run(self, config: RunConfig, clock: Clock, report: Callable[[Event], None] = lambda _: None) -> Iterator[Event]:
         """The events of a run, of any kind there is.
 
         Args:
             config: of the run.
-            is_cancelled: asked between batches.
+            clock: of the run; its seconds begin with what they limit.
             report: takes the progress of a step that is at work between two events.
 
         Raises:
@@ -87,7 +86,7 @@ class ModelSession:
             yield ResultReady("reading", encode(self.reading()))
         from fairness_engine.model_process.work import OF_TABLES
 
-        yield from OF_TABLES[config.kind](self, config, is_cancelled, report)
+        yield from OF_TABLES[config.kind](self, config, clock, report)
 
     def with_picked(self, packed: Any, rule_set: Any = None) -> ModelSession:
         """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for

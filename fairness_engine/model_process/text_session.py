@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.arrays import pack_array
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
@@ -62,9 +63,7 @@ class TextSession:
     model_file: tuple[Path, str]
     group: RuleGroup | None = None
 
-    def run(
-        self, config: RunConfig, is_cancelled: Callable[[], bool], report: Callable[[Event], None] = lambda _: None
-    ) -> Iterator[Event]:
+    def run(self, config: RunConfig, clock: Clock, report: Callable[[Event], None] = lambda _: None) -> Iterator[Event]:
         """The events of a run of rule sets, or of a retraining.
 
         Raises:
@@ -73,7 +72,7 @@ class TextSession:
         """
         from fairness_engine.model_process.work import work_texts
 
-        yield from work_texts(self, config, is_cancelled, report)
+        yield from work_texts(self, config, clock, report)
 
     def with_picked(self, _: Any, rule_set: Any = None) -> TextSession:
         """The same with the rule set that a person picked, as it came in a request; ``None`` for none. Pairs are of

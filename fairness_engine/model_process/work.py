@@ -1,12 +1,11 @@
 """How each kind of run is worked in the model's process: the twin of ``runs.kinds``, which is the trusted half's.
 
-A function takes what was opened, the configuration, whether the run is to end, and what takes the progress of a step
-that is at work between two events.
+A function takes what was opened, the configuration, the run's clock, whose seconds begin with what they limit, and what
+takes the progress of a step that is at work between two events.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import Clock
 from fairness_engine.codec import decode, encode
 from fairness_engine.errors import FitError
 from fairness_engine.events import Event, ResultReady
-from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Ranges
 from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.technique import Technique
@@ -30,11 +29,10 @@ if TYPE_CHECKING:
 _STARTS_STREAM = 1
 """The stream of a run's seed that draws start rows; the search itself uses the seed's own."""
 
-IsCancelled = Callable[[], bool]
 Report = Callable[[Event], None]
 
 
-def _search(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.diversity import with_discovery, with_diversity
     from fairness_engine.measures.plausibility.background import with_plausibility
     from fairness_engine.search.driver import run_search
@@ -45,10 +43,10 @@ def _search(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, 
     technique = kind.from_json(config.settings)
     rows = opened.dataset.rows
     starts = start_rows(rows, config.max_starts, config.seed)
-    events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, is_cancelled)
+    events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, clock.anew())
     events = (_with_left_out(opened, event, len(starts)) for event in events)
-    events = with_diversity(with_discovery(events), opened.model, opened.domain, rows, is_cancelled)
-    yield from with_plausibility(events, lambda: opened.plausibility, config.budget.max_seconds, is_cancelled)
+    events = with_diversity(with_discovery(events), opened.model, opened.domain, rows, clock)
+    yield from with_plausibility(events, lambda: opened.plausibility, clock)
 
 
 def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:
@@ -65,12 +63,10 @@ def _with_left_out(opened: ModelSession, event: Event, n_starts: int) -> Event:
     return ResultReady("scan", encode(counts))
 
 
-def _estimate(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _estimate(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.measures.share import run_estimate
 
     yield from _prepare(opened)
-    # the number of draws is the budget of an estimate; only a limit of seconds is added to it
-    budget = Budget(config.n_samples * opened.domain.n_variants, config.budget.max_seconds)
     settings = (config.distribution.value, config.n_samples, config.seed)
     more = opened.dataset.incomplete
     answers = None
@@ -78,15 +74,15 @@ def _estimate(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled
         answers = opened.incomplete_favourable
     incomplete_rows = None if more is None or answers is None else more.rows[answers[1]]
     yield from run_estimate(
-        opened.model, opened.domain, opened.dataset.rows, *settings, is_cancelled, budget, incomplete_rows
+        opened.model, opened.domain, opened.dataset.rows, *settings, clock, incomplete_rows=incomplete_rows
     )
 
 
-def _count(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _count(opened: ModelSession, _: RunConfig, clock: Clock, __: Report) -> Iterator[Event]:
     from fairness_engine.measures.exact_count import run_exact
 
     yield from _prepare(opened)
-    yield from run_exact(opened.model, opened.domain, is_cancelled, config.budget.max_seconds or math.inf)
+    yield from run_exact(opened.model, opened.domain, clock)
 
 
 def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> Iterator[Event]:
@@ -106,14 +102,14 @@ def _prepare(opened: ModelSession, technique: type[Technique] | None = None) -> 
         technique.warm_up()
 
 
-def _certify(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _certify(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.model_process.certification import certification_events
 
     held = (opened.model, opened.domain, opened.dataset.rows)
-    yield from certification_events(*held, config, lambda: opened.plausibility, is_cancelled)
+    yield from certification_events(*held, config, lambda: opened.plausibility, clock)
 
 
-def _rules(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+def _rules(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules
     from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 
@@ -129,17 +125,16 @@ def _rules(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, r
             yield ResultReady("notes", {"notes": [said]})
         subject = AssessedData(rows[recorded.is_known], recorded.favourable[recorded.is_known], None)
     ranges = Ranges(schema, config.scope, opened.model.taken(schema.names))
-    max_seconds = config.budget.max_seconds or math.inf
-    yield from run_rules(subject, ranges, settings, config.seed, max_seconds, is_cancelled, report)
+    yield from run_rules(subject, ranges, settings, config.seed, clock, report)
 
 
-def _retrain(opened: ModelSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+def _retrain(opened: ModelSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     from fairness_engine.model_process.retraining import retraining_events
 
-    yield from retraining_events(opened, config, is_cancelled, report)
+    yield from retraining_events(opened, config, clock, report)
 
 
-OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, Clock, Report], Iterator[Event]]] = {
     "search": _search,
     "estimate": _estimate,
     "count": _count,
@@ -153,7 +148,7 @@ OF_TABLES: dict[str, Callable[[ModelSession, RunConfig, IsCancelled, Report], It
 # --- texts --------------------------------------------------------------------------------------
 
 
-def work_texts(opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, report: Report) -> Iterator[Event]:
+def work_texts(opened: TextSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     """The events of a run on texts.
 
     Raises:
@@ -164,27 +159,25 @@ def work_texts(opened: TextSession, config: RunConfig, is_cancelled: IsCancelled
             f"A run of the kind '{config.kind}' compares rows of a table, but '{opened.texts_of_data.column}' holds "
             "texts. Compare identity terms instead (rule sets), or retrain the model."
         )
-    yield from _OF_TEXTS[config.kind](opened, config, is_cancelled, report)
+    yield from _OF_TEXTS[config.kind](opened, config, clock, report)
 
 
-def _text_rules(opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, _: Report) -> Iterator[Event]:
+def _text_rules(opened: TextSession, config: RunConfig, clock: Clock, _: Report) -> Iterator[Event]:
     from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
     from fairness_engine.groups.rule_sets.settings import RuleSettings
 
     settings = RuleSettings.from_json({**config.settings, "text_column": opened.texts_of_data.column})
     subject = AssessedTexts(opened.texts_of_data.texts, opened.model)
-    yield from run_text_rules(subject, settings, config.seed, config.budget.max_seconds or math.inf, is_cancelled)
+    yield from run_text_rules(subject, settings, config.seed, clock)
 
 
-def _retrain_texts(
-    opened: TextSession, config: RunConfig, is_cancelled: IsCancelled, report: Report
-) -> Iterator[Event]:
+def _retrain_texts(opened: TextSession, config: RunConfig, clock: Clock, report: Report) -> Iterator[Event]:
     from fairness_engine.model_process.retraining_texts import text_retraining_events
 
-    yield from text_retraining_events(opened, config, is_cancelled, report)
+    yield from text_retraining_events(opened, config, clock, report)
 
 
-_OF_TEXTS: dict[str, Callable[[TextSession, RunConfig, IsCancelled, Report], Iterator[Event]]] = {
+_OF_TEXTS: dict[str, Callable[[TextSession, RunConfig, Clock, Report], Iterator[Event]]] = {
     "rules": _text_rules,
     "retrain": _retrain_texts,
 }

@@ -7,7 +7,6 @@ is replayed before it counts, and the budget cannot be overspent, so no techniqu
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle import kernels
@@ -26,10 +26,9 @@ from fairness_engine.oracle.variants import VariantMargins
 from fairness_engine.oracle.visited import VisitedIndividuals, expected_individuals
 from fairness_engine.pairs import Pairs
 
-_FIRST_BLOCK_EVALUATIONS = 1 << 10
-_MAX_BLOCK_EVALUATIONS = 1 << 15
-"""Rows passed to the model at once; larger batches only move more memory."""
-_BLOCK_SECONDS = 0.1
+_FIRST_BATCH = 1 << 10
+_MAX_BATCH = 1 << 15
+"""Evaluations at once; larger batches only move more memory."""
 _REPLAY_SECONDS = 0.2
 _REPLAY_ROWS = 1 << 14
 """Candidates are replayed after so long, or when they are so many."""
@@ -70,32 +69,30 @@ class Oracle:
         model: scores of rows.
         domain: the space and the variants.
         budget: when to stop; reaching it raises ``SearchStopped`` from ``probe``.
-        is_cancelled: asked before every batch.
+        clock: ends it, too; asked before every batch.
 
     Attributes:
+        clock: of this search, with the budget's seconds.
         n_tried, n_found: individuals (unique non-protected parts) tested, and found discriminatory.
         n_partly: of those tried, how many were evaluated with some of their variants only, which agreed.
         n_rejected: pairs that the replay did not confirm; they are not counted as found.
     """
 
-    def __init__(
-        self, model: Model, domain: Domain, budget: Budget, is_cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, model: Model, domain: Domain, budget: Budget, clock: Clock = NO_LIMIT) -> None:
         self.model = model
         self.domain = domain
         self.budget = budget
+        self.clock = clock.part(budget.max_seconds)
         self.n_tried = 0
         self.n_partly = 0
         self.n_found = 0
         self.n_rejected = 0
         self._judge = VariantEvaluator(model, domain)
-        self._is_cancelled = is_cancelled
-        self._started = time.perf_counter()
         self._replayer = PairConfirmer(model, domain)
-        self._replayed = self._started
+        self._replayed = self.clock.now()
         self._pending: list[Pairs] = []
-        self._block_evaluations = _FIRST_BLOCK_EVALUATIONS
-        self._began = 0  # evaluations before the block at work
+        self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH)
+        self._began = 0  # evaluations before the batch at work
         self._known = VisitedIndividuals(expected_individuals(budget, domain))
 
     @property
@@ -115,7 +112,7 @@ class Oracle:
     @property
     def seconds(self) -> float:
         """Seconds since the search began."""
-        return time.perf_counter() - self._started
+        return self.clock.seconds
 
     @property
     def is_exhausted(self) -> bool:
@@ -177,15 +174,13 @@ class Oracle:
         """
         self._check_limits()
         slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
-        done = 0
-        for block in self._blocks(len(fresh), 2):
-            chosen = fresh[done : done + block]
+        for batch in self._affordable(len(fresh), 2):
+            chosen = fresh[batch]
             part = rows[chosen]
             one = first[chosen]
             two = second[chosen]
             disagree = self._judge.disagree(part, one, two)
             self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
-            done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
 
     def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> VariantMargins:
@@ -206,10 +201,8 @@ class Oracle:
         variants = np.zeros((len(rows), 2), np.int64)
         classes = np.zeros((len(rows), 2), np.int64)
         leads = np.full((len(rows), 2), np.nan)
-        done = 0
-        for block in self._blocks(len(fresh), self.domain.n_variants):
-            chosen = fresh[done : done + block]
-            done += len(chosen)
+        for batch in self._affordable(len(fresh), self.domain.n_variants):
+            chosen = fresh[batch]
             self._count_tried(slots[chosen], len(fresh) > n_new)
             values = self._judge.screened(rows[chosen], reach) if screens else self._judge.values(rows[chosen])
             is_far = np.isnan(values[:, -1, 0])
@@ -242,10 +235,8 @@ class Oracle:
         self._check_limits()
         slots, fresh, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
         leads = np.full((len(rows), 2), np.nan)
-        done = 0
-        for block in self._blocks(len(fresh), 2):
-            chosen = fresh[done : done + block]
-            done += len(chosen)
+        for batch in self._affordable(len(fresh), 2):
+            chosen = fresh[batch]
             part = rows[chosen]
             pair = variants[chosen]
             leads[chosen], found = self._judge.in_turn(part, pair, classes[chosen])
@@ -295,9 +286,7 @@ class Oracle:
         n_variants = self.domain.n_variants
         scores = np.empty((len(rows), n_variants, self.model.predictor.n_scores))
         verdicts = np.empty(len(rows), dtype=bool)
-        done = 0
-        for block in self._blocks(len(rows), n_variants):
-            part = slice(done, done + block)
+        for part in self._affordable(len(rows), n_variants):
             scores[part], verdicts[part], lowest, highest, values = self._judge.measure(rows[part])
             new = np.flatnonzero(is_fresh[part])
             chosen = slots[part][new]
@@ -306,7 +295,6 @@ class Oracle:
             self._keep_candidates(
                 rows[part][new], verdicts[part][new], lowest[new], highest[new], values[new], is_measured=True
             )
-            done += block
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
         return VariantScores(scores, decisions, verdicts)
 
@@ -355,25 +343,21 @@ class Oracle:
         return self._by_block(len(rows), 1, lambda part: self.model.gradients(rows[part], chosen[part]))
 
     def _by_block(self, n_rows: int, cost: int, evaluate: Callable[[slice], FloatArray]) -> FloatArray:
-        """What ``evaluate`` gives for all rows, ``cost`` evaluations each, in blocks that can be afforded."""
+        """What ``evaluate`` gives for all rows, ``cost`` evaluations each, in batches that can be afforded."""
         self._check_limits()
         parts = []
-        done = 0
-        for block in self._blocks(n_rows, cost):
-            self._judge.evaluations += block * cost
-            parts.append(evaluate(slice(done, done + block)))
-            done += block
+        for part in self._affordable(n_rows, cost):
+            self._judge.evaluations += (part.stop - part.start) * cost
+            parts.append(evaluate(part))
         return np.concatenate(parts) if parts else evaluate(slice(0, 0))
 
     def _probe(self, keys: KeyArray, take: Callable[[IntArray], FloatArray]) -> Probe:
         """Test the individuals that are not known yet; ``take`` gives the rows of some positions."""
         slots, fresh, n_new = self._known.look_up(keys, takes_partly=True)
-        done = 0
-        for block in self._blocks(len(fresh), self.domain.n_variants):
-            chosen = fresh[done : done + block]
+        for batch in self._affordable(len(fresh), self.domain.n_variants):
+            chosen = fresh[batch]
             self._count_tried(slots[chosen], len(fresh) > n_new)
             self._known.states[slots[chosen]] = self._test(take(chosen))
-            done += len(chosen)
         return Probe(self._known.states[slots] == 1, fresh)
 
     def test(self, rows: FloatArray) -> BoolArray:
@@ -382,11 +366,9 @@ class Oracle:
         For estimates, where removing duplicates would bias the share. No pairs are kept.
         """
         verdicts = np.empty(len(rows), dtype=bool)
-        done = 0
-        for block in self._blocks(len(rows), self.domain.n_variants):
-            verdicts[done : done + block], _, _ = self._judge.decide(rows[done : done + block])
-            done += block
-        self.n_tried += done
+        for part in self._affordable(len(rows), self.domain.n_variants):
+            verdicts[part], _, _ = self._judge.decide(rows[part])
+        self.n_tried += len(rows)
         self.n_found += int(verdicts.sum())
         return verdicts
 
@@ -395,48 +377,38 @@ class Oracle:
         slots, _, _ = self._known.look_up(self.domain.keys(rows), takes_partly=False)
         return int(np.isin(self._known.states[slots], (0, 1)).sum())
 
-    def _blocks(self, n_rows: int, cost: int) -> Iterator[int]:
-        """Sizes of the blocks in which rows go to the model, each affordable; they adapt to the model's speed.
-
-        A block takes about ``_BLOCK_SECONDS``, so that a slow model can be cancelled and a time budget holds.
+    def _affordable(self, n_rows: int, cost: int) -> Iterator[slice]:
+        """The batches in which rows go to the model, as far as the budget allows.
 
         Args:
             n_rows: how many are waiting.
             cost: evaluations of one row.
 
         Raises:
-            SearchStopped: before a block that may not be tested any more.
+            SearchStopped: before a batch that may not be tested any more.
         """
-        left = n_rows
-        while left > 0:
+        begin = 0
+        while begin < n_rows:
             self._check_limits()
-            block = min(left, max(1, self._block_evaluations // cost))
+            end = min(begin + self._batches.size(cost), n_rows)
             if self.budget.max_evaluations is not None:
                 affordable = (self.budget.max_evaluations - self.evaluations) // cost
                 if affordable <= 0:
                     raise SearchStopped(StopReason.EVALUATIONS)
-                block = min(block, affordable)
-            started = time.perf_counter()
+                end = min(end, begin + affordable)
+            started = self.clock.now()
             self._began = self.evaluations
-            yield block
+            yield slice(begin, end)
             self._began = self.evaluations
-            self._adapt_block(block * cost, time.perf_counter() - started)
-            left -= block
-            if self._replayer.n_waiting > _REPLAY_ROWS or time.perf_counter() - self._replayed > _REPLAY_SECONDS:
+            now = self.clock.now()
+            self._batches.learn((end - begin) * cost, now - started)
+            begin = end
+            if self._replayer.n_waiting > _REPLAY_ROWS or now - self._replayed > _REPLAY_SECONDS:
                 self._replay()  # a slow model must not be left with a heap of them when it is cancelled
         self._check_found()
 
-    def _adapt_block(self, n_evaluations: int, seconds: float) -> None:
-        if seconds > 2 * _BLOCK_SECONDS:
-            self._block_evaluations = max(1, self._block_evaluations // 2)
-        elif n_evaluations > self._block_evaluations / 2 and seconds < _BLOCK_SECONDS / 2:
-            self._block_evaluations = min(_MAX_BLOCK_EVALUATIONS, self._block_evaluations * 4)
-
     def _check_limits(self) -> None:
-        if self._is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
-        if self.budget.max_seconds is not None and self.seconds >= self.budget.max_seconds:
-            raise SearchStopped(StopReason.SECONDS)
+        self.clock.check()
         self._check_found()
 
     def _check_found(self) -> None:
@@ -502,7 +474,7 @@ class Oracle:
 
     def _replay(self) -> None:
         """Have the candidates replayed, and keep what held for ``take_found``, no more than the budget wants."""
-        self._replayed = time.perf_counter()
+        self._replayed = self.clock.now()
         n_candidates = self._replayer.n_waiting
         pairs = self._replayer.replay()
         self.n_rejected += n_candidates - len(pairs)

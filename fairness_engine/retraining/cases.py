@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairness_engine.clock import Clock
 from fairness_engine.events import PairsFound, Progress
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
@@ -40,8 +41,7 @@ class CaseFinder:
     Args:
         subject, parts, settings: what is retrained.
         rng: seeds the searches.
-        is_cancelled, say: as in a run.
-        seconds_left: of the run's budget.
+        clock, say: of the run.
 
     Attributes:
         used: every pair handed out for the original model.
@@ -56,17 +56,15 @@ class CaseFinder:
         parts: Split,
         settings: RetrainSettings,
         rng: np.random.Generator,
-        is_cancelled: Callable[[], bool],
+        clock: Clock,
         say: Callable[[str], None],
-        seconds_left: Callable[[], float] = lambda: _MAX_SECONDS,
     ) -> None:
         self._subject = subject
         self._parts = parts
         self._settings = settings
         self._rng = rng
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self._say = say
-        self._seconds_left = seconds_left
         self.used = Pairs.empty(subject.domain.n_columns)
         self.facts: dict[str, Any] = {"n_cases": 0, "n_of_test_people": 0, "technique": ""}
         self.evaluations = 0
@@ -100,12 +98,11 @@ class CaseFinder:
         kernels.warm_up()
         technique.warm_up()
         starts = self._subject.dataset.rows[self._parts.train]
-        seconds = max(1.0, min(_MAX_SECONDS, self._seconds_left()))
-        budget = Budget(_MAX_EVALUATIONS, seconds, self._settings.n_cases)
+        budget = Budget(_MAX_EVALUATIONS, _MAX_SECONDS, self._settings.n_cases)
         seed = int(self._rng.integers(2**62))
         found = []
         spent = 0
-        for event in run_search(technique(), model, self._subject.domain, starts, budget, seed, self._is_cancelled):
+        for event in run_search(technique(), model, self._subject.domain, starts, budget, seed, self._clock):
             if isinstance(event, PairsFound):
                 found.append(event.pairs)
             elif isinstance(event, Progress):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import ModelError, SearchStopped, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped
@@ -70,7 +71,7 @@ class Resources:
     Args:
         subject, settings: what is retrained, and how.
         seed: the only source of chance.
-        desk: the clock and the log.
+        desk: the clocks and the log.
 
     Attributes:
         subject, settings, seed: as given.
@@ -95,10 +96,9 @@ class Resources:
         self.n_draws = affordable_draws(
             subject.model, subject.domain.n_variants, subject.dataset.rows, settings.n_draws
         )
-        clock = desk.must_end, desk.say, lambda: desk.seconds_left
-        self._found = CaseFinder(subject, self.parts, settings, self._stream(CASES_STREAM), *clock)
+        self._found = CaseFinder(subject, self.parts, settings, self._stream(CASES_STREAM), desk.clock, desk.say)
         self.cases: CaseFinder | NoCases = self._found
-        self.groups: Groups = WorstGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.is_over)
+        self.groups: Groups = WorstGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.measuring)
         desk.counts = lambda: self._found.evaluations + self.groups.evaluations
 
     @property
@@ -108,12 +108,12 @@ class Resources:
 
     def test_meter(self) -> Meter:
         """What measures before and after: test rows, and draws that choose nothing."""
-        return self._meter(MEASURE_STREAM, self.parts.test, self._subject.dataset.rows, self._desk.is_over)
+        return self._meter(MEASURE_STREAM, self.parts.test, self._subject.dataset.rows, self._desk.measuring)
 
     def judge(self) -> ModelSelector:
         """What chooses among models: rows and draws that are not measured by."""
         seen = self.parts.seen
-        meter = self._meter(SELECT_STREAM, seen, self._subject.dataset.rows[seen], self._desk.must_end)
+        meter = self._meter(SELECT_STREAM, seen, self._subject.dataset.rows[seen], self._desk.clock)
         own = objective_of(self.settings.strategy, self.groups)
         return ModelSelector(
             meter, self._examples(self.parts.validation), self._subject.model, self.settings.tolerance, own
@@ -152,7 +152,7 @@ class Resources:
             subject.trainer,
             self.train,
             self.groups,
-            self._desk.must_end,
+            self._desk.clock,
         )
 
     def made(self, proposal: Proposal) -> Trained:
@@ -177,7 +177,7 @@ class Resources:
         """Train once; see ``RoundContext.train`` and ``Job``."""
         held = validation or self._examples(self.parts.validation)
         seed = self._number(TRAIN_STREAM, self._desk.n_trained + 1)
-        job = Job(examples, held, seed, self._desk.must_end, self._desk.note_epoch, stopping)
+        job = Job(examples, held, seed, self._desk.clock, self._desk.note_epoch, stopping)
         return self._desk.train(trainer or self.subject.trainer, job)
 
     def _labeller(self) -> Labeller:
@@ -190,7 +190,7 @@ class Resources:
     def _examples(self, part: IntArray) -> Examples:
         return Examples(self._subject.dataset.rows[part], checked_labels(self._subject.dataset)[part])
 
-    def _meter(self, stream: int, part: IntArray, drawn_from: FloatArray, is_over: Callable[[], bool]) -> Meter:
+    def _meter(self, stream: int, part: IntArray, drawn_from: FloatArray, clock: Clock) -> Meter:
         """What measures on some rows, and on individuals drawn by one stream of the seed.
 
         Args:
@@ -198,7 +198,7 @@ class Resources:
         """
         people = self._subject.domain.sample(self.n_draws, self._stream(stream), drawn_from)
         held = self._examples(part)
-        meter = Meter(self._subject.domain, people, held.rows, held.labels, is_over)
+        meter = Meter(self._subject.domain, people, held.rows, held.labels, clock)
         self._desk.meters.append(meter)
         return meter
 
@@ -219,8 +219,7 @@ def run_retraining(
     subject: RetrainingTask,
     settings: RetrainSettings,
     seed: int,
-    max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
     report: Callable[[Event], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Retrain a model and say honestly what came of it.
@@ -228,8 +227,8 @@ def run_retraining(
     Args:
         subject, settings: what is retrained, and how.
         seed: the only source of chance.
-        max_seconds: no round begins after, and a training is ended; the best model by then is the result.
-        is_cancelled: asked between steps. The best model found before a cancel was sent already.
+        clock: asked between steps; its seconds begin here. Out of time no round begins and a training is ended, and the
+            best model by then is the result. The best model found before a cancel was sent already.
         report: takes events of a step that is at work (epochs, phases).
 
     Yields:
@@ -241,7 +240,7 @@ def run_retraining(
         DataError: no labels, one outcome, too few rows.
         ModelError: the model cannot be trained.
     """
-    desk = Session(max_seconds, is_cancelled, report)
+    desk = Session(clock, report)
     yield from retraining_events(Resources(subject, settings, seed, desk), desk)
 
 
@@ -291,14 +290,13 @@ class _Retraining:
             yield desk.training()
             yield from self._train_all(before)
         except SearchStopped as stop:
-            reason = StopReason.CANCELLED if desk.is_cancelled() else stop.reason
-            reason = StopReason.SECONDS if reason is StopReason.CANCELLED and not desk.is_cancelled() else reason
-        if reason is StopReason.EXHAUSTED and desk.seconds_left <= 0:
+            reason = StopReason.CANCELLED if desk.clock.is_cancelled() else stop.reason
+        if reason is StopReason.EXHAUSTED and desk.clock.seconds_left <= 0:
             reason = StopReason.SECONDS
         if before is not None:
             yield from self._last(before)
         yield desk.progress()
-        yield Stopped(reason, desk.evaluations, desk.seconds, len(desk.log.proposed), desk.log.n_within)
+        yield Stopped(reason, desk.evaluations, desk.clock.seconds, len(desk.log.proposed), desk.log.n_within)
 
     def _train_all(self, before: Examined) -> Iterator[Event]:
         """All rounds, and the control; nothing where nothing could be mitigated."""
@@ -322,7 +320,7 @@ class _Retraining:
         desk.refer_to(standing, judge.reference, settings.tolerance)
         yield desk.training()
         yield from self._rounds(judge)
-        if self._control is None and desk.quickest < min(CONTROL_SECONDS, desk.seconds_left):
+        if self._control is None and desk.quickest < min(CONTROL_SECONDS, desk.clock.seconds_left):
             yield from self._train_control(judge)
 
     def _count_from_control(self, judge: ModelSelector) -> Iterator[Event]:
@@ -336,7 +334,7 @@ class _Retraining:
     def _rounds(self, judge: ModelSelector) -> Iterator[Event]:
         rounds = self._shop.rounds()
         standing: Validation | None = None
-        while self._desk.seconds_left > 0:
+        while self._desk.clock.seconds_left > 0:
             try:
                 proposal = next(rounds) if standing is None else rounds.send(standing)
             except StopIteration:
@@ -385,7 +383,7 @@ class _Retraining:
         best = self._best
         desk.begin_last(_LAST_SECONDS)
         opinion = without_model(
-            self._story, self._settings, is_stopped=desk.is_cancelled(), n_cases=len(self._cases.used)
+            self._story, self._settings, is_stopped=desk.clock.is_cancelled(), n_cases=len(self._cases.used)
         )
         after: Examined | None = None
         try:

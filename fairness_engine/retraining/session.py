@@ -1,12 +1,12 @@
-"""The clock, the log and the counters of one retraining: how long it may go on, and what it says meanwhile."""
+"""The clocks, the log and the counters of one retraining: how long it may go on, and what it says meanwhile."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from fairness_engine.clock import Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.events import Event, Progress, ResultReady
@@ -122,11 +122,12 @@ class Session:
     """What every step of a run asks and tells.
 
     Args:
-        max_seconds: of the run; infinite for none.
-        is_cancelled: by a person.
+        clock: of the run; its seconds begin here. Searches and trainings end with it.
         report: takes events of a step that is at work.
 
     Attributes:
+        clock: as it began.
+        measuring: the clock of measurements, which a cancel ends, and the run's seconds do not.
         log: rounds and epochs.
         meters: whose evaluations count.
         counts: further evaluations.
@@ -135,13 +136,12 @@ class Session:
         reference: what the tolerance counts from, as the result ``training`` tells it.
     """
 
-    def __init__(self, max_seconds: float, is_cancelled: Callable[[], bool], report: Callable[[Event], None]) -> None:
-        self.is_cancelled = is_cancelled
+    def __init__(self, clock: Clock, report: Callable[[Event], None]) -> None:
+        self.clock = clock.anew()
+        self.measuring = Clock(is_cancelled=self._ends_measuring)
+        self._last: Clock | None = None
         self._report = report
-        self._max_seconds = max_seconds
-        self._started = time.perf_counter()
         self._told = -math.inf
-        self._end_of_last = math.inf
         self.log = RoundsLog()
         self.meters: list[Meter] = []
         self.counts: Callable[[], int] = lambda: 0
@@ -149,35 +149,18 @@ class Session:
         self.quickest = math.inf
         self.reference: dict[str, float] | None = None
         self._phase = ""
-        self._is_last = False
-
-    @property
-    def seconds(self) -> float:
-        """Since the run began."""
-        return time.perf_counter() - self._started
-
-    @property
-    def seconds_left(self) -> float:
-        """Of the budget; 0 or less when it is spent."""
-        return self._max_seconds - self.seconds
 
     @property
     def evaluations(self) -> int:
         """Rows passed to models, but for those of trainings."""
         return sum(meter.evaluations for meter in self.meters) + self.counts()
 
-    def must_end(self) -> bool:
-        """Cancelled, or out of time: whether a search or a training must end."""
-        return self.is_cancelled() or self.seconds_left <= 0
-
-    def is_over(self) -> bool:
-        """Whether measuring must end: at a cancel, and at the end of a run a few seconds after it."""
-        return self.is_cancelled() and (not self._is_last or self.seconds > self._end_of_last)
+    def _ends_measuring(self) -> bool:
+        return self.clock.is_cancelled() and (self._last is None or self._last.is_over)
 
     def begin_last(self, max_seconds: float) -> None:
         """The last measuring begins; a cancelled run has so long for it."""
-        self._is_last = True
-        self._end_of_last = self.seconds + max_seconds
+        self._last = Clock(max_seconds)
 
     def say(self, phase: str) -> None:
         """Tell what is at work."""
@@ -187,7 +170,7 @@ class Session:
     def progress(self) -> Progress:
         """Where the run stands."""
         log = self.log
-        return Progress(self.evaluations, self.seconds, len(log.proposed), log.n_within, self._phase)
+        return Progress(self.evaluations, self.clock.seconds, len(log.proposed), log.n_within, self._phase)
 
     def training(self) -> ResultReady:
         """The result ``training`` as it is now."""
@@ -201,8 +184,8 @@ class Session:
     def note_epoch(self, epoch: Epoch) -> None:
         """Keep and tell a point of the curve."""
         self.log.note_epoch(epoch)
-        if time.perf_counter() - self._told > _REPORT_SECONDS:
-            self._told = time.perf_counter()
+        if self.clock.seconds - self._told > _REPORT_SECONDS:
+            self._told = self.clock.seconds
             self._report(self.training())
             self.say(f"round {self.log.next_number}: epoch {epoch.epoch} of at most {epoch.n_epochs}")
 
@@ -213,11 +196,11 @@ class Session:
             SearchStopped: cancelled, or out of time.
             ModelError: the estimator refuses what it is given.
         """
-        began = time.perf_counter()
+        began = self.clock.seconds
         self.say(f"round {self.log.next_number}: training on {len(job.examples):,} rows")
         trained = trainer.train(job)
-        if self.is_cancelled():
+        if self.clock.is_cancelled():
             raise SearchStopped(StopReason.CANCELLED)
         self.n_trained += 1
-        self.quickest = min(self.quickest, time.perf_counter() - began)
+        self.quickest = min(self.quickest, self.clock.seconds - began)
         return trained

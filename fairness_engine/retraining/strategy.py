@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.errors import SettingError
 from fairness_engine.models.model import Model
@@ -59,7 +60,7 @@ class RoundContext:
         trainer: makes models of the same kind (or of a surrogate's).
         train: trains once as a round does, for a strategy that makes a model of several, or makes one otherwise.
         groups: the rule set that the retraining looks at.
-        must_end: whether the run is cancelled or out of time; asked by a strategy that trains by itself.
+        clock: of the run; asked by a strategy that trains by itself.
     """
 
     model: Model
@@ -74,7 +75,7 @@ class RoundContext:
     trainer: Trainer
     train: Train
     groups: Groups
-    must_end: Callable[[], bool] = lambda: False
+    clock: Clock = NO_LIMIT
 
     @property
     def is_inside(self) -> NDArray[np.bool_]:

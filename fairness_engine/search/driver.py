@@ -6,12 +6,12 @@ on what the oracle holds.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.events import Event, PairsFound, Progress, Step, Stopped
 from fairness_engine.models.model import Model
@@ -32,7 +32,7 @@ def run_search(
     start_rows: FloatArray,
     budget: Budget,
     seed: int,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """Search for discriminatory pairs until the budget is spent or the technique is done.
 
@@ -45,27 +45,27 @@ def run_search(
         start_rows: rows of the data ``(n_rows, n_columns)``; those outside the domain are left out.
         budget: when to stop.
         seed: the only source of chance.
-        is_cancelled: asked before every batch.
+        clock: ends the search, too; asked before every batch.
 
     Yields:
         ``Progress`` and ``PairsFound`` at most four times a second, the technique's own findings, and exactly one
         ``Stopped``, last.
     """
-    oracle = Oracle(model, domain, budget, is_cancelled)
+    oracle = Oracle(model, domain, budget, clock)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     starts = start_rows[domain.contains(start_rows)] if len(start_rows) else start_rows
     reason = StopReason.EXHAUSTED
     phase = ""
-    last_report = time.perf_counter()
+    last_report = 0.0
     try:
         for event in technique.search(oracle, starts, rng):
             if not isinstance(event, Step):
                 yield event
                 continue
             phase = event.phase
-            if time.perf_counter() - last_report >= REPORT_SECONDS:
+            if oracle.seconds - last_report >= REPORT_SECONDS:
                 yield from _report(oracle, phase)
-                last_report = time.perf_counter()
+                last_report = oracle.seconds
     except SearchStopped as stop:
         reason = stop.reason
     yield from _report(oracle, phase)

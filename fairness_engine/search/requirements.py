@@ -6,7 +6,6 @@ app can say the same before a run is started; they know less, and leave to ``che
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import Clock
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.model import Model, Output
 from fairness_engine.oracle.domain import Domain
@@ -166,11 +166,11 @@ def _try_out(model: Model, domain: Domain, rows: FloatArray) -> _Answers:
     n_scores = model.predictor.n_scores
     answers = _Answers(0, 0, 0, np.full(n_scores, np.inf), np.full(n_scores, -np.inf), frozenset())
     size = max(1, _FIRST_EVALUATIONS // domain.n_variants)
-    started = time.perf_counter()
+    clock = Clock(_MAX_SECONDS)
     while answers.n_people < len(people) and not answers.are_enough:
         batch = people[answers.n_people : answers.n_people + size]
         answers = _added(answers, model, domain.variants(batch).reshape(-1, domain.n_columns), len(batch))
-        if time.perf_counter() - started > _MAX_SECONDS:
+        if clock.is_over:
             break
         size *= 2
     return answers

@@ -18,6 +18,7 @@ from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.partition.partition_tree import LeafCertificates, read_tree, write_tree
 from fairness_engine.certification.partition.validation import read_certificates, read_tree_arrays, space_to_json
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Event, ResultReady, SharesProved, TreeReady
 from fairness_engine.models.model import Model
@@ -49,7 +50,7 @@ def certify(
 ) -> Certified:
     """Certify, and write the partition tree to ``path`` as a run does."""
     none = np.empty((0, domain.n_columns))
-    events = list(run_certification(model, domain, none if rows is None else rows, settings, 0, max_seconds))
+    events = list(run_certification(model, domain, none if rows is None else rows, settings, 0, Clock(max_seconds)))
     ready = next(event for event in events if isinstance(event, TreeReady))
     tree = read_tree_arrays(ready.arrays)
     write_tree(path, tree, read_certificates(ready.certificates, tree), space_to_json(make_lattice(domain)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from time import perf_counter
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Domain, Scope
@@ -173,8 +173,8 @@ def points_of(model: Model, space: Lattice) -> BoxEnumerator:
     return BoxEnumerator(model, space.domain, space)
 
 
-def in_a_minute() -> float:
-    return perf_counter() + 60
+def in_a_minute() -> Clock:
+    return Clock(60)
 
 
 def network_refined(n_boxes: int, weights: Weights = Weights.UNIFORM, seed: int = 0) -> Refinement:

@@ -27,6 +27,7 @@ from fairness_engine.certification.assessors import ignores_protected, make_asse
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.partition.lattice import make_lattice
 from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ModelError, SettingError, StopReason
 from fairness_engine.events import Event, ResultReady, Stopped, TreeReady
@@ -65,7 +66,7 @@ def domain_of(model: Model, protected: tuple[str, ...] = ("sex",), schema: Schem
 
 def events_of(model: Model, domain: Domain, max_seconds: float = math.inf, **settings: Any) -> list[Event]:
     none = np.empty((0, domain.n_columns))
-    return list(run_certification(model, domain, none, CertifySettings(**settings), 0, max_seconds))
+    return list(run_certification(model, domain, none, CertifySettings(**settings), 0, Clock(max_seconds)))
 
 
 def result_of(events: list[Event]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import ReluNetwork, flatten, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ResultReady
 from fairness_engine.models.dense.layers import Activation
@@ -246,7 +247,7 @@ def test_counterexamples_lie_in_their_boxes_and_are_true() -> None:
 
 def certified_percent(model: Model, domain: Domain, rows: np.ndarray) -> float:
     settings = CertifySettings(mode=Mode.CLASSIC, n_samples=0)
-    events = run_certification(model, domain, rows, settings, SEED, 300)
+    events = run_certification(model, domain, rows, settings, SEED, Clock(300))
     (result,) = [event.content for event in events if isinstance(event, ResultReady)]
     assert result["n_open"] == 0
     return 100 * float(result["certified"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.relu_network import read_network
 from fairness_engine.certification.settings import Mode
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import Clock
 from fairness_engine.errors import RunError
 from handmade import all_individuals, network_model, small_domain
 
@@ -97,7 +97,7 @@ def test_what_is_kept_of_many_boxes_holds_most_of_everybody_and_of_the_undecided
 def test_a_tree_comes_back_from_disk_with_its_certificates_beside_it(tmp_path: Path) -> None:
     refinement = network_refined(201)
     tree, order = export_tree(refinement, np.empty((0, 5)))
-    certificates = export_certificates(refinement, tree, order, perf_counter() + 60)
+    certificates = export_certificates(refinement, tree, order, Clock(60))
     write_tree(tmp_path / "tree.npz", tree, certificates, {"columns": ["job"]})
     again, more = read_tree(tmp_path / "tree.npz")
     assert more == {"columns": ["job"]}
@@ -114,7 +114,7 @@ def test_certificates_prove_no_less_than_was_counted_and_nothing_false() -> None
     refinement = network_refined(301)
     space = refinement.assessor.space
     tree, order = export_tree(refinement, np.empty((0, 5)))
-    certificates = export_certificates(refinement, tree, order, perf_counter() + 60)
+    certificates = export_certificates(refinement, tree, order, Clock(60))
     assert len(certificates.leaf)
     rows = all_individuals(space.domain)
     digits = space.digits(rows)
@@ -135,10 +135,10 @@ def test_certificates_prove_no_less_than_was_counted_and_nothing_false() -> None
 def test_certificates_keep_to_their_time_and_room() -> None:
     refinement = network_refined(301)
     tree, order = export_tree(refinement, np.empty((0, 5)))
-    every = export_certificates(refinement, tree, order, perf_counter() + 60)
-    assert not len(export_certificates(refinement, tree, order, perf_counter() - 1).leaf)
+    every = export_certificates(refinement, tree, order, Clock(60))
+    assert not len(export_certificates(refinement, tree, order, Clock(-1)).leaf)
     each = every.coefficients[0].nbytes + every.thresholds[0].nbytes + 8
-    few = export_certificates(refinement, tree, order, perf_counter() + 60, max_bytes=3.5 * each)
+    few = export_certificates(refinement, tree, order, Clock(60), max_bytes=3.5 * each)
     assert few.leaf.tolist() == every.leaf[:3].tolist()
     assert (np.diff(tree.weight[every.leaf]) <= 0).all()
 

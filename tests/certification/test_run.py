@@ -17,6 +17,7 @@ from fairness_engine.certification.partition.lattice import Weights
 from fairness_engine.certification.partition.partition_tree import PartitionTree
 from fairness_engine.certification.partition.validation import read_certificates, read_tree_arrays
 from fairness_engine.certification.settings import CertifySettings, Mode
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ModelError, SettingError, StopReason
 from fairness_engine.events import (
@@ -41,7 +42,7 @@ def certified(
     model: Model, domain: Domain, settings: CertifySettings | None = None, max_seconds: float = 60.0, seed: int = 0
 ) -> tuple[dict, list[Event]]:
     rows = domain.sample(300, np.random.default_rng(9))
-    events = list(run_certification(model, domain, rows, settings or CertifySettings(), seed, max_seconds))
+    events = list(run_certification(model, domain, rows, settings or CertifySettings(), seed, Clock(max_seconds)))
     return result_of(events), events
 
 
@@ -161,7 +162,9 @@ def test_it_ends_when_it_is_cancelled_or_its_time_is_up(monkeypatch: pytest.Monk
     model, domain = endless(monkeypatch, seconds_a_box)
     asked = iter([False] * 5 + [True])
     events = list(
-        run_certification(model, domain, np.empty((0, 4)), CertifySettings(), 0, is_cancelled=lambda: next(asked))
+        run_certification(
+            model, domain, np.empty((0, 4)), CertifySettings(), 0, Clock(is_cancelled=lambda: next(asked))
+        )
     )
     assert events[-1].reason is StopReason.CANCELLED
     assert result_of(events)["estimate"] is None
@@ -185,7 +188,7 @@ def test_a_cancel_is_heard_while_the_undecided_are_estimated(n_more: int) -> Non
 
     events = []
     rows = domain.sample(300, np.random.default_rng(9))
-    for event in run_certification(network_model(domain), domain, rows, settings, 0, is_cancelled=is_cancelled):
+    for event in run_certification(network_model(domain), domain, rows, settings, 0, Clock(is_cancelled=is_cancelled)):
         events.append(event)
         if isinstance(event, Progress) and event.phase == "estimating what is undecided":
             n_asked = 0
@@ -205,7 +208,7 @@ def test_work_of_fifty_milliseconds_a_box_is_ended_between_a_few_boxes(monkeypat
 
     model, domain = endless(monkeypatch, 0.05)
     settings = CertifySettings(max_boxes=101)
-    events = list(run_certification(model, domain, np.empty((0, 4)), settings, 0, is_cancelled=is_cancelled))
+    events = list(run_certification(model, domain, np.empty((0, 4)), settings, 0, Clock(is_cancelled=is_cancelled)))
     assert events[-1].reason is StopReason.EVALUATIONS
     assert n_asked > 8  # the first wave is a guess of thirty splits or so a thread, the others know better
 

@@ -4,8 +4,6 @@ them.
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import numpy as np
 import pytest
 
@@ -26,6 +24,7 @@ from fairness_engine.certification.partition.lattice import Weights, make_lattic
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import Clock
 
 
 def open_truth(refinement: Refinement) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,16 +105,15 @@ def test_no_hit_is_never_zero_and_no_draw_says_nothing() -> None:
     assert none["low"] == none["unfair_share_of_undecided"] == 0.0
     assert none["high"] == pytest.approx(2 * (1 - 0.025**0.01))
     refinement = network_refined(5)
-    assert draw_undecided(refinement, 100, np.random.default_rng(0), perf_counter() - 1).n == 0
+    assert draw_undecided(refinement, 100, np.random.default_rng(0), Clock(-1)).n == 0
     assert draw_undecided(network_refined(0), 100, np.random.default_rng(0), in_a_minute()).n == 0
 
 
-def test_a_seed_draws_the_same_people_however_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_draws_the_same_people_however_fast_the_machine_is() -> None:
     refinement = network_refined(5)
     first = draw_undecided(refinement, 5000, np.random.default_rng(3), in_a_minute())
     seconds = iter(np.linspace(0, 59, 1 << 12))
-    monkeypatch.setattr(undecided.time, "perf_counter", lambda: next(seconds))
-    slow = draw_undecided(refinement, 5000, np.random.default_rng(3), 60)
+    slow = draw_undecided(refinement, 5000, np.random.default_rng(3), Clock(60, now=lambda: next(seconds)))
     assert np.array_equal(first.unfair, slow.unfair)
     assert (first.n, first.n_unfair) == (slow.n, slow.n_unfair)
 
@@ -159,7 +157,7 @@ def test_rows_of_the_data_count_as_what_is_proved_of_them(n_boxes: int) -> None:
 def test_rows_that_there_is_no_time_for_count_as_undecided() -> None:
     refinement = network_refined(21)
     rows = refinement.assessor.space.domain.sample(500, np.random.default_rng(2))
-    hurried, found = (data_rows_proved(refinement, rows, by) for by in (perf_counter() - 1, in_a_minute()))
+    hurried, found = (data_rows_proved(refinement, rows, by) for by in (Clock(-1), in_a_minute()))
     assert hurried is not None
     assert found is not None
     assert hurried["undecided"] > found["undecided"]

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import importlib, sys
 from numba.core.registry import CPUDispatcher
+from fairness_engine.clock import Clock
 from fairness_engine.certification import warm_up as warm
 from fairness_engine.models.trees import kernels as tree_kernels
 from fairness_engine.certification.driver import run_certification
@@ -32,7 +33,7 @@ for name in ("network", "forest", "tree", "ensemble", "pipeline"):
         for weights in ("uniform", "data"):
             for mode in ("counting", "classic"):
                 settings = CertifySettings(mode=mode, weights=weights, max_boxes=300, n_samples=500)
-                for _ in run_certification(*opened(f"census_income_{name}", protected), settings, 0, 60.0):
+                for _ in run_certification(*opened(f"census_income_{name}", protected), settings, 0, Clock(60.0)):
                     pass
 for module, loop, signature in sorted(signatures() - before, key=str):
     print(module, loop, signature)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import handmade
+from fairness_engine import clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ProcessError, SettingError
 from fairness_engine.explanation import where
 from fairness_engine.explanation.where import Where, WhereSettings, find_where, leaf_of, where_from_json, where_to_json
 from fairness_engine.explanation.where_tree import Condition, all_hold, learn_groups, roundest, sentence
 from fairness_engine.intervals import share_interval
-from fairness_engine.oracle import oracle
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
 
 NO_DATA = np.empty((0, 5))
@@ -184,13 +184,14 @@ def test_groups_speak_of_what_the_model_takes_and_never_of_protected_attributes(
 
 
 def test_a_slow_model_is_asked_for_as_long_as_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = {"now": 0.0}
+    now = 0.0
 
     def slow(rows: np.ndarray) -> np.ndarray:
-        clock["now"] += len(rows) / 1000  # 1,000 rows a second
+        nonlocal now
+        now += len(rows) / 1000  # 1,000 rows a second
         return handmade.biased_score(rows)
 
-    monkeypatch.setattr(oracle.time, "perf_counter", lambda: clock["now"])
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: now)
     found = find_where(handmade.function_model(slow), handmade.small_domain(), NO_DATA, UNIFORM)
     assert 1_500 <= found.root.n + found.root.n_learnt <= 2_300, "4 s of 1,000 rows, two variants each"
     assert found.n_wanted == 40_000

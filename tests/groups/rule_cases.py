@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.dataset import Dataset, make_dataset, read_table
 from fairness_engine.events import Event, ResultReady, RulesScored, Stopped
@@ -105,7 +106,7 @@ def small_run(
 ) -> Ran:
     ranges = Ranges(small_schema(), scope or Scope(protected))
     subject = AssessedData(small_rows(n_rows), None, model or function_model(score, n_scores))
-    return ran(run_rules(subject, ranges, RuleSettings(**settings), seed, max_seconds, is_cancelled))
+    return ran(run_rules(subject, ranges, RuleSettings(**settings), seed, Clock(max_seconds, is_cancelled)))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rule_cases import Ran, group_score, ran, sample_case, small_rows, small_run
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored
@@ -183,7 +184,7 @@ def cancelled_in(phase: str, **settings: object) -> Ran:
     is_cancelled, listen = stop_in(phase)
     subject = AssessedData(small_rows(4000), None, function_model(group_score))
     ranges = Ranges(small_schema(), Scope(("sex", "age")))
-    return listen(run_rules(subject, ranges, RuleSettings(**settings), 3, np.inf, is_cancelled))
+    return listen(run_rules(subject, ranges, RuleSettings(**settings), 3, Clock(is_cancelled=is_cancelled)))
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 from rule_cases import group_score, small_rows
 
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.groups.rule_sets.sampling import Decider, RowCounts, Sampler
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.domain import Ranges, Scope
 from handmade import FunctionPredictor, function_model, small_schema
-
-ANY_TIME = np.inf
-
-
-def never() -> bool:
-    return False
 
 
 class Seen(FunctionPredictor):
@@ -37,7 +32,7 @@ class Seen(FunctionPredictor):
 def sampler_of(rows: np.ndarray, scope: Scope, taken: set[str] | None = None) -> tuple[Sampler, Seen, Ranges]:
     predictor = Seen()
     ranges = Ranges(small_schema(), scope, taken)
-    return Sampler(ranges, rows, Decider(Model(predictor, predictor), never, ANY_TIME)), predictor, ranges
+    return Sampler(ranges, rows, Decider(Model(predictor, predictor))), predictor, ranges
 
 
 def neighbours(ranges: Ranges, row: np.ndarray) -> list[tuple[float, ...]]:
@@ -126,7 +121,7 @@ def test_the_same_seed_draws_the_same_whatever_the_blocks() -> None:
     found = []
     for block in (3, 512):
         sampler, _, _ = sampler_of(rows, Scope(("sex",)))
-        sampler._decider._block = block
+        sampler._decider._batches = Batches(NO_LIMIT, block)
         found.append(sampler.draw(2000, np.random.default_rng(7)).weights)
     np.testing.assert_array_equal(*found)
 
@@ -134,7 +129,7 @@ def test_the_same_seed_draws_the_same_whatever_the_blocks() -> None:
 def test_a_draw_cut_short_keeps_what_was_decided() -> None:
     asked = iter([False, False, True])
     predictor = Seen()
-    decider = Decider(Model(predictor, predictor), lambda: next(asked), ANY_TIME)
+    decider = Decider(Model(predictor, predictor), Clock(is_cancelled=lambda: next(asked)))
     sampler = Sampler(Ranges(small_schema(), Scope(("sex",))), small_rows(50), decider)
     into = RowCounts.none(50)
     with pytest.raises(SearchStopped) as stop:
@@ -146,7 +141,7 @@ def test_a_draw_cut_short_keeps_what_was_decided() -> None:
 
 def test_out_of_time_stops_before_the_next_block() -> None:
     model = function_model(group_score)
-    decider = Decider(model, never, max_seconds=-1.0)
+    decider = Decider(model, Clock(-1.0))
     with pytest.raises(SearchStopped) as stop:
         decider.favourable(small_rows(5))
     assert stop.value.reason is StopReason.SECONDS
@@ -157,16 +152,16 @@ def test_a_class_is_favourable_when_it_is_the_one_named() -> None:
     rows = small_rows(60)
     binary = function_model(group_score)
     is_given = group_score(rows) > 0.5
-    assert Decider(binary, never, ANY_TIME).favourable(rows).tolist() == is_given.tolist()
+    assert Decider(binary).favourable(rows).tolist() == is_given.tolist()
     turned = replace(binary, favourable=0)
-    assert Decider(turned, never, ANY_TIME).favourable(rows).tolist() == (~is_given).tolist()
+    assert Decider(turned).favourable(rows).tolist() == (~is_given).tolist()
 
     def three(rows: np.ndarray) -> np.ndarray:
         return np.eye(3)[rows[:, 1].astype(int)]
 
     for favourable in range(3):
         model = replace(function_model(three, 3), favourable=favourable)
-        decided = Decider(model, never, ANY_TIME).favourable(rows)
+        decided = Decider(model).favourable(rows)
         assert decided.tolist() == (rows[:, 1] == favourable).tolist()
 
 
@@ -189,6 +184,6 @@ def test_fast_arithmetic_decides_nothing_near_the_threshold(n_scores: int) -> No
     model = Model(predictor, predictor, classes=("a", "b", "c"), favourable=1 if n_scores == 1 else 0)
     rows = small_rows(40)
     expected = rows[:, 0] == 1 if n_scores == 1 else np.ones(40, dtype=bool)
-    careful = Decider(replace(model, rounding=2e-3), never, ANY_TIME).favourable(rows)
+    careful = Decider(replace(model, rounding=2e-3)).favourable(rows)
     assert careful.tolist() == expected.tolist()
-    assert Decider(model, never, ANY_TIME).favourable(rows).tolist() != expected.tolist()
+    assert Decider(model).favourable(rows).tolist() != expected.tolist()

@@ -11,6 +11,7 @@ from literal_scores import Decide, LiteralScore, group_fairness_score
 from rule_cases import Ran, SampleCase, sample_case, small_rows
 from scipy.stats import beta, binom
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import SearchStopped
 from fairness_engine.groups.rule_sets.driver import make_space
 from fairness_engine.groups.rule_sets.mining import GroupIndex, mine
@@ -107,7 +108,7 @@ def test_a_pool_serves_every_frequent_group_whatever_is_decided(support: float, 
 
 
 def sampler_of(case: SampleCase) -> Sampler:
-    return Sampler(case.ranges, case.dataset.rows, Decider(case.model, lambda: False, np.inf))
+    return Sampler(case.ranges, case.dataset.rows, Decider(case.model))
 
 
 def test_rare_groups_and_small_rests_are_topped_up() -> None:
@@ -121,7 +122,7 @@ def test_rare_groups_and_small_rests_are_topped_up() -> None:
     def by_wealth(rows: np.ndarray) -> np.ndarray:
         return np.where(rows[:, 1] == 2, rows[:, 4], 1 - rows[:, 4])
 
-    sampler = Sampler(ranges, rows, Decider(function_model(by_wealth), lambda: False, np.inf))
+    sampler = Sampler(ranges, rows, Decider(function_model(by_wealth)))
     rng = np.random.default_rng(0)
     few = count(space, rules, sampler.draw(2000, rng))
     counts, is_topped = top_up(space, rules, few, sampler, settings, rng)
@@ -275,7 +276,7 @@ def test_intervals_use_the_whole_chance_of_error_and_no_more() -> None:
 def test_a_pool_cut_short_is_scored_with_what_it_has() -> None:
     case = sample_case(*RECIDIVISM)
     asked = iter([False, True])
-    decider = Decider(case.model, lambda: next(asked), np.inf)
+    decider = Decider(case.model, Clock(is_cancelled=lambda: next(asked)))
     sampler = Sampler(case.ranges, case.dataset.rows, decider)
     settings = RuleSettings(least_samples=300, error=0.2)
     space = make_space(case.ranges, case.dataset.rows, settings)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from text_cases import TERMS, Points, Ran, comments, made_texts, points_model, run_texts
 
+from fairness_engine import clock
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.groups.identity_terms import driver, scoring
-from fairness_engine.groups.identity_terms.scoring import KEPT, TextDecider
+from fairness_engine.groups.identity_terms.scoring import KEPT
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
 from fairness_engine.groups.rule_sets.result import Stage, read_checked
 from fairness_engine.groups.rule_sets.scoring import Counts, joint_intervals
@@ -242,9 +243,11 @@ def test_a_cancelled_run_keeps_the_categories_that_it_scored() -> None:
 
 
 def test_a_run_out_of_time_still_shows_sentences_for_what_it_scored(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = property(lambda decider: 5.0 if decider.evaluations > 1000 else 0.0)
-    monkeypatch.setattr(TextDecider, "seconds", clock)
-    ran = run_texts(made_texts(400, 9), points_model(POINTS), support=0.1, error=0, max_seconds=1)
+    model = points_model(POINTS)
+    predictor = model.predictor
+    assert isinstance(predictor, Points)
+    monkeypatch.setattr(clock.time, "perf_counter", lambda: 5.0 if predictor.n_decided > 1000 else 0.0)
+    ran = run_texts(made_texts(400, 9), model, support=0.1, error=0, max_seconds=1)
     assert ran.stopped.reason is StopReason.SECONDS
     assert 0 < len(ran.result.scored) < 19
     assert ran.content("sentences")["pairs"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.data.table import read_table
@@ -114,7 +115,7 @@ def run_texts(
     scored.
     """
     asked = RuleSettings(**{"text_column": "said", "terms": TERMS} | settings)
-    events = run_text_rules(AssessedTexts(texts, model), asked, seed, max_seconds, is_cancelled)
+    events = run_text_rules(AssessedTexts(texts, model), asked, seed, Clock(max_seconds, is_cancelled))
     if has_sentences:
         return Ran(tuple(events))
     scored = next(event for event in events if isinstance(event, RulesScored))

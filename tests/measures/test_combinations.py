@@ -200,13 +200,9 @@ def test_count_estimate_and_measure_are_those_of_brute_force(model: Model) -> No
     truth = are_unfair(model, rows, compared())
     (count,) = [event for event in run_exact(model, domain) if isinstance(event, ResultReady)]
     assert (count.content["n_discriminatory"], count.content["n_individuals"]) == (truth.sum(), len(rows))
-    *_, share = (
-        e
-        for e in run_estimate(model, domain, rows, "data", len(rows), 0, lambda: False)
-        if isinstance(e, ShareEstimated)
-    )
+    *_, share = (e for e in run_estimate(model, domain, rows, "data", len(rows), 0) if isinstance(e, ShareEstimated))
     assert (share.n_hits, share.n) == (truth.sum(), len(rows))
-    meter = Meter(domain, rows, rows[:1], np.zeros(1, dtype=np.int64), lambda: False)
+    meter = Meter(domain, rows, rows[:1], np.zeros(1, dtype=np.int64))
     assert np.array_equal(meter.verdicts(model, rows), truth)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, Progress, ResultReady, Stopped
@@ -151,7 +152,7 @@ def test_a_cancel_during_the_measure_and_a_slow_model_end_it(monkeypatch: pytest
     model = function_model(biased_score)
     domain = small_domain()
     none = np.empty((0, 5))
-    events = list(with_diversity(search_events(), model, domain, none, lambda: True))
+    events = list(with_diversity(search_events(), model, domain, none, Clock(is_cancelled=lambda: True)))
     assert not [event for event in events if isinstance(event, ResultReady)]
     assert model.predictor.n_rows_asked == 0
     monkeypatch.setattr(diversity, "MAX_SECONDS", 0.0)

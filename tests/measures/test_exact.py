@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, Stopped
@@ -114,7 +115,7 @@ def test_verdicts_come_in_the_order_of_individuals_however_they_are_blocked(
     inner_rows: int, block_seconds: float, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fairness_engine.measures.exact_count._MAX_INNER_ROWS", inner_rows)
-    monkeypatch.setattr("fairness_engine.measures.exact_count._BLOCK_SECONDS", block_seconds)
+    monkeypatch.setattr("fairness_engine.clock.BATCH_SECONDS", block_seconds)
     domain = small_domain(("sex", "job"), score_gap=0.35 if kind == "gap" else 0.0)
     rough = RoughPredictor(biased_score)
     model = Model(rough, rough, rounding=0.06) if kind == "rough" else function_model(biased_score)
@@ -134,7 +135,9 @@ def test_verdicts_come_in_the_order_of_individuals_however_they_are_blocked(
 def test_a_count_that_is_cancelled_gives_no_share() -> None:
     asked = iter([False, False, *[True] * 100])
     domain = Domain(wide_schema(), Scope(("sex",)))
-    events: list[Event] = list(run_exact(function_model(lambda rows: rows[:, 0]), domain, lambda: next(asked)))
+    events: list[Event] = list(
+        run_exact(function_model(lambda rows: rows[:, 0]), domain, Clock(is_cancelled=lambda: next(asked)))
+    )
     assert not [event for event in events if isinstance(event, ResultReady)]
     stopped = events[-1]
     assert isinstance(stopped, Stopped)
@@ -145,7 +148,7 @@ def test_a_count_that_is_cancelled_gives_no_share() -> None:
 
 def test_a_count_out_of_time_gives_no_share() -> None:
     domain = Domain(wide_schema(), Scope(("sex",)))
-    *_, progress, stopped = run_exact(function_model(lambda rows: rows[:, 0]), domain, max_seconds=1e-9)
+    *_, progress, stopped = run_exact(function_model(lambda rows: rows[:, 0]), domain, Clock(1e-9))
     assert isinstance(stopped, Stopped)
     assert stopped.reason is StopReason.SECONDS
     assert isinstance(progress, Progress)
@@ -190,6 +193,6 @@ def test_what_cannot_be_counted_is_refused() -> None:
         with pytest.raises(SettingError, match=words):
             next(run_exact(model, domain))
     with pytest.raises(SettingError, match="max_seconds"):
-        next(run_exact(model, small_domain(), max_seconds=0))
+        next(run_exact(model, small_domain(), Clock(0)))
     assert can_count(small_domain())
     assert n_rows_to_count(small_domain()) == 3000

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
@@ -119,7 +120,7 @@ def test_a_cancelled_run_leaves_the_rest_unmeasured_and_counts_it() -> None:
 
     started = time.monotonic()
     events = []
-    for event in with_plausibility(cancelled_search(), lambda: learned, None, is_cancelled.is_set):
+    for event in with_plausibility(cancelled_search(), lambda: learned, Clock(is_cancelled=is_cancelled.is_set)):
         events.append(event)
         learned.begun.wait(30)
         is_cancelled.set()
@@ -134,7 +135,7 @@ def test_a_cancelled_run_leaves_the_rest_unmeasured_and_counts_it() -> None:
 def test_a_run_out_of_time_leaves_the_rest_unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "_EXTRA_SECONDS", 0.0)
     learned = Numbers(threading.Event())
-    events = run(search(2000), learned, max_seconds=0.2)
+    events = run(search(2000), learned, clock=Clock(0.2))
     assert (result(events)["n_unmeasured"], events[-1]) == (2000, STOPPED)
     assert learned.gate is not None
     learned.gate.set()
@@ -203,7 +204,7 @@ def test_a_search_measures_its_pairs_and_the_same_pairs_get_the_same_distances(o
         budget=Budget(20_000),
         seed=1,
     )
-    events = list(opened.run(config, lambda: False))
+    events = list(opened.run(config, NO_LIMIT))
     pairs = Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], opened.domain.n_columns)
     assert len(pairs) > 100
     distance, n_unseen = opened.plausibility.measure(pairs.second)

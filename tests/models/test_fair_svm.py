@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.events import ResultReady
@@ -221,7 +222,7 @@ def test_its_file_opens_as_a_linear_model_and_can_be_proved(tmp_path: Path, is_s
     assert (model.decide(model.scores(everyone)) == estimator.predict(everyone)).all()
     domain = Domain(SCHEMA, Scope(("sex",)))
     decided = estimator.predict(everyone).reshape(2, 100)
-    events = run_certification(model, domain, rows, CertifySettings(), seed=0, max_seconds=20)
+    events = run_certification(model, domain, rows, CertifySettings(), seed=0, clock=Clock(20))
     (summary,) = [event.content for event in events if isinstance(event, ResultReady) and event.name == "certification"]
     assert summary["falsified"] == pytest.approx((decided[0] != decided[1]).mean(), abs=1e-9)
     assert summary["undecided"] == 0

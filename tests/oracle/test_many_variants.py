@@ -15,6 +15,7 @@ import pytest
 
 import many_variants
 from fairness_engine.arrays import pack_array
+from fairness_engine.clock import NO_LIMIT
 from fairness_engine.errors import InputError, StopReason
 from fairness_engine.events import Event, PairsFound, ResultReady, Stopped, to_line
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, pack_pairs, unpack_pairs
@@ -59,7 +60,7 @@ def run(held: ModelSession, kind: RunKind[Any], **own: Any) -> list[Event]:
     """A run to its end; what it says can be kept."""
     assert held.scope is not None
     config = kind.config("data", "model", many_variants.loan_schema(), held.scope, **own)
-    events = list(held.run(config, lambda: False))
+    events = list(held.run(config, NO_LIMIT))
     assert isinstance(events[-1], Stopped)
     assert max(len(to_line(event)) for event in events) < MAX_LINE_BYTES
     for event in events:

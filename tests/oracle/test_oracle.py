@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.models.model import Model
 from fairness_engine.oracle.budget import Budget
@@ -69,7 +70,7 @@ def test_enough_found_stops_at_exactly_that_many() -> None:
 
 def test_cancel_and_seconds_stop_before_the_next_block() -> None:
     with pytest.raises(SearchStopped) as stop:
-        Oracle(function_model(biased_score), small_domain(), Budget(), lambda: True).probe(
+        Oracle(function_model(biased_score), small_domain(), Budget(), Clock(is_cancelled=lambda: True)).probe(
             all_individuals(small_domain())
         )
     assert stop.value.reason is StopReason.CANCELLED
@@ -194,14 +195,6 @@ def test_the_table_of_known_individuals_grows_without_forgetting() -> None:
         oracle.probe(row[None])
     assert not len(oracle.probe(columns[:200]).fresh)
     assert oracle.n_tried == 200
-
-
-def test_a_slow_model_gets_small_blocks_and_a_fast_one_large_blocks() -> None:
-    oracle = Oracle(function_model(biased_score), small_domain(), Budget())
-    oracle._adapt_block(oracle._block_evaluations, 0.001)
-    assert oracle._block_evaluations == 4096
-    oracle._adapt_block(4096, 10.0)
-    assert oracle._block_evaluations == 2048
 
 
 @pytest.mark.parametrize("limits", [{"max_evaluations": 0}, {"max_seconds": -1.0}, {"max_evaluations": None}])

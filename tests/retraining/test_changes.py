@@ -56,13 +56,13 @@ def examined(subject: RetrainingTask, parts: Split, other: Model) -> tuple[Meter
     data = subject.dataset
     assert data.labels is not None
     people = subject.domain.sample(300, np.random.default_rng(0), data.rows)
-    meter = Meter(subject.domain, people, data.rows[parts.test], data.labels[parts.test], lambda: False)
+    meter = Meter(subject.domain, people, data.rows[parts.test], data.labels[parts.test])
     return meter, meter.examine(subject.model), meter.examine(other)
 
 
 @pytest.fixture(scope="module")
 def found(subject: RetrainingTask, parts: Split, other: Model, examined: tuple[Meter, Examined, Examined]) -> Changes:
-    oracle = Oracle(subject.model, subject.domain, UNLIMITED, lambda: False)
+    oracle = Oracle(subject.model, subject.domain, UNLIMITED)
     oracle.probe(subject.dataset.rows[parts.train[:400]])
     cases = oracle.take_found()
     assert len(cases) > 20
@@ -111,7 +111,7 @@ def test_a_model_against_itself_changes_nothing(
     subject: RetrainingTask, parts: Split, examined: tuple[Meter, Examined, Examined]
 ) -> None:
     meter, before, _ = examined
-    oracle = Oracle(subject.model, subject.domain, UNLIMITED, lambda: False)
+    oracle = Oracle(subject.model, subject.domain, UNLIMITED)
     oracle.probe(subject.dataset.rows[parts.train[:200]])
     cases = oracle.take_found()
     same = changes(subject, (subject.model, subject.model), (before, before), parts, meter, cases)
@@ -139,7 +139,7 @@ def test_hundreds_of_groups_make_no_long_result(tmp_path: Path) -> None:
     labels = many.dataset.labels
     parts = split_rows(many.dataset, 0.2, 0.15)
     assert labels is not None
-    meter = Meter(many.domain, rows[:5], rows[parts.test[:5]], labels[parts.test[:5]], lambda: False)
+    meter = Meter(many.domain, rows[:5], rows[parts.test[:5]], labels[parts.test[:5]])
     examined = replace(meter.examine(many.model), decided=many.model.decide(many.model.scores(rows[parts.test])))
     same = changes(many, (many.model, many.model), (examined, examined), parts, meter, Pairs.empty(6))
     groups = ProtectedGroups(many.dataset.schema, many_variants.PROTECTED)

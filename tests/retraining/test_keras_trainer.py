@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, ModelInput, Schema
 from fairness_engine.errors import ModelError, SearchStopped
 from fairness_engine.models.model import Model
@@ -287,7 +288,7 @@ def _asks(n: int) -> Callable[[], bool]:
 def test_a_cancelled_training_gives_nothing(n_asked: int, tmp_path: Path) -> None:
     trainer, _ = trainer_of(network_of(dense(4, "relu"), dense(1, "sigmoid")), tmp_path, schema_of())
     with pytest.raises(SearchStopped):
-        trainer.train(job(is_cancelled=_asks(n_asked)))
+        trainer.train(job(clock=Clock(is_cancelled=_asks(n_asked))))
 
 
 def test_it_ends_early_and_keeps_the_best_epoch(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from fairness_engine.clock import Clock
 from fairness_engine.errors import DataError, StopReason
 from fairness_engine.events import Event, ModelPart
 from fairness_engine.oracle.domain import Scope
@@ -80,7 +81,7 @@ def test_the_file_decides_as_was_measured(controlled: Retrained, tree: Retrainin
     right = model.decide(model.scores(data.rows[test])) == data.labels[test]
     assert right.mean() == pytest.approx(after["quality"]["accuracy"]["value"])
     inside = data.rows[test][tree.domain.contains(data.rows[test])]
-    hits = Oracle(model, tree.domain, _unlimited(), lambda: False).test(inside)
+    hits = Oracle(model, tree.domain, _unlimited()).test(inside)
     assert (int(hits.sum()), len(hits)) == (after["data"]["n_hits"], after["data"]["n"])
 
 
@@ -202,7 +203,7 @@ def test_after_refusals_a_weaker_dose_that_holds_is_kept(flattered: RetrainingTa
 def test_picked_cases_are_told_apart_from_those_that_a_search_adds(tree: RetrainingTask) -> None:
     """The second round searches the new model: that changes nothing of what is said of the cases that were picked."""
     parts = split_rows(tree.dataset, 0.2, 0.15)
-    oracle = Oracle(tree.model, tree.domain, _unlimited(), lambda: False)
+    oracle = Oracle(tree.model, tree.domain, _unlimited())
     people = []
     for part, n in ((parts.train, 30), (parts.test, 10)):
         rows = tree.dataset.rows[part]
@@ -286,7 +287,7 @@ def test_a_cancel_keeps_the_last_good_version(tree: RetrainingTask) -> None:
     def has_model() -> bool:
         return any(isinstance(event, ModelPart) for event in events)
 
-    for event in run_retraining(tree, _settings(tolerance=0.2, max_rounds=8), 3, is_cancelled=has_model):
+    for event in run_retraining(tree, _settings(tolerance=0.2, max_rounds=8), 3, Clock(is_cancelled=has_model)):
         events.append(event)
     found = Retrained(events)
     assert found.stopped.reason is StopReason.CANCELLED

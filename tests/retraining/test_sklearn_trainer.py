@@ -30,6 +30,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, ModelError, SearchStopped
 from fairness_engine.models.encoders.encoders import CodesEncoder
@@ -288,7 +289,7 @@ def test_a_training_is_cancelled_on_its_way(estimator: Any) -> None:
 
     trainer = trainer_of(estimator)
     with pytest.raises(SearchStopped):
-        trainer.train(job(is_cancelled=is_cancelled))
+        trainer.train(job(clock=Clock(is_cancelled=is_cancelled)))
     assert len(asked) == 6
 
 

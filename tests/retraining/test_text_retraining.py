@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from benchmarks import retraining_texts_again
+from fairness_engine.clock import Clock
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.texts import Texts
 from fairness_engine.errors import DataError, SettingError
@@ -208,7 +209,7 @@ def test_a_text_counts_when_some_term_of_a_category_changes_the_decision(linear:
     data = linear.subject.data
     model = on_texts(linear.subject.model)
     some = np.arange(60)
-    meter = text_meter(data, some, 400, np.random.default_rng(1), lambda: False)
+    meter = text_meter(data, some, 400, np.random.default_rng(1))
     found = meter.verdicts(linear.subject.model, every_term(data, some, np.random.default_rng(0)))
     expected = []
     for text in linear.texts[:60]:
@@ -231,10 +232,10 @@ def test_a_text_counts_when_some_term_of_a_category_changes_the_decision(linear:
 def test_a_sentence_counts_once_however_often_it_stands_in_the_file(linear: Made) -> None:
     data = linear.subject.data
     group = RuleGroup(data.space.attributes, (0, -1))
-    once = TextGroupMeter(data, np.arange(100), 10**6, lambda: False).score(linear.subject.model, group)
+    once = TextGroupMeter(data, np.arange(100), 10**6).score(linear.subject.model, group)
     twice = np.concatenate([np.arange(100), np.arange(100)])
-    assert TextGroupMeter(data, twice, 10**6, lambda: False).score(linear.subject.model, group) == once
-    nobody = TextGroupMeter(data, np.arange(0), 10**6, lambda: False).score(linear.subject.model, group)
+    assert TextGroupMeter(data, twice, 10**6).score(linear.subject.model, group) == once
+    nobody = TextGroupMeter(data, np.arange(0), 10**6).score(linear.subject.model, group)
     assert (nobody.gap, nobody.n_inside) == (0.0, 0)
 
 
@@ -301,7 +302,7 @@ def test_a_cancelled_retraining_keeps_the_last_good_model(linear: Made) -> None:
     def has_model() -> bool:
         return any(isinstance(one, ModelPart) for one in events)
 
-    for event in run_text_retraining(linear.subject, SETTINGS, 3, is_cancelled=has_model):
+    for event in run_text_retraining(linear.subject, SETTINGS, 3, Clock(is_cancelled=has_model)):
         events.append(event)
     run = Retrained(events)
     assert run.stopped.reason.value == "cancelled"

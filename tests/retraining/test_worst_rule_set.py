@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
+from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.models.model import Model
@@ -131,13 +132,13 @@ def test_a_scope_without_a_rule_set_says_why(planted: Any, parts: Split) -> None
 
 def test_a_cancel_ends_it(planted: Any, parts: Split) -> None:
     with pytest.raises(SearchStopped) as stopped:
-        WorstGroups(planted, parts, SETTINGS, 1, lambda: True).result()
+        WorstGroups(planted, parts, SETTINGS, 1, Clock(is_cancelled=lambda: True)).result()
     assert stopped.value.reason is StopReason.CANCELLED
 
 
 def test_chance_is_the_seeds_alone_where_rows_are_drawn(planted: Any, parts: Split, groups: WorstGroups) -> None:
     rows = planted.dataset.rows
-    few = [GroupMeter(planted.domain, rows, 2_000, seed, lambda: False) for seed in (1, 1, 2)]
+    few = [GroupMeter(planted.domain, rows, 2_000, seed) for seed in (1, 1, 2)]
     first, again, other = (meter.score(planted.model, groups.target) for meter in few)
     assert first == again
     assert first != other

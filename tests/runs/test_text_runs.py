@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.audit.models import check_model
+from fairness_engine.clock import NO_LIMIT
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, FitError, RunError, SchemaError
 from fairness_engine.groups.identity_terms.terms import default_terms
@@ -101,7 +102,7 @@ def test_texts_are_not_searched(store: RunStore) -> None:
     opened = opened_texts()
     config = replace(census_config(store), scope=SCOPE)
     with pytest.raises(FitError, match="'comment' holds texts"):
-        next(iter(opened.run(config, lambda: False)))
+        next(iter(opened.run(config, NO_LIMIT)))
 
 
 # --- retraining

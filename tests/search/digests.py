@@ -42,7 +42,7 @@ def main(names: list[str]) -> None:
             budget = Budget(N_EVALUATIONS_SLOW if name.endswith("svm") or technique == "sg" else N_EVALUATIONS)
             chosen = TECHNIQUES[technique].from_json(SETTINGS.get(technique, {}))
             try:
-                events = list(run_search(chosen, case.model, domain, case.dataset.rows, budget, 1, lambda: False))
+                events = list(run_search(chosen, case.model, domain, case.dataset.rows, budget, 1))
             except EvenhandError:
                 continue  # it needs a gradient
             pairs = Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], domain.n_columns)

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+from fairness_engine import clock
+from fairness_engine.clock import Clock
 from fairness_engine.codec import decode
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SettingError, StopReason
@@ -89,7 +91,7 @@ def run(
     technique = TECHNIQUES[name].from_json(SETTINGS.get(name, {}))
     deadline = time.monotonic() + PATIENCE_SECONDS
     is_stuck = is_cancelled or (lambda: time.monotonic() > deadline)
-    events = list(driver.run_search(technique, model, domain, starts, budget, seed, is_stuck))
+    events = list(driver.run_search(technique, model, domain, starts, budget, seed, Clock(is_cancelled=is_stuck)))
     if is_cancelled is None:
         assert events[-1].reason is not StopReason.CANCELLED, "the search is stuck"
     return events
@@ -250,7 +252,7 @@ def test_a_budget_of_seconds_ends_the_search_of_a_slow_model(name: str) -> None:
 def steady_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A report after every step, and blocks that do not follow the machine's speed."""
     monkeypatch.setattr(driver, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(oracle, "_BLOCK_SECONDS", float("inf"))
+    monkeypatch.setattr(clock, "BATCH_SECONDS", float("inf"))
 
 
 def timeless(event: Event) -> str:
@@ -273,8 +275,8 @@ def test_the_same_seed_gives_the_same_events_and_another_seed_others(name: str, 
 def test_the_same_pairs_whatever_the_size_of_the_blocks(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks follow the model's speed, so a machine that stumbles must not change a result."""
     whole = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
-    monkeypatch.setattr(oracle, "_FIRST_BLOCK_EVALUATIONS", 50)
-    monkeypatch.setattr(oracle, "_MAX_BLOCK_EVALUATIONS", 50)
+    monkeypatch.setattr(oracle, "_FIRST_BATCH", 50)
+    monkeypatch.setattr(oracle, "_MAX_BATCH", 50)
     parts = pairs_of(run(name, model_of(kind), Budget(6000), seed=4))
     assert len(whole)
     for field in ("first", "second", "score_first", "score_second", "decision_first", "decision_second"):

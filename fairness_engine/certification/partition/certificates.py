@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.assessor import Assessor
-from fairness_engine.certification.pace import HEARD_SECONDS, never, paced
 from fairness_engine.certification.partition.partition_tree import LeafCertificates
 from fairness_engine.certification.thread_pool import ThreadPool
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
+from fairness_engine.errors import SearchStopped
 
+_FIRST_BOXES = 4
 _BLOCK_NUMBERS = 1 << 21
 """Coefficients that are copied out at once."""
 
@@ -51,8 +53,7 @@ def explain_in_order(
     threads: ThreadPool,
     low: IntArray,
     high: IntArray,
-    deadline: float,
-    is_cancelled: Callable[[], bool] = never,
+    clock: Clock = NO_LIMIT,
     max_bytes: float = np.inf,
 ) -> LeafCertificates:
     """Certificates of boxes ``(n, D)``, of as many of the first ones as there is time and room for.
@@ -61,18 +62,18 @@ def explain_in_order(
         assessor: whose boxes.
         threads: the threads that work.
         low, high: the boxes.
-        deadline: no more are begun after it, in ``time.perf_counter`` seconds.
-        is_cancelled: no more are begun once it is true.
+        clock: no more are begun when it is over.
         max_bytes: of the certificates.
     """
     done = [_explained(assessor, threads, low[:0], high[:0])]
     n_most = float(len(low))
-    for part in paced(len(low), deadline, is_cancelled=is_cancelled, max_seconds=HEARD_SECONDS):
-        if part.start >= n_most:
-            break
-        done.append(_explained(assessor, threads, low[part], high[part]))
-        each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (part.stop - part.start) + 8
-        n_most = min(n_most, max_bytes // each)
+    with suppress(SearchStopped):
+        for part in Batches(clock, _FIRST_BOXES).over(len(low)):
+            if part.start >= n_most:
+                break
+            done.append(_explained(assessor, threads, low[part], high[part]))
+            each = (done[-1].coefficients.nbytes + done[-1].thresholds.nbytes) / (part.stop - part.start) + 8
+            n_most = min(n_most, max_bytes // each)
     # without a box the number of places is not known
     found = done[1:] or done
     n = int(min(n_most, sum(len(each.leaf) for each in found)))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.certification.pace import never
 from fairness_engine.certification.partition import partition_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order
 from fairness_engine.certification.partition.partition_tree import MAX_BOXES, LeafCertificates, PartitionTree
 from fairness_engine.certification.partition.refine_kernels import EVALUATED
 from fairness_engine.certification.partition.refinement import Refinement
+from fairness_engine.clock import NO_LIMIT, Clock
 
 MAX_CERTIFICATE_BYTES = 48_000_000
 
@@ -78,8 +76,7 @@ def export_certificates(
     refinement: Refinement,
     tree: PartitionTree,
     order: IntArray,
-    deadline: float,
-    is_cancelled: Callable[[], bool] = never,
+    clock: Clock = NO_LIMIT,
     max_bytes: float = MAX_CERTIFICATE_BYTES,
 ) -> LeafCertificates:
     """Certificates of the tree's boxes in which something is proved by bounds; the largest where there is no room or
@@ -91,5 +88,5 @@ def export_certificates(
     told = np.flatnonzero(is_told & (tree.certified + tree.falsified > 0))
     told = told[np.argsort(-tree.weight[told], kind="stable")]
     low, high = refinement.boxes(order[told], refinement.parents()[0])
-    found = explain_in_order(refinement.assessor, refinement.threads, low, high, deadline, is_cancelled, max_bytes)
+    found = explain_in_order(refinement.assessor, refinement.threads, low, high, clock, max_bytes)
     return LeafCertificates(told[: len(found.leaf)], found.coefficients, found.starts, found.thresholds)

@@ -7,20 +7,18 @@ Nothing here proves a share; it stands beside what is proved.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.counterexamples import MAX_PAIRS
-from fairness_engine.certification.pace import never
 from fairness_engine.certification.partition import refine_kernels
 from fairness_engine.certification.partition.certificates import explain_in_order, proved_by
 from fairness_engine.certification.partition.partition_tree import LeafCertificates
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.results import DataRows, UndecidedShare
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.intervals import share_interval
 
 _MAX_DRAWS_A_SAMPLE = 50
@@ -67,13 +65,7 @@ class UndecidedDraws:
         )
 
 
-def draw_undecided(
-    refinement: Refinement,
-    n: int,
-    rng: np.random.Generator,
-    deadline: float,
-    is_cancelled: Callable[[], bool] = never,
-) -> UndecidedDraws:
+def draw_undecided(refinement: Refinement, n: int, rng: np.random.Generator, clock: Clock = NO_LIMIT) -> UndecidedDraws:
     """Draw so many individuals that ``n`` of them are undecided on average, and evaluate them.
 
     A certificate proves more people of its box than are counted, for these are counted from below. Draws of people whom
@@ -83,8 +75,7 @@ def draw_undecided(
         refinement: at its end.
         n: how many undecided ones are wanted; fewer where time ends.
         rng: the only source of chance.
-        deadline: no more are drawn after it, in ``time.perf_counter`` seconds.
-        is_cancelled: no more are drawn once it is true.
+        clock: no more are drawn when it is over.
     """
     nodes = refinement.nodes
     parents = refinement.parents()[0]
@@ -99,7 +90,7 @@ def draw_undecided(
     unfair = [np.empty((0, space.domain.n_columns))]
     wanted = math.ceil(n * min(sums[-1] / undecided, _MAX_DRAWS_A_SAMPLE)) if len(leaves) else 0
     most = max(_FIRST_DRAWS, _DRAWN_VARIANTS // refinement.points.domain.n_variants)
-    while n_drawn < wanted and time.perf_counter() < deadline and not is_cancelled():
+    while n_drawn < wanted and not clock.is_over:
         # parts whose sizes do not depend on how fast the machine is, so that a seed draws the same people everywhere
         size = min(wanted - n_drawn, most, _FIRST_DRAWS + 3 * n_drawn)
         at = np.searchsorted(sums, rng.random(size) * sums[-1], side="right")
@@ -118,16 +109,13 @@ def draw_undecided(
 # --- the data -----------------------------------------------------------------------------------
 
 
-def data_rows_proved(
-    refinement: Refinement, rows: FloatArray, deadline: float, is_cancelled: Callable[[], bool] = never
-) -> DataRows | None:
+def data_rows_proved(refinement: Refinement, rows: FloatArray, clock: Clock = NO_LIMIT) -> DataRows | None:
     """How many rows of the data are people of whom something is proved; ``None`` where no row lies in the domain.
 
     Args:
         refinement: at its end.
         rows: ``(n_rows, n_columns)``; those outside the domain do not count.
-        deadline: what was not looked up by then counts as undecided.
-        is_cancelled: nothing more is looked up once it is true.
+        clock: what was not looked up when it is over counts as undecided.
     """
     space = refinement.assessor.space
     nodes = refinement.nodes
@@ -144,7 +132,7 @@ def data_rows_proved(
     falsified[evaluated] = refinement.points.are_unfair(rows[evaluated])
     certified[evaluated] = ~falsified[evaluated]
     bounded = np.flatnonzero(is_mixed & (nodes.column[leaves] != refine_kernels.EVALUATED))
-    certificates, which = _of_leaves(refinement, leaves[bounded], deadline, is_cancelled)
+    certificates, which = _of_leaves(refinement, leaves[bounded], clock)
     is_known = which < len(certificates.leaf)
     bounded = bounded[is_known]
     which = which[is_known]
@@ -155,9 +143,7 @@ def data_rows_proved(
     return DataRows(n, n_certified, n_falsified, n - n_certified - n_falsified)
 
 
-def _of_leaves(
-    refinement: Refinement, leaves: IntArray, deadline: float, is_cancelled: Callable[[], bool]
-) -> tuple[LeafCertificates, IntArray]:
+def _of_leaves(refinement: Refinement, leaves: IntArray, clock: Clock) -> tuple[LeafCertificates, IntArray]:
     """Certificates of the boxes of individuals ``(n,)``, the most crowded first, and the place of each one's among
     them.
     """
@@ -166,5 +152,4 @@ def _of_leaves(
     place = np.empty(len(different), np.int64)
     place[crowded] = np.arange(len(different))
     low, high = refinement.boxes(different[crowded], refinement.parents()[0])
-    until = deadline, is_cancelled
-    return explain_in_order(refinement.assessor, refinement.threads, low, high, *until), place[which]
+    return explain_in_order(refinement.assessor, refinement.threads, low, high, clock), place[which]

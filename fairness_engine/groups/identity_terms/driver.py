@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
@@ -57,8 +58,7 @@ def run_text_rules(
     subject: AssessedTexts,
     settings: RuleSettings,
     seed: int,
-    max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """Score every term, and every combination of terms of several categories, that enough texts can speak for.
 
@@ -67,8 +67,8 @@ def run_text_rules(
         settings: ``support`` counts texts that hold a term of each category; ``text_column`` names the column, for
             messages.
         seed: the only source of chance.
-        max_seconds: a run out of time keeps the categories that it has scored.
-        is_cancelled: asked before every block of evaluations.
+        clock: asked before every batch of evaluations; its seconds begin here. A run out of time keeps the categories
+            that it has scored.
 
     Yields:
         ``Progress``, then ``RulesScored`` and ``ResultReady`` (``notes`` where there are any, ``rules``, ``sentences``)
@@ -79,14 +79,14 @@ def run_text_rules(
     """
     if settings.source is Source.LABELS:
         raise SettingError("Terms are swapped in texts, which only a model can decide anew. Name a model of texts.")
-    decider = TextDecider(subject.model, is_cancelled, max_seconds)
+    decider = TextDecider(subject.model, clock)
     yield Progress(0, 0.0, 0, 0, "finding the terms")
     space = TextSpace(subject.texts, settings.terms or default_terms())
     work = _Work(space, find_sets(space, settings), settings, seed, decider)
     reason = StopReason.EXHAUSTED
     try:
         for phase in work.steps():
-            yield Progress(decider.evaluations, decider.seconds, work.n_rule_sets, 0, phase)
+            yield Progress(decider.evaluations, decider.clock.seconds, work.n_rule_sets, 0, phase)
     except SearchStopped as stop:
         reason = stop.reason
     n_scored = sum(len(scored.block) for scored in work.scored)
@@ -95,8 +95,8 @@ def run_text_rules(
         if notes:
             yield ResultReady("notes", {"notes": notes})
         yield from _results(work, subject.model)
-        yield Progress(decider.evaluations, decider.seconds, n_scored, n_scored, "scored")
-    yield Stopped(reason, decider.evaluations, decider.seconds, n_scored, n_scored)
+        yield Progress(decider.evaluations, decider.clock.seconds, n_scored, n_scored, "scored")
+    yield Stopped(reason, decider.evaluations, decider.clock.seconds, n_scored, n_scored)
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,15 @@ the other terms that do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.groups.identity_terms.templates import Templates, TextSpace
-from fairness_engine.groups.rule_sets.paced import Paced
 from fairness_engine.groups.rule_sets.sampling import z_of
 
 LOST = 0
@@ -85,8 +84,8 @@ class Examples:
         return [(int(text), int(other)) for text, other in zip(texts, others, strict=True) if text != NONE]
 
 
-_FIRST_BLOCK = 64
-_MAX_BLOCK = 1 << 14
+_FIRST_BATCH = 64
+_MAX_BATCH = 1 << 14
 _MAX_KEPT_LETTERS = 100_000_000
 """Texts of so many letters together are remembered; what comes later is decided whenever it is asked."""
 
@@ -99,17 +98,22 @@ class TextClassifier(Protocol):
         ...
 
 
-class TextDecider(Paced):
-    """Asks a model in blocks of about a tenth of a second, so that a slow one can be cancelled.
+class TextDecider:
+    """Asks a model in batches, so that a slow one can be cancelled.
 
     Args:
         model: what is assessed.
-        is_cancelled: whether the run is to end; asked before every block.
-        max_seconds: the same by time, from now on.
+        clock: asked before every batch; its seconds begin here.
+
+    Attributes:
+        clock: as it began.
+        evaluations: texts that were decided so far.
     """
 
-    def __init__(self, model: TextClassifier, is_cancelled: Callable[[], bool], max_seconds: float) -> None:
-        super().__init__(is_cancelled, max_seconds, first_block=_FIRST_BLOCK, max_block=_MAX_BLOCK)
+    def __init__(self, model: TextClassifier, clock: Clock = NO_LIMIT) -> None:
+        self.clock = clock.anew()
+        self.evaluations = 0
+        self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH)
         self._model = model
         self._known: dict[str, bool] = {}
         self._n_letters = 0
@@ -129,9 +133,9 @@ class TextDecider(Paced):
 
     def _decide(self, texts: list[str]) -> list[bool]:
         out: list[bool] = []
-        while len(out) < len(texts):
-            block = texts[len(out) : len(out) + self._block]
-            out += self._asked(len(block), partial(self._model.is_favourable, block)).tolist()
+        for part in self._batches.over(len(texts)):
+            out += self._model.is_favourable(texts[part]).tolist()
+            self.evaluations += part.stop - part.start
         return out
 
     def _keep(self, decided: dict[str, bool]) -> None:

@@ -64,9 +64,10 @@ def find_pairs(space: TextSpace, found: Ranked, model: TextModel, decider: TextD
     looked: list[LookedAt] = []
     n_left = _MAX_CHARACTERS
     shown = np.flatnonzero(found.scored.head == np.arange(len(found.scored)))[:MAX_RULE_SETS_SHOWN]
+    clock = decider.clock.anew(decider.clock.seconds_left + _GRACE_SECONDS)
     try:
         for position in shown.tolist():
-            decider.check(_GRACE_SECONDS)
+            clock.check()
             block = found.blocks[found.places[position, 0]]
             line = int(found.places[position, 1])
             side = LOST if found.scored.is_harmed[position] else GAINED

@@ -7,13 +7,13 @@ serves all of them, and where the samples asked for would outnumber all that the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, Progress, ResultReady, RulesScored, Stopped
@@ -131,8 +131,7 @@ def run_rules(
     ranges: Ranges,
     settings: RuleSettings,
     seed: int,
-    max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Score every frequent rule set.
@@ -140,8 +139,8 @@ def run_rules(
     Args:
         subject, ranges, settings: what is assessed, in which scope, and how.
         seed: the only source of chance.
-        max_seconds: a run out of time keeps what it has scored, with the intervals of the samples it has.
-        is_cancelled: asked before every block of evaluations.
+        clock: asked before every batch of evaluations; its seconds begin with the first. A run out of time keeps what
+            it has scored, with the intervals of the samples it has.
         report: told how far a step is while it works: one step of a slow model can take many minutes.
 
     Yields:
@@ -164,7 +163,7 @@ def run_rules(
     def say(evaluations: int, seconds: float) -> None:
         report(Progress(evaluations, seconds, len(mined.rules), 0, phase))
 
-    decider = Decider(subject.model, is_cancelled, max_seconds, say)
+    decider = Decider(subject.model, clock, say)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     scoring = Scoring(space, mined.rules, Sampler(ranges, rows, decider), settings, rng)
     for event in _by_model(scoring, decider, mined):
@@ -177,10 +176,10 @@ def _by_model(scoring: Scoring, decider: Decider, mined: Mined) -> Iterator[Even
     reason = StopReason.EXHAUSTED
     try:
         for phase in scoring.steps():
-            yield Progress(decider.evaluations, decider.seconds, len(mined.rules), 0, phase)
+            yield Progress(decider.evaluations, decider.clock.seconds, len(mined.rules), 0, phase)
     except SearchStopped as stop:
         reason = stop.reason
-    spent = _Spent(decider.evaluations, decider.seconds, reason)
+    spent = _Spent(decider.evaluations, decider.clock.seconds, reason)
     if scoring.samples is None or scoring.counts is None:
         yield Stopped(reason, spent.evaluations, spent.seconds, len(mined.rules), 0)
         return

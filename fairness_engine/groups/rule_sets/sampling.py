@@ -14,13 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from statistics import NormalDist
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.groups.rule_sets.paced import Paced
+from fairness_engine.clock import NO_LIMIT, Batches, Clock
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.measures.share import perturb
 from fairness_engine.models.model import Model
@@ -71,28 +70,29 @@ def takes_everything(settings: RuleSettings, n_population: float) -> bool:
 
 
 _REPORT_SECONDS = 0.5
-_FIRST_BLOCK = 512
-_MAX_BLOCK = 1 << 17
+_FIRST_BATCH = 512
+_MAX_BATCH = 1 << 17
 
 
-class Decider(Paced):
-    """Asks a model in blocks of about a tenth of a second, so that a slow one can be cancelled.
+class Decider:
+    """Asks a model in batches, so that a slow one can be cancelled.
 
     Args:
         model: what is assessed.
-        is_cancelled: whether the run is to end; asked before every block.
-        max_seconds: the same by time, from now on.
-        report: called between blocks, at most twice a second, with the evaluations and the seconds so far.
+        clock: asked before every batch; its seconds begin here.
+        report: called between batches, at most twice a second, with the evaluations and the seconds so far.
+
+    Attributes:
+        clock: as it began.
+        evaluations: rows that were decided so far.
     """
 
     def __init__(
-        self,
-        model: Model,
-        is_cancelled: Callable[[], bool],
-        max_seconds: float,
-        report: Callable[[int, float], None] = lambda *_: None,
+        self, model: Model, clock: Clock = NO_LIMIT, report: Callable[[int, float], None] = lambda *_: None
     ) -> None:
-        super().__init__(is_cancelled, max_seconds, first_block=_FIRST_BLOCK, max_block=_MAX_BLOCK)
+        self.clock = clock.anew()
+        self.evaluations = 0
+        self._batches = Batches(self.clock, _FIRST_BATCH, _MAX_BATCH)
         self._model = model
         self._report = report
         self._reported = 0.0
@@ -109,23 +109,22 @@ class Decider(Paced):
         return out
 
     def decide(self, rows: FloatArray) -> Iterator[tuple[slice, BoolArray]]:
-        """The same in blocks: which rows, and whether each gets the favourable outcome.
+        """The same in batches: which rows, and whether each gets the favourable outcome.
 
         Raises:
-            SearchStopped: cancelled, or out of time, before a block.
+            SearchStopped: cancelled, or out of time, before a batch.
         """
-        done = 0
-        while done < len(rows):
-            part = slice(done, min(done + self._block, len(rows)))
-            decided = self._asked(part.stop - done, partial(self._decide, rows[part]))
-            done = part.stop
+        for part in self._batches.over(len(rows)):
+            decided = self._decide(rows[part])
+            self.evaluations += len(decided)
             self._report_when_due()
             yield part, decided
 
     def _report_when_due(self) -> None:
-        if self.seconds - self._reported >= _REPORT_SECONDS:
-            self._reported = self.seconds
-            self._report(self.evaluations, self.seconds)
+        seconds = self.clock.seconds
+        if seconds - self._reported >= _REPORT_SECONDS:
+            self._reported = seconds
+            self._report(self.evaluations, seconds)
 
     def _decide(self, rows: FloatArray) -> BoolArray:
         model = self._model

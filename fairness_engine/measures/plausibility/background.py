@@ -9,7 +9,6 @@ and is counted.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.codec import encode
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Progress, ResultReady, Stopped
 from fairness_engine.measures.plausibility.plausibility import Plausibility
@@ -36,19 +36,17 @@ _EXTRA_SECONDS = 3.0
 def with_plausibility(
     events: Iterable[Event],
     learn: Callable[[], Plausibility],
-    max_seconds: float | None = None,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """The events of a search, with what was measured of its pairs, and the result ``plausibility`` before the last.
 
     Args:
         events: of a search.
         learn: makes what measures; called on the thread, so that the search need not wait for it.
-        max_seconds: the search's own limit.
-        is_cancelled: whether the run is to end.
+        clock: the search's own; its seconds begin here.
     """
     measurer = PairMeasurer(learn)
-    deadline = time.monotonic() + max_seconds + _EXTRA_SECONDS if max_seconds is not None else float("inf")
+    clock = clock.anew(clock.max_seconds + _EXTRA_SECONDS)
     progress = None
     is_limit_told = False
     try:
@@ -58,7 +56,7 @@ def with_plausibility(
             elif isinstance(event, Progress):
                 progress = event
             elif isinstance(event, Stopped):
-                yield from _drain(measurer, progress, lambda: is_cancelled() or time.monotonic() > deadline)
+                yield from _drain(measurer, progress, clock)
                 yield event
                 return
             yield event
@@ -70,11 +68,11 @@ def with_plausibility(
         measurer.stop()
 
 
-def _drain(measurer: PairMeasurer, progress: Progress | None, must_end: Callable[[], bool]) -> Iterator[Event]:
+def _drain(measurer: PairMeasurer, progress: Progress | None, clock: Clock) -> Iterator[Event]:
     """What is still to be measured, as far as time allows, and the result."""
-    if measurer.is_busy and progress is not None and not must_end():
+    if measurer.is_busy and progress is not None and not clock.is_over:
         yield replace(progress, phase=PHASE)
-    while not must_end() and measurer.wait(_POLL_SECONDS):
+    while not clock.is_over and measurer.wait(_POLL_SECONDS):
         yield from measurer.take()
     measurer.stop()
     yield from measurer.take()

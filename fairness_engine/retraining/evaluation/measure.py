@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.intervals import area_interval, share_interval
 from fairness_engine.measures.results import Share
 from fairness_engine.models.fit.roc import auc, placements
@@ -164,14 +164,14 @@ class Meter:
         domain: the scope.
         people: uniform individuals ``(n_draws, n_columns)``.
         rows, labels: of the data.
-        is_cancelled: asked between batches.
+        clock: asked between batches.
     """
 
     def __init__(
-        self, domain: Domain, people: FloatArray, rows: FloatArray, labels: IntArray, is_cancelled: Callable[[], bool]
+        self, domain: Domain, people: FloatArray, rows: FloatArray, labels: IntArray, clock: Clock = NO_LIMIT
     ) -> None:
         self._domain = domain
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self._rows = rows
         self._labels = labels
         self._people: Any = people  # of a table rows; what a kind of data calls people is for ``verdicts`` to know
@@ -212,7 +212,7 @@ class Meter:
         """Whether each is discriminatory ``(n_people,)``."""
         from fairness_engine.oracle.oracle import Oracle  # brings numba; pages need the figures alone
 
-        oracle = Oracle(model, self._domain, UNLIMITED, self._is_cancelled)
+        oracle = Oracle(model, self._domain, UNLIMITED, self._clock)
         found = [oracle.test(people[start : start + _BLOCK_ROWS]) for start in range(0, len(people), _BLOCK_ROWS)]
         self.evaluations += oracle.evaluations
         return np.concatenate(found).astype(bool) if found else np.zeros(0, dtype=bool)

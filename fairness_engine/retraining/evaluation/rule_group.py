@@ -4,8 +4,7 @@ people.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.schema import Kind, Schema
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
@@ -82,20 +82,20 @@ class GroupMeter:
         max_evaluations: of one score; where rows have more neighbours, as many rows of each side are drawn as that
             allows.
         seed: draws those rows; the same ones for every model.
-        is_cancelled: asked between blocks.
+        clock: asked between batches.
 
     Attributes:
         evaluations: rows passed to models so far.
     """
 
     def __init__(
-        self, ranges: Ranges, rows: FloatArray, max_evaluations: int, seed: int, is_cancelled: Callable[[], bool]
+        self, ranges: Ranges, rows: FloatArray, max_evaluations: int, seed: int, clock: Clock = NO_LIMIT
     ) -> None:
         self._ranges = ranges
         self._rows = rows[lie_within(ranges, rows)]
         self._max_evaluations = max_evaluations
         self._seed = seed
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self.evaluations = 0
 
     def score(self, model: Model, group: RuleGroup) -> GroupScore:
@@ -112,7 +112,7 @@ class GroupMeter:
         """Of each row, as far as there is room, the share of its neighbours with the favourable outcome
         ``(n_rows,)``.
         """
-        decider = Decider(model, self._is_cancelled, math.inf)
+        decider = Decider(model, self._clock)
         n_neighbours = Sampler(self._ranges, self._rows[:0], decider).n_neighbours
         most = max(1, self._max_evaluations // (2 * n_neighbours))
         if len(side) > most:

@@ -5,13 +5,14 @@ at.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from fairness_engine.arrays import IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.dataset import Dataset
 from fairness_engine.errors import SearchStopped, SettingError, StopReason
 from fairness_engine.events import Event, RulesScored, Stopped
@@ -77,7 +78,7 @@ class Groups(ABC):
         parts: of the data.
         settings: of the retraining; ``support`` is used here.
         seed: of searches that have too many neighbours to evaluate them all.
-        is_cancelled: asked between blocks.
+        clock: of measuring; asked between batches.
 
     Attributes:
         evaluations: rows passed to models so far.
@@ -89,13 +90,13 @@ class Groups(ABC):
         parts: Split,
         settings: RetrainSettings,
         seed: int,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        clock: Clock = NO_LIMIT,
     ) -> None:
         self._subject: HasGroup = subject
         self._parts = parts
         self._settings = settings
         self._seed = seed
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self._searched = 0
         self._max_evaluations = _MOST_EVALUATIONS
         self._target: RuleGroup | None = None
@@ -226,16 +227,16 @@ class WorstGroups(Groups):
         parts: Split,
         settings: RetrainSettings,
         seed: int,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        clock: Clock = NO_LIMIT,
     ) -> None:
-        super().__init__(subject, parts, settings, seed, is_cancelled)
+        super().__init__(subject, parts, settings, seed, clock)
         self._ranges = subject.domain
 
     def _events(self, model: Model) -> Iterator[Event]:
         rows = self._subject.dataset.rows[self._parts.seen]
         settings = self._rule_settings(len(rows))
         assessed = Assessed(rows, None, model)
-        yield from run_rules(assessed, self._ranges, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
+        yield from run_rules(assessed, self._ranges, settings, self._seed, self._clock.anew(SEARCH_SECONDS))
 
     def _rule_settings(self, n_rows: int) -> RuleSettings:
         ranges = self._ranges
@@ -246,7 +247,7 @@ class WorstGroups(Groups):
 
     def _make_meter(self, positions: IntArray) -> GroupMeter:
         rows = self._subject.dataset.rows[positions]
-        return GroupMeter(self._ranges, rows, self._max_evaluations, SCORE_SEED, self._is_cancelled)
+        return GroupMeter(self._ranges, rows, self._max_evaluations, SCORE_SEED, self._clock)
 
 
 def _in_words(group: RuleGroup, score: GroupScore) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def rounds(context: RoundContext) -> Rounds:
         within = f"selection rates within {100 * slack:g} points"
         context.say(f"training a set of models, {within}")
         seed = int(context.rng.integers(2**32))
-        members = Members(trainer, binding, training.rows, context.must_end, seed)
+        members = Members(trainer, binding, training.rows, context.clock, seed)
         trained, n = _vote(members, binding, members.targets(training.labels), number, slack)
         facts = {"n_members": n, "n_groups": len(known), "slack": slack}
         standing = yield Proposal(f"a vote of {n} models ({kind}), {within}", made=trained, facts=facts)

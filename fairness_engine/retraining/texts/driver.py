@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.model import Model
@@ -59,8 +59,7 @@ def run_text_retraining(
     subject: TextRetrainingTask,
     settings: RetrainSettings,
     seed: int,
-    max_seconds: float = math.inf,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    clock: Clock = NO_LIMIT,
     report: Callable[[Event], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Retrain a model of texts and say honestly what came of it; see ``run.run_retraining``.
@@ -73,7 +72,7 @@ def run_text_retraining(
         DataError: no labels, one outcome, too few texts.
         ModelError: the model cannot be trained.
     """
-    desk = Session(max_seconds, is_cancelled, report)
+    desk = Session(clock, report)
     yield from retraining_events(TextResources(subject, settings, seed, desk), desk)
 
 
@@ -93,16 +92,18 @@ class TextResources(Resources):
         subject.model.scores(data.dataset.rows[:1])  # the first call of a network builds its graph
         self.n_draws = affordable_draws(subject.model, 2, data.dataset.rows, settings.n_draws)
         self.cases = NoCases()
-        self.groups = self._groups = TextGroups(subject, self.parts, settings, self._number(RULES_STREAM), desk.is_over)
+        self.groups = self._groups = TextGroups(
+            subject, self.parts, settings, self._number(RULES_STREAM), desk.measuring
+        )
         desk.counts = lambda: self._groups.evaluations
 
     def test_meter(self) -> Meter:
         """See ``Resources``."""
-        return self._text_meter(MEASURE_STREAM, self.parts.test, self._desk.is_over)
+        return self._text_meter(MEASURE_STREAM, self.parts.test, self._desk.measuring)
 
     def judge(self) -> ModelSelector:
         """See ``Resources``."""
-        meter = self._text_meter(SELECT_STREAM, self.parts.seen, self._desk.must_end)
+        meter = self._text_meter(SELECT_STREAM, self.parts.seen, self._desk.clock)
         own = objective_of(self.settings.strategy, self._groups)
         held = self._examples(self.parts.validation)
         return ModelSelector(meter, held, self.subject.model, self.settings.tolerance, own)
@@ -119,7 +120,7 @@ class TextResources(Resources):
             self._groups,
             self._stream(TRAIN_STREAM),
             self._desk.say,
-            self._desk.must_end,
+            self._desk.clock,
         )
         return rule_rounds(context) if self.settings.strategy is Strategy.RULES else variant_rounds(context)
 
@@ -154,8 +155,8 @@ class TextResources(Resources):
             "some."
         ]
 
-    def _text_meter(self, stream: int, part: IntArray, is_over: Callable[[], bool]) -> Meter:
-        meter = text_meter(self._texts, part, self.n_draws, self._stream(stream), is_over)
+    def _text_meter(self, stream: int, part: IntArray, clock: Clock) -> Meter:
+        meter = text_meter(self._texts, part, self.n_draws, self._stream(stream), clock)
         self._desk.meters.append(meter)
         return meter
 

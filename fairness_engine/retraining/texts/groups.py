@@ -4,12 +4,12 @@ nobody looked at.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.driver import AssessedTexts, run_text_rules
 from fairness_engine.groups.identity_terms.scoring import TextDecider, paired_intervals
@@ -55,7 +55,7 @@ class TextGroups(Groups):
     """Of texts: see ``Groups``.
 
     Args:
-        subject, parts, settings, seed, is_cancelled: as there.
+        subject, parts, settings, seed, clock: as there.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class TextGroups(Groups):
         parts: Split,
         settings: RetrainSettings,
         seed: int,
-        is_cancelled: Callable[[], bool] = lambda: False,
+        clock: Clock = NO_LIMIT,
     ) -> None:
-        super().__init__(subject, parts, settings, seed, is_cancelled)
+        super().__init__(subject, parts, settings, seed, clock)
         self._data = subject.data
 
     def _events(self, model: Model) -> Iterator[Event]:
@@ -77,7 +77,7 @@ class TextGroups(Groups):
             support=self._settings.support, text_column=data.column, terms=terms, max_attributes=_MOST_CATEGORIES
         )
         assessed = AssessedTexts(texts, on_texts(model))
-        yield from run_text_rules(assessed, settings, self._seed, SEARCH_SECONDS, self._is_cancelled)
+        yield from run_text_rules(assessed, settings, self._seed, self._clock.anew(SEARCH_SECONDS))
 
     def change(self, before: Model, after: Model, group: RuleGroup) -> PairedChange | None:
         """See ``Groups``."""
@@ -86,7 +86,7 @@ class TextGroups(Groups):
         return meter.change(before, after, group)
 
     def _make_meter(self, positions: IntArray) -> GroupMeter:
-        return TextGroupMeter(self._data, positions, self._max_evaluations, self._is_cancelled)
+        return TextGroupMeter(self._data, positions, self._max_evaluations, self._clock)
 
 
 class TextGroupMeter(GroupMeter):
@@ -99,16 +99,14 @@ class TextGroupMeter(GroupMeter):
         data: the texts.
         positions: of those that are looked at.
         max_evaluations: of one score; where there are more, as many templates are drawn as that allows.
-        is_cancelled: asked between blocks.
+        clock: asked between batches.
     """
 
-    def __init__(
-        self, data: TextData, positions: IntArray, max_evaluations: int, is_cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, data: TextData, positions: IntArray, max_evaluations: int, clock: Clock = NO_LIMIT) -> None:
         self._data = data
         self._positions = positions
         self._max_evaluations = max_evaluations
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self._known: dict[tuple[int, tuple[int, ...]], tuple[Model, FloatArray, FloatArray]] = {}
         self.evaluations = 0
 
@@ -154,7 +152,7 @@ class TextGroupMeter(GroupMeter):
         line = int(np.flatnonzero((combinations == [group.rules[i] for i in which]).all(axis=1))[0])
         most = max(1, self._max_evaluations // len(combinations))
         templates = some_templates(self._data, self._positions, which, most, SCORE_SEED)
-        decider = TextDecider(on_texts(model), self._is_cancelled, math.inf)
+        decider = TextDecider(on_texts(model), self._clock)
         found = np.empty((len(templates), len(combinations)))
         size = max(1, _TEXTS_AT_ONCE // len(combinations))
         for start in range(0, len(templates), size):

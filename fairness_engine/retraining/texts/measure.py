@@ -4,14 +4,14 @@ people.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
-from fairness_engine.errors import SearchStopped, StopReason
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.evaluation.measure import Meter
 from fairness_engine.retraining.results import GroupChange
@@ -84,15 +84,13 @@ class TextMeter(Meter):
         swaps: ``random_swaps`` of the texts.
         twins: ``every_term`` of the texts.
         rows, labels: of the texts.
-        is_cancelled: asked between batches.
+        clock: asked between batches.
     """
 
-    def __init__(
-        self, swaps: Twins, twins: Twins, rows: FloatArray, labels: IntArray, is_cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, swaps: Twins, twins: Twins, rows: FloatArray, labels: IntArray, clock: Clock = NO_LIMIT) -> None:
         self._people = swaps
         self._inside = twins
-        self._is_cancelled = is_cancelled
+        self._clock = clock
         self._rows = rows
         self._labels = labels
         self.evaluations = 0
@@ -108,7 +106,7 @@ class TextMeter(Meter):
         if not len(people):
             return found
         different, inverse = np.unique(people.rows, axis=0, return_inverse=True)
-        decided = decide(model, different, self._is_cancelled)[inverse.ravel()]
+        decided = decide(model, different, self._clock)[inverse.ravel()]
         self.evaluations += len(different)
         differs = np.minimum.reduceat(decided, people.starts) != np.maximum.reduceat(decided, people.starts)
         np.logical_or.at(found, people.of, differs)
@@ -118,22 +116,21 @@ class TextMeter(Meter):
 _AT_ONCE = 1 << 12
 
 
-def decide(model: Model, rows: FloatArray, is_cancelled: Callable[[], bool]) -> IntArray:
+def decide(model: Model, rows: FloatArray, clock: Clock = NO_LIMIT) -> IntArray:
     """The classes of rows ``(n_rows,)``.
 
     Raises:
-        SearchStopped: cancelled.
+        SearchStopped: cancelled, or out of time.
     """
     found = []
     for start in range(0, len(rows), _AT_ONCE):
-        if is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
+        clock.check()
         found.append(model.decide(model.scores(rows[start : start + _AT_ONCE])))
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 def text_meter(
-    data: TextData, positions: IntArray, n_draws: int, rng: np.random.Generator, is_over: Callable[[], bool]
+    data: TextData, positions: IntArray, n_draws: int, rng: np.random.Generator, clock: Clock = NO_LIMIT
 ) -> TextMeter:
     """What measures models on some texts.
 
@@ -144,7 +141,7 @@ def text_meter(
     assert data.dataset.labels is not None, "checked when the rows were split"
     twins = every_term(data, positions, np.random.default_rng(_TEXTS_OF_DATA))
     swaps = random_swaps(data, positions, n_draws, rng)
-    return TextMeter(swaps, twins, data.dataset.rows[positions], data.dataset.labels[positions], is_over)
+    return TextMeter(swaps, twins, data.dataset.rows[positions], data.dataset.labels[positions], clock)
 
 
 def by_term(data: TextData, positions: IntArray, was: np.ndarray, now: np.ndarray) -> Iterator[GroupChange]:

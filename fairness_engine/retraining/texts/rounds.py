@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import Clock
 from fairness_engine.models.model import Model
 from fairness_engine.retraining.augmentation import climb
 from fairness_engine.retraining.evaluation.split import Split, checked_labels
@@ -51,7 +52,7 @@ class TextRoundContext:
         groups: the rule set that is looked at.
         rng: the only source of chance.
         say: tells what is at work.
-        must_end: whether the run is cancelled or out of time.
+        clock: of the run.
     """
 
     model: Model
@@ -63,7 +64,7 @@ class TextRoundContext:
     groups: TextGroups
     rng: np.random.Generator
     say: Callable[[str], None]
-    must_end: Callable[[], bool]
+    clock: Clock
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def sentences(
     if not len(templates):  # an estimator may refuse to decide nothing
         none = np.empty(0, dtype=np.int64)
         return Sentences(none.reshape(shape), none.reshape(shape), none, np.empty(0), none)
-    decided = decide(model, rows, context.must_end).reshape(shape)
+    decided = decide(model, rows, context.clock).reshape(shape)
     margins = model.margins(rows)
     by_class = np.concatenate([-margins, margins], axis=1) if model.is_binary else margins
     by_class = by_class.reshape(*shape, len(model.classes))
@@ -129,7 +130,7 @@ def sentences(
         labels = (votes + 0.5 * (means == means.max(axis=1, keepdims=True))).argmax(axis=1)
     of_wanted = np.take_along_axis(by_class, labels[:, None, None], axis=2)[:, :, 0]
     costs = np.where((decided != labels[:, None]).any(axis=1), (by_class.max(axis=2) - of_wanted).max(axis=1), 0.0)
-    is_right = decide(model, data.dataset.rows[positions], context.must_end) == checked_labels(data.dataset)[positions]
+    is_right = decide(model, data.dataset.rows[positions], context.clock) == checked_labels(data.dataset)[positions]
     n_right = np.bincount(data.together[positions], is_right, int(data.together.max()) + 1)[
         data.together[templates.texts]
     ]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.errors import ModelError, SearchStopped, StopReason
+from fairness_engine.errors import ModelError
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.keras.runtime import load_keras, network_inputs
 from fairness_engine.models.model import Encoder, Model
@@ -223,8 +223,7 @@ class KerasTrainer:
 
     def train(self, job: Job) -> TrainedKeras:
         """Train once; see ``Trainer``."""
-        if job.is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
+        job.clock.check()
         scaling = InputScaling.of(self._network, self._encoded(job.validation.rows), self._encoded(job.examples.rows))
         loop = self._begin(job.seed, scaling)
         best = self._epochs(loop, job, scaling)
@@ -266,7 +265,7 @@ class KerasTrainer:
         n_worse = 0
         for epoch in range(settings.max_epochs):
             pace = Pace(settings.learning_rate * rate_left(epoch, settings.max_epochs), batch_rows)
-            loss = loop.epoch(train, rng.permutation(len(train)), pace, job.is_cancelled)
+            loss = loop.epoch(train, rng.permutation(len(train)), pace, job.clock)
             held_loss, outputs = loop.losses(stopping)
             if stopping is not held:
                 outputs = loop.losses(held)[1]
@@ -277,10 +276,9 @@ class KerasTrainer:
                 best_loss = held_loss
                 n_worse = 0
                 best = [one.numpy() for one in loop.network.variables]
-            if n_worse >= settings.patience or job.is_cancelled():
+            if n_worse >= settings.patience or job.clock.is_over:
                 break
-        if job.is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
+        job.clock.check()
         return best
 
     # --- what the network takes and gives -------------------------------------------------------

@@ -4,14 +4,13 @@ Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.errors import SearchStopped, StopReason
+from fairness_engine.clock import Clock
 
 _STEPS_AT_ONCE = 64
 """Steps between two looks at whether the training was cancelled."""
@@ -86,11 +85,11 @@ class Loop:
             if variable is not self._optimizer.learning_rate and "learning_rate" not in variable.name:
                 variable.assign(np.zeros(variable.shape, dtype=variable.dtype))
 
-    def epoch(self, batch: Batch, order: IntArray, pace: Pace, is_cancelled: Callable[[], bool]) -> float:
+    def epoch(self, batch: Batch, order: IntArray, pace: Pace, clock: Clock) -> float:
         """Once through the rows in this order; returns the mean loss.
 
         Raises:
-            SearchStopped: cancelled between two steps.
+            SearchStopped: cancelled, or out of time, between two steps.
         """
         import tensorflow as tf
 
@@ -99,8 +98,7 @@ class Loop:
         total = 0.0
         rows_at_once = _STEPS_AT_ONCE * pace.batch_rows
         for start in range(0, len(order), rows_at_once):
-            if is_cancelled():
-                raise SearchStopped(StopReason.CANCELLED)
+            clock.check()
             part = tf.constant(order[start : start + rows_at_once], dtype=tf.int32)
             total += float(self._steps(batch.inputs, batch.targets, batch.weights, part, size))
         return total / max(1, len(order))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.errors import DataError, ModelError, SearchStopped, StopReason
+from fairness_engine.errors import DataError, ModelError, SearchStopped
 from fairness_engine.models.classes import match_classes
 from fairness_engine.models.model import Encoder
 from fairness_engine.models.sklearn.estimator import prepare_estimator
@@ -211,14 +211,9 @@ def _grow_forest(forest: Any, inputs: Any, targets: Any, weights: dict[str, Any]
     bounds = np.unique(np.linspace(0, n_trees, min(_N_PARTS, n_trees) + 1).astype(int))[1:]
     forest.set_params(warm_start=True)
     for n in bounds.tolist():
-        _end_if_cancelled(job)
+        job.clock.check()
         forest.set_params(n_estimators=n).fit(inputs, targets, **weights)
     forest.set_params(warm_start=warm)
-
-
-def _end_if_cancelled(job: Job) -> None:
-    if job.is_cancelled():
-        raise SearchStopped(StopReason.CANCELLED)
 
 
 class _Watch:
@@ -234,14 +229,14 @@ class _Watch:
 
     def after_epoch(self) -> None:
         """For a network, in the middle of its ``fit``."""
-        _end_if_cancelled(self._job)
+        self._job.clock.check()
         last = self._last
         accuracy = float((last.predict(self._validation()) == self._targets).mean())
         self._job.report(Epoch(int(last.n_iter_), int(last.max_iter), float(last.loss_), None, accuracy))
 
     def after_tree(self, i: int, boosting: Any, _: Any) -> bool:
         """For boosting: its ``monitor``. It is told of ten times, and asked after every tree."""
-        _end_if_cancelled(self._job)
+        self._job.clock.check()
         n = int(boosting.n_estimators)
         if (i + 1) % max(1, n // _N_PARTS) == 0:
             self._job.report(Epoch(i + 1, n, float(boosting.train_score_[i])))
@@ -302,16 +297,14 @@ class EstimatorTrainer:
             ModelError: the estimator refuses the rows.
             DataError: fewer rows of an outcome than folds.
         """
-        if job.is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
+        job.clock.check()
         estimator = self._new(job.seed)
         examples, weights = self._weighed(job.examples, job.seed)
         check_folds(estimator, examples.labels, self._binding.classes)
         validation = self.encoder.encode(job.validation.rows), self._targets(job.validation.labels)
         targets = self._targets(examples.labels)
         was_told = fit(estimator, self.encoder.encode(examples.rows), targets, weights, job, validation)
-        if job.is_cancelled():
-            raise SearchStopped(StopReason.CANCELLED)
+        job.clock.check()
         trained = TrainedEstimator(prepare_estimator(without_leftovers(estimator)), self._binding)
         if not was_told:
             decided = trained.model.decide(trained.model.scores(job.validation.rows))

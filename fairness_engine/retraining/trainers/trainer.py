@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.schema import Schema
 from fairness_engine.models.model import Model
 
@@ -119,7 +120,7 @@ class Job:
         examples: what is trained on.
         validation: rows that tell when to end early; never trained on.
         seed: the only source of chance.
-        is_cancelled: asked between steps.
+        clock: asked between steps.
         report: told after every epoch.
         stopping: rows whose loss tells when to end early, where that is not the validation rows': a network that is to
             decide variants alike is not done when it decides people as they are well.
@@ -128,7 +129,7 @@ class Job:
     examples: Examples
     validation: Examples
     seed: int
-    is_cancelled: Callable[[], bool] = lambda: False
+    clock: Clock = NO_LIMIT
     report: Callable[[Epoch], None] = field(default=_nobody)
     stopping: Examples | None = None
 

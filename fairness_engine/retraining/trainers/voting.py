@@ -5,13 +5,12 @@ weighted vote.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.errors import SearchStopped, StopReason
+from fairness_engine.clock import Clock
 from fairness_engine.models.classes import match_classes
 from fairness_engine.retraining.trainers.sklearn import EstimatorTrainer, cloned, weights_name
 from fairness_engine.retraining.trainers.sklearn_file import without_leftovers
@@ -27,13 +26,11 @@ class Members:
         trainer: of the estimator.
         binding: which class of the estimator is which outcome.
         rows: rows of the engine ``(n_rows, n_columns)``.
-        must_end: asked before each training.
+        clock: asked before each training.
         seed: of the members.
     """
 
-    def __init__(
-        self, trainer: EstimatorTrainer, binding: Binding, rows: FloatArray, must_end: Callable[[], bool], seed: int
-    ) -> None:
+    def __init__(self, trainer: EstimatorTrainer, binding: Binding, rows: FloatArray, clock: Clock, seed: int) -> None:
         own = trainer.own_classes
         self.classes = np.asarray(binding.classes if own is None else own)
         names = None if own is None else tuple(map(str, self.classes))
@@ -43,7 +40,7 @@ class Members:
         self.inputs = trainer.encoder.encode(rows)
         self._estimator = trainer.estimator
         self._seed = seed
-        self.must_end = must_end
+        self._clock = clock
         self.weights_name = weights_name(trainer.estimator)
         self.n_trained = 0
 
@@ -62,8 +59,7 @@ class Members:
         Raises:
             SearchStopped: cancelled, or out of time.
         """
-        if self.must_end():
-            raise SearchStopped(StopReason.CANCELLED)
+        self._clock.check()
         self.n_trained += 1
         estimator = cloned(self._estimator)
         names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]

@@ -62,7 +62,7 @@ def example_result(support: float) -> RuleResult:
     rows, decided = _people()
     settings = RuleSettings(source=Source.LABELS, support=support, bins=len(AGES))
     subject = AssessedData(rows, decided, None)
-    events = run_rules(subject, Ranges(schema, Scope(("sex", "age"))), settings, 0, np.inf, lambda: False)
+    events = run_rules(subject, Ranges(schema, Scope(("sex", "age"))), settings, 0)
     scored = next(event for event in events if isinstance(event, RulesScored))
     result = RuleResult.from_parts(scored.arrays, scored.space)
     exact = result.scored.score  # the sixty are everybody, not a sample

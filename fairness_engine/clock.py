@@ -1,0 +1,137 @@
+"""How long work may go on, and in how large batches it is done, so that a cancel is heard and a limit of time holds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+
+from fairness_engine.errors import SearchStopped, StopReason
+
+BATCH_SECONDS = 0.1
+"""What a batch is to take, about."""
+_GROWTH = 4
+_SHARE_OF_REST = 0.5
+"""A batch takes no more than this share of the time that is left."""
+
+
+def _read_time() -> float:
+    return time.perf_counter()
+
+
+def never() -> bool:
+    """Nobody cancels."""
+    return False
+
+
+class Clock:
+    """Until when work may go on; it runs from when it is made.
+
+    Args:
+        max_seconds: infinite for no limit.
+        is_cancelled: whether the work is to end before.
+        now: reads the time, in seconds.
+    """
+
+    def __init__(
+        self,
+        max_seconds: float = math.inf,
+        is_cancelled: Callable[[], bool] = never,
+        now: Callable[[], float] = _read_time,
+    ) -> None:
+        self.max_seconds = max_seconds
+        self.is_cancelled = is_cancelled
+        self.now = now
+        self._started = now()
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return self.now() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """0 or less when they are spent."""
+        return self.max_seconds - self.seconds
+
+    @property
+    def why_over(self) -> StopReason | None:
+        """``CANCELLED``, ``SECONDS``, or ``None`` where work may go on."""
+        if self.is_cancelled():
+            return StopReason.CANCELLED
+        # searches ask many thousand times a second: no property is asked here
+        return StopReason.SECONDS if self.now() - self._started >= self.max_seconds else None
+
+    @property
+    def is_over(self) -> bool:
+        """Cancelled, or out of time."""
+        return self.why_over is not None
+
+    def check(self) -> None:
+        """Go on?
+
+        Raises:
+            SearchStopped: cancelled, or out of time.
+        """
+        reason = self.why_over
+        if reason is not None:
+            raise SearchStopped(reason)
+
+    def anew(self, max_seconds: float | None = None) -> Clock:
+        """One that begins now, with the same limits or another number of seconds; it may outlast this one."""
+        return Clock(self.max_seconds if max_seconds is None else max_seconds, self.is_cancelled, self.now)
+
+    def part(self, max_seconds: float | None) -> Clock:
+        """One that begins now and ends with this one, or after so many seconds."""
+        left = self.seconds_left
+        return self.anew(left if max_seconds is None else min(left, max_seconds))
+
+
+NO_LIMIT = Clock()
+"""For work that is done to its end. Its seconds say nothing; ``anew`` and ``part`` begin to count."""
+
+
+class Batches:
+    """Cuts work into batches of about ``BATCH_SECONDS``, and asks the clock before each.
+
+    How many items these are is learnt from one batch to the next, as long as this object is used.
+
+    Args:
+        clock: ends the work.
+        first: items of the first batch, of whose speed nothing is known.
+        most: items of the largest.
+    """
+
+    def __init__(self, clock: Clock, first: int, most: float = math.inf) -> None:
+        self._clock = clock
+        self._size = first
+        self._most = most
+
+    def over(self, n_items: int, cost: int = 1) -> Iterator[slice]:
+        """Parts of ``range(n_items)``, from the first on.
+
+        Args:
+            cost: as how many items each counts.
+
+        Raises:
+            SearchStopped: cancelled, or out of time, before a part.
+        """
+        begin = 0
+        while begin < n_items:
+            self._clock.check()
+            end = min(begin + self.size(cost), n_items)
+            started = self._clock.now()
+            yield slice(begin, end)
+            self.learn((end - begin) * cost, self._clock.now() - started)
+            begin = end
+
+    def size(self, cost: int = 1) -> int:
+        """Of the next batch, 1 or more."""
+        return max(1, self._size // cost)
+
+    def learn(self, n_items: int, seconds: float) -> None:
+        """A batch took so long. A small one that was quick tells nothing."""
+        wanted = min(BATCH_SECONDS, self._clock.seconds_left * _SHARE_OF_REST)
+        if 2 * n_items > self._size or seconds > 2 * wanted:
+            affordable = wanted * n_items / max(seconds, 1e-9)
+            self._size = int(max(1, min(_GROWTH * self._size, self._most, affordable)))

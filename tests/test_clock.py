@@ -1,0 +1,120 @@
+"""How long work may go on, and in how large parts: told by a clock that the tests turn."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fairness_engine.clock import BATCH_SECONDS, NO_LIMIT, Batches, Clock
+from fairness_engine.errors import SearchStopped, StopReason
+
+
+class Time:
+    """What the time is."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+def test_a_clock_is_over_when_its_seconds_are_spent_or_it_is_cancelled(time: Time) -> None:
+    is_cancelled = False
+    clock = Clock(10.0, lambda: is_cancelled, time)
+    clock.check()
+    time.now += 9.5
+    assert (clock.seconds, clock.seconds_left, clock.is_over) == (9.5, 0.5, False)
+    time.now += 0.5
+    assert clock.is_over
+    with pytest.raises(SearchStopped) as stop:
+        clock.check()
+    assert stop.value.reason is StopReason.SECONDS
+    is_cancelled = True
+    assert clock.why_over is StopReason.CANCELLED
+
+
+def test_without_a_limit_only_a_cancel_ends_it() -> None:
+    NO_LIMIT.check()
+    assert NO_LIMIT.seconds_left == math.inf
+    assert Clock(is_cancelled=lambda: True).is_over
+
+
+def test_a_part_ends_with_the_whole_and_one_begun_anew_need_not(time: Time) -> None:
+    is_cancelled = False
+    clock = Clock(10.0, lambda: is_cancelled, time)
+    time.now += 6.0
+    assert [clock.part(most).seconds_left for most in (None, 3.0, 9.0)] == [4.0, 3.0, 4.0]
+    assert [clock.anew(most).seconds_left for most in (None, 3.0, 90.0)] == [10.0, 3.0, 90.0]
+    part = clock.part(3.0)
+    assert part.seconds == 0.0
+    is_cancelled = True
+    assert part.is_over
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 3, 4, 5, 1000])
+def test_batches_make_up_the_whole(n_items: int) -> None:
+    parts = list(Batches(NO_LIMIT, 4).over(n_items))
+    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(n_items))
+
+
+def test_nothing_is_begun_when_the_clock_is_over(time: Time) -> None:
+    batches = Batches(Clock(0.0, now=time), 4).over(10)
+    with pytest.raises(SearchStopped, match="time budget"):
+        next(batches)
+    asked = iter([False, False, True])
+    cancelled = Batches(Clock(is_cancelled=lambda: next(asked), now=time), 4)
+    assert sizes_of(cancelled, time, 1000, 0.0) == [4, 16]
+
+
+def sizes_of(batches: Batches, time: Time, n_items: int, seconds_each: float, cost: int = 1) -> list[int]:
+    """How large the batches of items are that take so long."""
+    sizes = []
+    try:
+        for part in batches.over(n_items, cost):
+            sizes.append(part.stop - part.start)
+            time.now += seconds_each * sizes[-1]
+    except SearchStopped:
+        pass
+    return sizes
+
+
+def test_batches_grow_to_a_tenth_of_a_second_so_that_a_cancel_is_heard(time: Time) -> None:
+    batches = Batches(Clock(now=time), 2)
+    sizes = sizes_of(batches, time, 1000, 0.001)
+    assert sum(sizes) == 1000
+    assert sizes[:4] == [2, 8, 32, 100]
+    assert max(sizes) * 0.001 <= BATCH_SECONDS * 1.001
+    assert sizes_of(batches, time, 300, 0.001)[0] >= 90, "it is known by now"
+    assert sizes_of(batches, time, 300, 0.1)[1] == 1, "slower items"
+
+
+def test_batches_shrink_before_the_time_ends(time: Time) -> None:
+    sizes = sizes_of(Batches(Clock(1.0, now=time), 2), time, 10**6, 0.0001)
+    assert sizes[:5] == [2, 8, 32, 128, 512]
+    assert 9_900 < sum(sizes) <= 10_001
+    assert max(sizes) <= 1000
+    assert sizes[-1] <= 2
+
+
+def test_no_batch_is_larger_than_the_largest_and_costly_items_come_one_by_one(time: Time) -> None:
+    batches = Batches(Clock(now=time), 2, most=10)
+    assert max(sizes_of(batches, time, 1000, 0.0)) == 10
+    assert sizes_of(batches, time, 12, 0.0, cost=5) == [2] * 6
+    assert sizes_of(batches, time, 3, 0.0, cost=50) == [1] * 3
+
+
+def test_a_small_batch_says_nothing_unless_it_is_slow(time: Time) -> None:
+    batches = Batches(Clock(now=time), 100)
+    batches.learn(3, 0.05)
+    assert batches.size() == 100
+    batches.learn(3, 0.3)
+    assert batches.size() == 1
+    batches.learn(1, 0.0)
+    assert batches.size() == 4

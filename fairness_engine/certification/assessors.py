@@ -10,8 +10,7 @@ from fairness_engine.certification.assessor import Assessor
 from fairness_engine.certification.forests.assessor import TreeAssessor
 from fairness_engine.certification.forests.ensemble import is_tree_model
 from fairness_engine.certification.linear.assessor import LinearAssessor
-from fairness_engine.certification.networks.assessor import NetworkAssessor
-from fairness_engine.certification.networks.multiclass.assessor import ClassesAssessor
+from fairness_engine.certification.networks.assessor import ClassesAssessor, NetworkAssessor
 from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.certification.relu_network import read_network, why_not
 from fairness_engine.certification.settings import Mode

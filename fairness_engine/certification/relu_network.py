@@ -7,13 +7,15 @@ columns add one vector a variant.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.certification.partition.lattice import Lattice
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, SettingError
@@ -222,6 +224,64 @@ class ReluNetwork:
         for weights, biases, slope in zip(self.weights, self.biases, self.slopes, strict=True):
             sums = np.where(sums > 0, sums, slope * sums) @ weights + biases
         return sums
+
+
+class FlatNetwork(NamedTuple):
+    """A ``ReluNetwork`` in one type for all depths, as compiled loops take it: the later layers end to end."""
+
+    first: FloatArray  # (n_places, n_1)
+    starts: IntArray  # (D + 1,)
+    reach: FloatArray  # (D,)
+    shifts: FloatArray  # (K, n_1) of variants by themselves, then pairs: the ends of lines of variants
+    n_alone: int  # how many are by themselves
+    widths: IntArray  # (n_layers,) of every sum, the output's at the end
+    weights: FloatArray  # of layer 2, 3, ... end to end, row by row
+    positive: FloatArray  # those above 0, 0 for the others
+    negative: FloatArray  # those below 0
+    biases: FloatArray
+    weight_starts: IntArray  # (n_layers - 1,) where the weights behind each layer begin
+    bias_starts: IntArray  # (n_layers - 1,)
+    slopes: FloatArray  # (n_layers - 1,)
+    is_touched: BoolArray  # (n_1,) sums that protected values move, and that go on
+    magnitude: float
+
+
+def flatten(network: ReluNetwork, bounded: IntArray | None = None, n_alone: int | None = None) -> FlatNetwork:
+    """A network as the loops take it.
+
+    Args:
+        bounded: which variants have bounds, those by themselves first; ``None`` for each by itself.
+        n_alone: how many are by themselves; what follows are pairs, the ends of lines of variants.
+    """
+    shifts = network.shifts if bounded is None else network.shifts[bounded]
+    widths = [network.first.shape[1], *(w.shape[1] for w in network.weights)]
+    goes_on = network.weights[0].any(axis=1) if network.weights else np.ones(widths[0], dtype=bool)
+    weights = np.concatenate([*(w.ravel() for w in network.weights), np.empty(0)])
+    sizes = [a * b for a, b in itertools.pairwise(widths)]
+    return FlatNetwork(
+        np.ascontiguousarray(network.first),
+        network.starts,
+        network.reach,
+        np.ascontiguousarray(shifts),
+        len(shifts) if n_alone is None else n_alone,
+        np.array(widths, dtype=np.int64),
+        weights,
+        np.maximum(weights, 0.0),
+        np.minimum(weights, 0.0),
+        np.concatenate([*network.biases, np.empty(0)]),
+        np.cumsum([0, *sizes], dtype=np.int64)[:-1],
+        np.cumsum([0, *widths[1:]], dtype=np.int64)[:-1],
+        np.array(network.slopes, dtype=np.float64),
+        np.asarray((network.shifts != network.shifts[0]).any(axis=0) & goes_on),
+        float(network.magnitude),
+    )
+
+
+def small_network() -> ReluNetwork:
+    """One column, one neuron: what loops are compiled with."""
+    line = np.ones((1, 1))
+    starts = np.array([0, 1], dtype=np.int64)
+    return ReluNetwork(line, starts, np.zeros(1), np.zeros((2, 1)), (line,), (np.zeros(1),), (0.0,))
 
 
 def read_network(model: Model, space: Lattice) -> ReluNetwork:

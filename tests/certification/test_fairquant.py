@@ -12,13 +12,13 @@ from certification.refinement_cases import unfair_table
 from fairness_engine.certification.assessor import Assessed
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.fairquant.kernels import choose_columns
-from fairness_engine.certification.fairquant.rule import N_SAMPLES, FairQuantRule, flatten
+from fairness_engine.certification.fairquant.rule import N_SAMPLES, FairQuantRule
 from fairness_engine.certification.networks.assessor import NetworkAssessor
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.enumeration_kernels import drawn_inside
 from fairness_engine.certification.partition.lattice import Lattice, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
-from fairness_engine.certification.relu_network import ReluNetwork, read_network
+from fairness_engine.certification.relu_network import ReluNetwork, flatten, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode
 from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.data.schema import Column, Kind, Schema

@@ -14,7 +14,7 @@ from certification.networks import everybody, random_boxes
 from fairness_engine.certification.assessor import Certificates
 from fairness_engine.certification.assessors import make_assessor
 from fairness_engine.certification.driver import run_certification
-from fairness_engine.certification.networks.multiclass.assessor import ClassesAssessor
+from fairness_engine.certification.networks.assessor import ClassesAssessor
 from fairness_engine.certification.partition.lattice import Lattice, Weights, make_lattice
 from fairness_engine.certification.relu_network import ReluNetwork, read_network
 from fairness_engine.certification.settings import CertifySettings, Mode

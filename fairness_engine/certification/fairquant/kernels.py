@@ -4,28 +4,10 @@ Algorithm 3).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import njit
 
-
-class FlatNetwork(NamedTuple):
-    """A network of one output as flat arrays; see ``network.ReluNetwork``.
-
-    Layer ``l`` of ``widths`` has its outgoing weights from ``begins[l]`` on, row by row, and the biases of the next
-    layer in ``biases[l]``, padded.
-    """
-
-    first: Any
-    starts: Any
-    reach: Any
-    shifts: Any
-    widths: Any
-    weights: Any
-    begins: Any
-    biases: Any
-    slopes: Any
+from fairness_engine.certification.relu_network import flatten, small_network
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +16,7 @@ def choose_columns(low, high, net, columns):  # type: ignore[no-untyped-def]  # 
     chosen.
     """
     n_variants = len(net.shifts)
-    widest = net.biases.shape[1]
+    widest = net.widths.max()
     n_hidden = len(net.slopes)
     n_places = len(net.first)
     coefficients = np.empty((n_places, widest))
@@ -121,13 +103,14 @@ def _forward(net, layer, coefficients, following, least, most, rising):  # type:
     """The next layer's sums; what does not depend on the individual is kept as an interval of every variant."""
     n = net.widths[layer]
     n_next = net.widths[layer + 1]
-    begin = net.begins[layer]
+    begin = net.weight_starts[layer]
+    bias_begin = net.bias_starts[layer]
     following[:, :n_next] = 0.0
     lower = np.empty((len(least), n_next))
     upper = np.empty((len(least), n_next))
     for k in range(len(least)):
         for q in range(n_next):
-            lower[k, q] = upper[k, q] = net.biases[layer, q]
+            lower[k, q] = upper[k, q] = net.biases[bias_begin + q]
     for j in range(n):
         outgoing = net.weights[begin + j * n_next : begin + (j + 1) * n_next]
         for p in range(len(coefficients)):
@@ -168,7 +151,7 @@ def _backward(low, high, net, mask_low, mask_high, smears):  # type: ignore[no-u
                 lower = 0.0
                 upper = 0.0
                 for q in range(n_next):
-                    weight = net.weights[net.begins[layer] + j * n_next + q]
+                    weight = net.weights[net.weight_starts[layer] + j * n_next + q]
                     one = weight * gradient_low[q]
                     other = weight * gradient_high[q]
                     lower += min(one, other)
@@ -205,9 +188,5 @@ def _backward(low, high, net, mask_low, mask_high, smears):  # type: ignore[no-u
 
 def warm_up() -> None:
     """Compile or load the loop once."""
-    one = np.ones((1, 1))
-    ones = np.ones(1)
-    sizes = np.array([1, 1])
-    net = FlatNetwork(one, np.array([0, 1]), ones, one, sizes, ones, np.zeros(1, np.int64), one, ones)
     box = np.zeros((1, 1), np.int64)
-    choose_columns(box, box + 1, net, np.zeros(1, np.int64))
+    choose_columns(box, box + 1, flatten(small_network()), np.zeros(1, np.int64))

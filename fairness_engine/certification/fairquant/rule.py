@@ -8,18 +8,15 @@ and not from a stack, which changes nothing about a run that reaches its end; a 
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.certification.assessor import Assessed
 from fairness_engine.certification.fairquant import kernels
-from fairness_engine.certification.fairquant.kernels import FlatNetwork
 from fairness_engine.certification.partition import enumeration_kernels
 from fairness_engine.certification.partition.enumeration import BoxEnumerator
 from fairness_engine.certification.partition.refinement import Int32Array
-from fairness_engine.certification.relu_network import ReluNetwork
+from fairness_engine.certification.relu_network import ReluNetwork, flatten
 from fairness_engine.certification.settings import CertifySettings
 
 N_SAMPLES = 10
@@ -77,23 +74,3 @@ class FairQuantRule:
         if len(hit):  # threads add in any order; whoever reads sorts
             self._counterexamples.append(digits[hit * N_SAMPLES + is_unfair[hit].argmax(axis=1)])
         return hit
-
-
-def flatten(network: ReluNetwork) -> FlatNetwork:
-    """A network of one output and at least one hidden layer as the kernels take it."""
-    widths = np.array([*network.widths, network.n_outputs])
-    sizes = [a * b for a, b in itertools.pairwise(widths.tolist())]
-    biases = np.zeros((len(network.biases), int(widths.max())))
-    for layer, bias in enumerate(network.biases):
-        biases[layer, : len(bias)] = bias
-    return FlatNetwork(
-        np.ascontiguousarray(network.first),
-        network.starts,
-        network.reach,
-        np.ascontiguousarray(network.shifts),
-        widths,
-        np.concatenate([weights.ravel() for weights in network.weights]),
-        np.cumsum([0, *sizes[:-1]], dtype=np.int64),
-        biases,
-        np.array(network.slopes, dtype=np.float64),
-    )

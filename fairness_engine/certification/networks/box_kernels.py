@@ -2,62 +2,92 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
+from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.networks.backward_kernels import bound_side
-from fairness_engine.certification.networks.counting_kernels import DigitWeights, count_box, make_board
+from fairness_engine.certification.networks.counting_kernels import DigitWeights, count_box, make_counting_workspace
 from fairness_engine.certification.networks.forward_kernels import bound_box
-from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, flatten, make_scratch, small_network
+from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, make_side_workspace, make_workspace
+from fairness_engine.certification.relu_network import FlatNetwork, flatten, small_network
 
 _FAR = 5.0
 """Standard deviations from the middle of a box beyond which nothing is counted: below 1e-6 of it."""
 
 
+class BoxVerdicts(NamedTuple):
+    """What is proved of boxes ``(n,)`` each; see ``Assessed``."""
+
+    certified: FloatArray
+    falsified: FloatArray
+    column: IntArray
+
+
+class BoxProofs(NamedTuple):
+    """The arrays of ``Certificates``, bounds of the variants that are bounded."""
+
+    coefficients: FloatArray  # (n, 3, n_places)
+    thresholds: FloatArray  # (n, 4)
+    bounds: FloatArray  # (n, K, 2)
+    blame: FloatArray  # (n, D)
+    n_unstable: IntArray  # (n,)
+
+
+class FormScatter(NamedTuple):
+    """How a form lies over a box."""
+
+    mean: float  # over the digits, every digit alike
+    deviation: float
+    least: float  # over the values
+    most: float
+
+
 @njit(cache=True, nogil=True)
-def assess_boxes(low, high, weights, flat, masses, is_counting, certified, falsified, column):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Decide boxes ``(n, D)`` of the given weights ``(n,)``; fills the last three ``(n,)``, which come as 0, 0 and
-    -1.
-    """
-    s = make_scratch(flat)
-    board = make_board(low.shape[1], len(flat.first))
-    forms = np.empty((3, len(flat.first)))
+def assess_boxes(low, high, weights, network, masses, is_counting, found):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Decide boxes ``(n, D)`` of the given weights ``(n,)``; fills ``found``, which comes as 0, 0 and -1."""
+    s = make_workspace(network)
+    sides = make_side_workspace(network)
+    counting = make_counting_workspace(low.shape[1], len(network.first))
+    forms = np.empty((3, len(network.first)))
     thresholds = np.empty(4)
     for b in range(len(low)):
-        n_columns, _, is_blind = bound_box(low[b], high[b], flat, s)
-        own = find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds)
+        box, is_blind = bound_box(low[b], high[b], network, s, sides)
+        own = find_forms(box, network, s, sides, forms, thresholds)
         if thresholds[0] == -np.inf or thresholds[1] == np.inf or is_blind:
-            certified[b] = weights[b]
+            found.certified[b] = weights[b]
         elif thresholds[2] == -np.inf:
-            falsified[b] = weights[b]
+            found.falsified[b] = weights[b]
         else:
             if is_counting and weights[b] > 0.0:
-                certified[b], falsified[b] = count_forms(
-                    own, n_columns, low[b], high[b], flat, masses, s, forms, thresholds, board
+                found.certified[b], found.falsified[b] = count_forms(
+                    own, box, network, masses, forms, thresholds, counting
                 )
-            column[b] = choose_column(low[b], high[b], s)
+            found.column[b] = choose_column(box, s)
 
 
 @njit(cache=True, nogil=True)
-def find_forms(n_columns, low, high, flat, s, forms, thresholds):  # type: ignore[no-untyped-def]
+def find_forms(box, network, s, sides, forms, thresholds):  # type: ignore[no-untyped-def]
     """The three forms of ``Certificates`` ``(3, n_rows)`` and what they must exceed, measured from the middle of the
     box.
 
     The shared form decides all three; where a form of one side alone is likely to decide more, it takes that side.
-    Bounds in the scratch become those of the better form.
+    Bounds in the workspace become those of the better form.
 
     Returns:
         Which sides have a form of their own: 1 for class 1, plus 2 for class 0.
     """
-    last = len(flat.widths) - 1
-    n_rows = s.begins[n_columns]
-    k = len(s.bounds)
-    radius = s.radii[last, 0]
+    last = len(network.widths) - 1
+    n_rows = box.begins[len(box.columns)]
+    k = len(sides.bounds)
+    radius = sides.input_radii[last, 0]
     least_low = least_high = np.inf
     most_low = most_high = -np.inf
     for v in range(k):
-        begin = s.bounds[v, 0] + radius
-        end = s.bounds[v, 1] - radius
+        begin = sides.bounds[v, 0] + radius
+        end = sides.bounds[v, 1] - radius
         least_low = min(least_low, begin)
         most_low = max(most_low, begin)
         least_high = min(least_high, end)
@@ -71,41 +101,42 @@ def find_forms(n_columns, low, high, flat, s, forms, thresholds):  # type: ignor
         thresholds[3] = -least_high
     for a in range(n_rows):
         forms[0, a] = forms[1, a] = forms[2, a] = s.rows[last, a, 0]
-    mean, deviation, _, _ = _scatter(n_columns, low, high, flat, forms[2], s)
+    shared = _scatter(box, network, forms[2])
     own = 0
-    row = s.product
-    constants = s.side_constants[0, :, 0]
+    row = sides.product
+    constants = sides.bound_constants[0, :, 0]
     slack = SLACK * s.magnitude[0]
     for place in range(2):
         side = 1.0 - 2.0 * place
-        bound_side(n_columns, flat, s, side, row, constants)
-        own_mean, own_deviation, begin, end = _scatter(n_columns, low, high, flat, row, s)
+        bound_side(n_rows, network, s, sides, side, row, constants)
+        alone = _scatter(box, network, row)
         threshold = -np.inf
         for v in range(k):
             threshold = max(threshold, side * -constants[v] + slack)
-        _narrow(place, side, slack + (-begin if place == 0 else end), constants, s)
-        if (threshold - side * own_mean) * deviation < (side * (thresholds[place] - mean)) * own_deviation:
+        _narrow(place, side, slack + (-alone.least if place == 0 else alone.most), constants, sides)
+        shared_excess = side * (thresholds[place] - shared.mean)
+        if (threshold - side * alone.mean) * shared.deviation < shared_excess * alone.deviation:
             own += 1 + place
             thresholds[place] = side * threshold
             for a in range(n_rows):
                 forms[place, a] = row[a]
-    _settle_whole(s.bounds, thresholds)
+    _settle_whole(sides.bounds, thresholds)
     return own
 
 
 @njit(cache=True, nogil=True)
-def _narrow(place, side, far, constants, s):  # type: ignore[no-untyped-def]
+def _narrow(place, side, far, constants, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output on one side, no looser than by a form of that side; the ends of a line take both from one
     form.
     """
-    for v in range(s.n_alone):
-        s.bounds[v, place] = -side * min(-side * s.bounds[v, place], far - side * constants[v])
-    for v in range(s.n_alone, len(s.bounds), 2):
+    for v in range(sides.n_alone):
+        sides.bounds[v, place] = -side * min(-side * sides.bounds[v, place], far - side * constants[v])
+    for v in range(sides.n_alone, len(sides.bounds), 2):
         first = far - side * constants[v]
         second = far - side * constants[v + 1]
-        if first + second < -side * (s.bounds[v, place] + s.bounds[v + 1, place]):
-            s.bounds[v, place] = -side * first
-            s.bounds[v + 1, place] = -side * second
+        if first + second < -side * (sides.bounds[v, place] + sides.bounds[v + 1, place]):
+            sides.bounds[v, place] = -side * first
+            sides.bounds[v + 1, place] = -side * second
 
 
 @njit(cache=True, nogil=True)
@@ -128,20 +159,18 @@ def _settle_whole(bounds, thresholds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _scatter(n_columns, low, high, flat, row, s):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation of a form over the digits of a box, every digit alike, and its least and most over
-    the values.
-    """
+def _scatter(box, network, row):  # type: ignore[no-untyped-def]
+    """The ``FormScatter`` of a form ``(n_rows,)``."""
     mean = variance = least = most = 0.0
-    for c in range(n_columns):
-        begin = s.begins[c]
-        end = s.begins[c + 1]
-        i = s.columns[c]
-        n = high[i] - low[i] + 1
+    for c in range(len(box.columns)):
+        begin = box.begins[c]
+        end = box.begins[c + 1]
+        i = box.columns[c]
+        n = box.high[i] - box.low[i] + 1
         if end - begin == 1:
             width = 0.5 * (n - 1)
             size = abs(row[begin])
-            step = size / (width + flat.reach[i])
+            step = size / (width + network.reach[i])
             variance += step * step * (n * n - 1.0) / 12.0
             least -= size
             most += size
@@ -158,11 +187,11 @@ def _scatter(n_columns, low, high, flat, row, s):  # type: ignore[no-untyped-def
         variance += second / n - (first / n) ** 2
         least += lowest
         most += highest
-    return mean, np.sqrt(max(variance, 0.0)), least, most
+    return FormScatter(mean, np.sqrt(max(variance, 0.0)), least, most)
 
 
 @njit(cache=True, nogil=True)
-def count_forms(own, n_columns, low, high, flat, masses, s, forms, thresholds, board):  # type: ignore[no-untyped-def]
+def count_forms(own, box, network, masses, forms, thresholds, counting):  # type: ignore[no-untyped-def]
     """The weight certified and the weight falsified of one box, from below."""
     certified = 0.0
     sides = np.empty(4)
@@ -172,42 +201,44 @@ def count_forms(own, n_columns, low, high, flat, masses, s, forms, thresholds, b
             sides[1] = thresholds[1] if form == 1 else -np.inf
             sides[2] = np.inf
             sides[3] = -np.inf
-            _count_form(n_columns, low, high, flat, masses, s, forms[form], sides, board)
-            certified += board.counted[form]
+            _count_form(box, network, masses, forms[form], sides, counting)
+            certified += counting.counted[form]
     sides[0] = np.inf if own & 1 else thresholds[0]
     sides[1] = -np.inf if own & 2 else thresholds[1]
     sides[2] = thresholds[2]
     sides[3] = thresholds[3]
-    _count_form(n_columns, low, high, flat, masses, s, forms[2], sides, board)
-    return certified + board.counted[0] + board.counted[1], board.counted[2]
+    _count_form(box, network, masses, forms[2], sides, counting)
+    return certified + counting.counted[0] + counting.counted[1], counting.counted[2]
 
 
 @njit(cache=True, nogil=True)
-def _count_form(n_columns, low, high, flat, masses, s, row, sides, board):  # type: ignore[no-untyped-def]
-    """Fill ``board.counted`` by one form and thresholds ``(4,)`` from the middle of the box, which are used up."""
-    board.counted[:] = 0.0
-    mean, deviation, begin, end = _scatter(n_columns, low, high, flat, row, s)
+def _count_form(box, network, masses, row, sides, counting):  # type: ignore[no-untyped-def]
+    """Fill ``counting.counted`` by one form and thresholds ``(4,)`` from the middle of the box, which are used up."""
+    counting.counted[:] = 0.0
+    scatter = _scatter(box, network, row)
+    begin = scatter.least
+    end = scatter.most
     if masses.is_uniform:
-        begin = max(begin, mean - _FAR * deviation)
-        end = min(end, mean + _FAR * deviation)
+        begin = max(begin, scatter.mean - _FAR * scatter.deviation)
+        end = min(end, scatter.mean + _FAR * scatter.deviation)
     is_crossed = sides[2] < sides[3] and sides[2] < end and sides[3] > begin
     if sides[0] >= end and sides[1] <= begin and not is_crossed:
         return
     least = 0.0
-    for c in range(n_columns):
-        first = s.begins[c]
-        last = s.begins[c + 1]
-        i = s.columns[c]
+    for c in range(len(box.columns)):
+        first = box.begins[c]
+        last = box.begins[c + 1]
+        i = box.columns[c]
         if last - first == 1:
-            width = 0.5 * (high[i] - low[i])
-            board.steps[c] = row[first] / (width + flat.reach[i])
-            board.reaches[c] = flat.reach[i]
-            least -= abs(board.steps[c]) * width
+            width = 0.5 * (box.high[i] - box.low[i])
+            counting.steps[c] = row[first] / (width + network.reach[i])
+            counting.reaches[c] = network.reach[i]
+            least -= abs(counting.steps[c]) * width
         else:
-            board.steps[c] = board.reaches[c] = 0.0
+            counting.steps[c] = counting.reaches[c] = 0.0
             lowest = np.inf
             for a in range(first, last):
-                board.tables[c, a - first] = row[a]
+                counting.tables[c, a - first] = row[a]
                 lowest = min(lowest, row[a])
             least += lowest
     gap = min(sides[0], end) - max(sides[1], begin)
@@ -215,80 +246,92 @@ def _count_form(n_columns, low, high, flat, masses, s, row, sides, board):  # ty
         gap -= sides[3] - sides[2]
     for t in range(4):
         sides[t] -= least
-    count_box(s.columns, s.begins, n_columns, low, high, masses, sides, max(gap, 0.0), board)
+    count_box(box, masses, sides, max(gap, 0.0), counting)
 
 
 @njit(cache=True, nogil=True)
-def choose_column(low, high, s):  # type: ignore[no-untyped-def]
+def choose_column(box, s):  # type: ignore[no-untyped-def]
     """The column with the most blame of those that can be split; -1 when none can."""
     column = -1
     most = -1.0
-    for i in range(len(low)):
-        if high[i] > low[i] and s.blame[i] > most:
+    for i in range(len(box.low)):
+        if box.high[i] > box.low[i] and s.blame[i] > most:
             column = i
             most = s.blame[i]
     return column
 
 
 @njit(cache=True, nogil=True)
-def explain_boxes(low, high, flat, coefficients, thresholds, bounds, blame, n_unstable):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Fill ``coefficients (n, 3, n_places)``, which come as 0, and the others as ``assessor.Certificates`` has them."""
-    s = make_scratch(flat)
-    forms = np.empty((3, len(flat.first)))
+def explain_boxes(low, high, network, proofs):  # type: ignore[no-untyped-def]
+    """Fill ``proofs`` of boxes ``(n, D)``, whose coefficients come as 0."""
+    s = make_workspace(network)
+    sides = make_side_workspace(network)
+    forms = np.empty((3, len(network.first)))
     for b in range(len(low)):
-        n_columns, _, _ = bound_box(low[b], high[b], flat, s)
-        n_unstable[b] = _count_unstable(flat, s)
-        find_forms(n_columns, low[b], high[b], flat, s, forms, thresholds[b])
-        bounds[b] = s.bounds
-        blame[b] = s.blame
-        _place_forms(n_columns, low[b], high[b], flat, s, forms, coefficients[b], thresholds[b])
+        box, _ = bound_box(low[b], high[b], network, s, sides)
+        proofs.n_unstable[b] = _count_unstable(network, sides)
+        find_forms(box, network, s, sides, forms, proofs.thresholds[b])
+        proofs.bounds[b] = sides.bounds
+        proofs.blame[b] = s.blame
+        _place_forms(box, network, forms, proofs.coefficients[b], proofs.thresholds[b])
 
 
 @njit(cache=True, nogil=True)
-def _count_unstable(flat, s):  # type: ignore[no-untyped-def]
+def _count_unstable(network, sides):  # type: ignore[no-untyped-def]
     """Neurons of the last box that are neither always on nor always off."""
     n = 0
-    for layer in range(len(flat.widths) - 1):
-        for j in range(flat.widths[layer]):
-            n += s.least[layer, j] < 0.0 and s.most[layer, j] > 0.0
+    for layer in range(len(network.widths) - 1):
+        for j in range(network.widths[layer]):
+            n += sides.min_lower[layer, j] < 0.0 and sides.max_upper[layer, j] > 0.0
     return n
 
 
 @njit(cache=True, nogil=True)
-def _place_forms(n_columns, low, high, flat, s, forms, coefficients, thresholds):  # type: ignore[no-untyped-def]
+def _place_forms(box, network, forms, coefficients, thresholds):  # type: ignore[no-untyped-def]
     """From forms over positions in the box to coefficients of digits; thresholds move so that they hold for whole
     cells.
     """
-    for c in range(n_columns):
-        i = s.columns[c]
-        begin = s.begins[c]
-        start = flat.starts[i]
-        if flat.starts[i + 1] - start > 1:
+    for c in range(len(box.columns)):
+        i = box.columns[c]
+        begin = box.begins[c]
+        start = network.starts[i]
+        if network.starts[i + 1] - start > 1:
             for f in range(3):
-                for a in range(begin, s.begins[c + 1]):
-                    coefficients[f, start + low[i] + a - begin] = forms[f, a]
+                for a in range(begin, box.begins[c + 1]):
+                    coefficients[f, start + box.low[i] + a - begin] = forms[f, a]
             continue
-        middle = 0.5 * (low[i] + high[i])
-        width = 0.5 * (high[i] - low[i]) + flat.reach[i]
+        middle = 0.5 * (box.low[i] + box.high[i])
+        width = 0.5 * (box.high[i] - box.low[i]) + network.reach[i]
         for f in range(3):
             coefficients[f, start] = forms[f, begin] / width
         for t in range(4):
             step = coefficients[min(t, 2), start]
             inward = 1.0 - 2.0 * (t % 2)
-            thresholds[t] += step * middle + inward * abs(step) * flat.reach[i]
+            thresholds[t] += step * middle + inward * abs(step) * network.reach[i]
+
+
+def make_verdicts(n: int) -> BoxVerdicts:
+    """Nothing is proved of ``n`` boxes."""
+    return BoxVerdicts(np.zeros(n), np.zeros(n), np.full(n, -1, dtype=np.int64))
+
+
+def make_proofs(n: int, network: FlatNetwork) -> BoxProofs:
+    """Room for the proofs of ``n`` boxes."""
+    d = len(network.reach)
+    return BoxProofs(
+        np.zeros((n, 3, len(network.first))),
+        np.empty((n, 4)),
+        np.empty((n, len(network.shifts), 2)),
+        np.empty((n, d)),
+        np.empty(n, np.int64),
+    )
 
 
 def warm_up() -> None:
     """Compile the loops, or load them from the cache."""
-    flat = flatten(small_network())
+    network = flatten(small_network())
     masses = DigitWeights(np.arange(3.0), np.zeros(1, np.int64), True)
     low = np.zeros((1, 1), np.int64)
     high = np.ones((1, 1), np.int64)
-    weights = np.ones(1)
-    assess_boxes(low, high, weights, flat, masses, True, np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
-    s = make_scratch(flat)
-    n_columns, _, _ = bound_box(low[0], high[0], flat, s)
-    find_forms(n_columns, low[0], high[0], flat, s, np.empty((3, 1)), np.empty(4))
-    forms = np.zeros((1, 3, len(flat.first)))
-    bounds = np.zeros((1, len(flat.shifts), 2))
-    explain_boxes(low, high, flat, forms, np.zeros((1, 4)), bounds, np.zeros((1, 1)), np.zeros(1, np.int64))
+    assess_boxes(low, high, np.ones(1), network, masses, True, make_verdicts(1))
+    explain_boxes(low, high, network, make_proofs(1, network))

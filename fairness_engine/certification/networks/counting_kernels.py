@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.certification.networks.workspace_kernels import Box
 
 MIN_GRID = 32
 MAX_GRID = 1024
@@ -53,7 +54,7 @@ class CountingWorkspace(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def make_board(n_columns, n_places):  # type: ignore[no-untyped-def]  # numba infers the types
+def make_counting_workspace(n_columns, n_places):  # type: ignore[no-untyped-def]  # numba infers the types
     """Room for boxes of so many columns, of which tables have at most so many places."""
     n_cells = MAX_GRID + 2 * n_columns + 8
     return CountingWorkspace(
@@ -83,23 +84,22 @@ def weigh_run(masses, column, low, high, is_flipped, begin, end):  # type: ignor
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_box(columns, begins, n_columns, low, high, masses, thresholds, gap, board):  # type: ignore[no-untyped-def]
-    """Fill ``board.counted`` for one box.
+def count_box(box, masses, thresholds, gap, counting):  # type: ignore[no-untyped-def]
+    """Fill ``counting.counted`` for one box.
 
     Args:
-        columns, begins, n_columns: those that vary, in rising order, and where their places begin: a table column has
-            several.
-        low, high: the box ``(D,)``.
+        box: with the columns that vary.
         masses: of the digits.
         thresholds: ``(4,)``, for ``u`` measured from its least value: above the first, below the second, between the
             others.
         gap: how much of ``u`` the thresholds leave undecided; the grid is made fine against it.
-        board: its ``steps``, ``tables`` and ``reaches`` describe ``u``.
+        counting: whose ``steps``, ``tables`` and ``reaches`` describe ``u``.
     """
-    board.counted[:] = 0.0
-    weight = _weigh_fixed(columns, n_columns, low, high, masses)
-    widest, total = _measure(columns, begins, n_columns, low, high, board)
-    rest = total - (board.spans[widest] if widest >= 0 else 0.0)
+    counting.counted[:] = 0.0
+    n_columns = len(box.columns)
+    weight = _weigh_fixed(box, masses)
+    widest, total = _measure(box, counting)
+    rest = total - (counting.spans[widest] if widest >= 0 else 0.0)
     cells = float(MAX_GRID)
     if _FINENESS * n_columns * rest < MAX_GRID * gap:
         cells = max(float(MIN_GRID), _FINENESS * n_columns * rest / gap)
@@ -107,47 +107,47 @@ def count_box(columns, begins, n_columns, low, high, masses, thresholds, gap, bo
     n = np.int64(1)
     shift = 0.0
     error = _ROUNDING * total
-    board.now[0] = weight
-    now = board.now
-    after = board.after
+    counting.now[0] = weight
+    now = counting.now
+    after = counting.after
     for place in range(n_columns):
-        c = board.order[place]
-        error += abs(board.steps[c]) * board.reaches[c]
+        c = counting.order[place]
+        error += abs(counting.steps[c]) * counting.reaches[c]
         if c == widest:
             continue
-        i = columns[c]
-        if begins[c + 1] - begins[c] > 1:
-            top, least, most = _share_table(c, i, low[i], high[i], masses, step, board)
+        i = box.columns[c]
+        if box.begins[c + 1] - box.begins[c] > 1:
+            top, least, most = _share_table(c, i, box.low[i], box.high[i], masses, step, counting)
         else:
-            top, least, most = _share_line(c, i, low[i], high[i], masses, step, board)
+            top, least, most = _share_line(c, i, box.low[i], box.high[i], masses, step, counting)
         shift += 0.5 * (least + most) * step
         error += 0.5 * (most - least) * step
-        n = _convolve(now, n, board.shares, top, after)
+        n = _convolve(now, n, counting.shares, top, after)
         now, after = after, now
-    _close(now, n, step, shift, error, widest, columns, low, high, masses, thresholds, board)
+    _close(now, n, step, shift, error, widest, box, masses, thresholds, counting)
 
 
 @njit(cache=True, nogil=True)
-def _weigh_fixed(columns, n_columns, low, high, masses):  # type: ignore[no-untyped-def]
+def _weigh_fixed(box, masses):  # type: ignore[no-untyped-def]
     """The weight of the columns that do not vary, with what rounding may have added taken off where counts are not
     exact.
     """
     weight = 1.0
     points = 1.0
     c = 0
-    for i in range(len(low)):
-        points *= high[i] + 1 - low[i]
-        if c < n_columns and columns[c] == i:
+    for i in range(len(box.low)):
+        points *= box.high[i] + 1 - box.low[i]
+        if c < len(box.columns) and box.columns[c] == i:
             c += 1
         else:
-            weight *= weigh_run(masses, i, low[i], high[i], False, 0, high[i] + 1 - low[i])
+            weight *= weigh_run(masses, i, box.low[i], box.high[i], False, 0, box.high[i] + 1 - box.low[i])
     if not masses.is_uniform:
         return weight * (1.0 - _WEIGHTED)
     return weight if points <= _EXACT else weight * (1.0 - _ROUNDING)
 
 
 @njit(cache=True, nogil=True)
-def _measure(columns, begins, n_columns, low, high, board):  # type: ignore[no-untyped-def]
+def _measure(box, counting):  # type: ignore[no-untyped-def]
     """Spans, and columns by rising span. Returns the widest column that is not a table (-1: none) and the sum of all
     spans.
 
@@ -155,39 +155,39 @@ def _measure(columns, begins, n_columns, low, high, board):  # type: ignore[no-u
     """
     widest = -1
     total = 0.0
-    for c in range(n_columns):
-        n = high[columns[c]] - low[columns[c]] + 1
-        if begins[c + 1] - begins[c] > 1:
-            least = board.tables[c, 0]
-            most = board.tables[c, 0]
+    for c in range(len(box.columns)):
+        n = box.high[box.columns[c]] - box.low[box.columns[c]] + 1
+        if box.begins[c + 1] - box.begins[c] > 1:
+            least = counting.tables[c, 0]
+            most = counting.tables[c, 0]
             for k in range(1, n):
-                least = min(least, board.tables[c, k])
-                most = max(most, board.tables[c, k])
+                least = min(least, counting.tables[c, k])
+                most = max(most, counting.tables[c, k])
             for k in range(n):
-                board.tables[c, k] -= least
-            board.spans[c] = most - least
+                counting.tables[c, k] -= least
+            counting.spans[c] = most - least
         else:
-            board.spans[c] = abs(board.steps[c]) * (n - 1)
-            if board.spans[c] > (board.spans[widest] if widest >= 0 else 0.0):
+            counting.spans[c] = abs(counting.steps[c]) * (n - 1)
+            if counting.spans[c] > (counting.spans[widest] if widest >= 0 else 0.0):
                 widest = c
-        total += board.spans[c]
+        total += counting.spans[c]
         place = c
-        while place > 0 and board.spans[board.order[place - 1]] > board.spans[c]:
-            board.order[place] = board.order[place - 1]
+        while place > 0 and counting.spans[counting.order[place - 1]] > counting.spans[c]:
+            counting.order[place] = counting.order[place - 1]
             place -= 1
-        board.order[place] = c
+        counting.order[place] = c
     return widest, total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_line(c, i, low, high, masses, step, board):  # type: ignore[no-untyped-def]
+def _share_line(c, i, low, high, masses, step, counting):  # type: ignore[no-untyped-def]
     """Weights by offset of a linear column. Returns the largest offset, and the range of what rounding leaves, in steps
     of the grid.
     """
     n = high - low + 1
-    pace = abs(board.steps[c]) / step
-    is_flipped = board.steps[c] < 0.0
-    shares = board.shares
+    pace = abs(counting.steps[c]) / step
+    is_flipped = counting.steps[c] < 0.0
+    shares = counting.shares
     top = int(pace * (n - 1) + 0.5)
     if top == 0:
         shares[0] = weigh_run(masses, i, low, high, is_flipped, 0, n)
@@ -212,16 +212,16 @@ def _share_line(c, i, low, high, masses, step, board):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_table(c, i, low, high, masses, step, board):  # type: ignore[no-untyped-def]
+def _share_table(c, i, low, high, masses, step, counting):  # type: ignore[no-untyped-def]
     """Weights by offset of a table column; returns as ``_share_line``."""
     n = high - low + 1
-    shares = board.shares
-    top = int(board.spans[c] / step + 0.5)
+    shares = counting.shares
+    top = int(counting.spans[c] / step + 0.5)
     for o in range(top + 1):
         shares[o] = 0.0
     least = most = 0.0
     for k in range(n):
-        exact = board.tables[c, k] / step
+        exact = counting.tables[c, k] / step
         o = min(top, int(exact + 0.5))
         least = min(least, exact - o)
         most = max(most, exact - o)
@@ -248,17 +248,17 @@ def _convolve(now, n, shares, top, after):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _close(now, n_cells, step, shift, error, widest, columns, low, high, masses, thresholds, board):  # type: ignore[no-untyped-def]
+def _close(now, n_cells, step, shift, error, widest, box, masses, thresholds, counting):  # type: ignore[no-untyped-def]
     """The widest column in closed form: how many of its digits lie beyond the thresholds, for each cell."""
     n = 1
     pace = 1.0
     i = 0
     is_flipped = False
     if widest >= 0:
-        i = columns[widest]
-        n = high[i] - low[i] + 1
-        pace = abs(board.steps[widest])
-        is_flipped = board.steps[widest] < 0.0
+        i = box.columns[widest]
+        n = box.high[i] - box.low[i] + 1
+        pace = abs(counting.steps[widest])
+        is_flipped = counting.steps[widest] < 0.0
     inverse = 1.0 / pace
     size = float(n)
     above = (thresholds[0] - shift + error) * inverse
@@ -280,16 +280,16 @@ def _close(now, n_cells, step, shift, error, widest, columns, low, high, masses,
         for g in range(n_cells):
             at = g * ratio
             k = min(size, max(0.0, np.floor(above - at) + 1.0))
-            first += now[g] * _weigh_part(widest, masses, i, low[i], high[i], is_flipped, k, size)
+            first += now[g] * _weigh_part(widest, masses, i, box.low[i], box.high[i], is_flipped, k, size)
             k = min(size, max(0.0, np.ceil(below - at)))
-            second += now[g] * _weigh_part(widest, masses, i, low[i], high[i], is_flipped, 0.0, k)
+            second += now[g] * _weigh_part(widest, masses, i, box.low[i], box.high[i], is_flipped, 0.0, k)
             if begin < end:
                 k = max(0.0, np.floor(begin - at) + 1.0)
                 last = min(size, np.ceil(end - at))
-                third += now[g] * _weigh_part(widest, masses, i, low[i], high[i], is_flipped, k, last)
-    board.counted[0] = first
-    board.counted[1] = second
-    board.counted[2] = third
+                third += now[g] * _weigh_part(widest, masses, i, box.low[i], box.high[i], is_flipped, k, last)
+    counting.counted[0] = first
+    counting.counted[1] = second
+    counting.counted[2] = third
 
 
 @njit(cache=True, nogil=True)
@@ -303,7 +303,7 @@ def _weigh_part(widest, masses, i, low, high, is_flipped, begin, end):  # type: 
 def count_lines(coefficients, starts, low, high, reach, masses, thresholds, counted):  # type: ignore[no-untyped-def]
     """``count_sides``: fills ``counted (n, 3)``."""
     d = low.shape[1]
-    board = make_board(d, coefficients.shape[1])
+    counting = make_counting_workspace(d, coefficients.shape[1])
     columns = np.empty(d, np.int64)
     begins = np.empty(d + 1, np.int64)
     sides = np.empty(4)
@@ -321,15 +321,15 @@ def count_lines(coefficients, starts, low, high, reach, masses, thresholds, coun
                 continue
             columns[n_columns] = i
             if len(line) == 1:
-                board.steps[n_columns] = line[0]
-                board.reaches[n_columns] = reach[i]
+                counting.steps[n_columns] = line[0]
+                counting.reaches[n_columns] = reach[i]
                 begins[n_columns + 1] = begins[n_columns] + 1
                 least += min(line[0] * first, line[0] * last)
             else:
-                board.steps[n_columns] = board.reaches[n_columns] = 0.0
+                counting.steps[n_columns] = counting.reaches[n_columns] = 0.0
                 lowest = line[first]
                 for k in range(first, last + 1):
-                    board.tables[n_columns, k - first] = line[k]
+                    counting.tables[n_columns, k - first] = line[k]
                     lowest = min(lowest, line[k])
                 begins[n_columns + 1] = begins[n_columns] + last - first + 1
                 least += lowest
@@ -343,8 +343,9 @@ def count_lines(coefficients, starts, low, high, reach, masses, thresholds, coun
         for t in range(4):
             inwards = 1.0 if t % 2 == 0 else -1.0
             sides[t] = thresholds[b, t] - least + inwards * _ROUNDING * (size + abs(least))
-        count_box(columns, begins, n_columns, low[b], high[b], masses, sides, gap, board)
-        counted[b] = board.counted
+        box = Box(low[b], high[b], columns[:n_columns], begins[: n_columns + 1])
+        count_box(box, masses, sides, gap, counting)
+        counted[b] = counting.counted
 
 
 def warm_up() -> None:

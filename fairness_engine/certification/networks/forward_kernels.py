@@ -20,141 +20,74 @@ from fairness_engine.certification.networks.workspace_kernels import (
     MAX_ERRORS,
     NONE,
     SLACK,
-    flatten,
-    make_scratch,
+    begin_box,
+    centre,
+    chord,
+    layer_weights,
+    make_side_workspace,
+    make_workspace,
     multiply,
-    small_network,
+    next_magnitudes,
+    residual,
+    signed_weights,
+    spread_errors,
 )
+from fairness_engine.certification.relu_network import flatten, small_network
 
 _WIDE = 1 << 12
 """Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def bound_box(low, high, flat, s):  # type: ignore[no-untyped-def]
-    """Bound one box ``(D,)``: fills ``columns``, ``begins``, ``rows``, ``radii``, ``bounds`` and ``blame`` of the
-    scratch.
+def bound_box(low, high, network, s, sides):  # type: ignore[no-untyped-def]
+    """Bound one box ``(D,)``: fills ``rows``, ``input_radii``, ``bounds`` and ``blame`` of the workspaces.
 
     Returns:
-        How many columns vary, how many errors there are (unstable neurons), and whether no protected value acts in the
-        box.
+        The ``Box``, and whether no protected value acts in it.
     """
-    n_columns = _begin(low, high, flat, s)
-    n_rows = s.begins[n_columns]
-    last = len(flat.widths) - 1
+    box = begin_box(low, high, 1.0, True, network, s)
+    for v in range(len(network.shifts)):
+        for j in range(network.widths[0]):
+            s.magnitude[j] = max(s.magnitude[j], abs(network.shifts[v, j]))
+    n_rows = box.begins[len(box.columns)]
+    last = len(network.widths) - 1
     n_errors = NONE
-    at = 0
-    bias_at = 0
-    is_blind = last == 0 and not flat.is_touched[0]
-    for layer in range(last):
-        n = flat.widths[layer]
-        n_next = flat.widths[layer + 1]
-        _reach(n_columns, n_errors, n, layer, s)
-        if layer > 0:
-            tighten(n_columns, n, layer, s)
-        _join(n, layer, s)
-        n_live, before, n_errors = _relax(n, n_errors, layer, flat.slopes[layer], s)
-        if layer == 0:
-            is_blind = not flat.is_touched[s.live[:n_live]].any()
-        weights = flat.weights[at : at + n * n_next].reshape(n, n_next)
-        biases = flat.biases[bias_at : bias_at + n_next]
-        if layer == last - 1:
-            _sum_up(n, n_rows, before, layer, weights[:, 0], s)
+    is_blind = not network.is_touched.any()
+    for number in range(last):
+        layer = layer_weights(network, number)
+        n = len(layer.weights)
+        _reach(box, n_errors, n, number, s, sides)
+        if number > 0:
+            tighten(box, n, number, s, sides)
+        _join(n, number, sides)
+        n_active, before, n_errors = _relax(n, n_errors, number, layer.slope, s, sides)
+        if number == 0:
+            is_blind = not network.is_touched[s.active[:n_active]].any()
+        if number == last - 1:
+            _sum_up(n, n_rows, before, number, layer.weights[:, 0], s, sides)
         else:
-            _advance(n_rows, before, n_live, n_next, layer, weights, s)
-            if layer == 0:
-                begin_sides(n, n_rows, s)
-            choose_below(n, layer, flat.slopes[layer], s)
-            ups = flat.ups[at : at + n * n_next]
-            downs = flat.downs[at : at + n * n_next]
-            parts = weights, ups.reshape(n, n_next), downs.reshape(n, n_next)
-            advance_sides(n_rows, n_live, n_next, layer, flat.slopes[layer], parts, biases, s)
-        _begin_layer(n, n_columns, before, n_errors, n_next, layer + 1, weights, biases, s)
-        at += n * n_next
-        bias_at += n_next
-    _finish(n_columns, n_errors, last, s)
-    return n_columns, n_errors, is_blind
+            _advance(n_rows, before, n_active, number, layer.weights, s, sides)
+            if number == 0:
+                begin_sides(n, n_rows, s, sides)
+            choose_below(n, number, layer.slope, s, sides)
+            advance_sides(n_rows, n_active, number, layer, signed_weights(network, number), s, sides)
+        _begin_layer(box, before, n_errors, number + 1, layer, s)
+    _finish(box, n_errors, last, s, sides)
+    return box, is_blind
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _begin(low, high, flat, s):  # type: ignore[no-untyped-def]
-    """The first layer's sums: rows of the columns that vary, the others in the constants. Returns how many vary."""
-    n = flat.widths[0]
-    rows = s.rows[0]
-    base = s.spare
-    magnitude = s.magnitude
-    for j in range(n):
-        base[j] = 0.0
-        magnitude[j] = 1.0
-    n_columns = 0
-    at = NONE
-    for i in range(len(low)):
-        start = flat.starts[i]
-        is_table = flat.starts[i + 1] - start > 1
-        middle = 1.0 if is_table else 0.5 * (low[i] + high[i])
-        width = 0.0 if is_table else 0.5 * (high[i] - low[i]) + flat.reach[i]
-        if is_table and high[i] > low[i]:
-            s.columns[n_columns] = i
-            s.begins[n_columns] = at
-            n_columns += 1
-            at = _copy_table(flat.first[start + low[i] : start + high[i] + 1], at, n, rows, base, magnitude)
-            continue
-        part = flat.first[start + (low[i] if is_table else 0)]
-        if width > 0.0:
-            s.columns[n_columns] = i
-            s.begins[n_columns] = at
-            n_columns += 1
-            for j in range(n):
-                rows[at, j] = part[j] * width
-            at += 1
-        size = abs(middle) + width
-        for j in range(n):
-            base[j] += part[j] * middle
-            magnitude[j] += abs(part[j]) * size
-    s.begins[n_columns] = at
-    for v in range(len(flat.shifts)):
-        for j in range(n):
-            s.constants[0, v, j] = base[j] + flat.shifts[v, j]
-            magnitude[j] = max(magnitude[j], abs(flat.shifts[v, j]))
-    return n_columns
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _copy_table(part, at, n, rows, base, magnitude):  # type: ignore[no-untyped-def]
-    for place in range(len(part)):
-        for j in range(n):
-            rows[at + place, j] = part[place, j]
-            magnitude[j] += abs(part[place, j])
-    _centre(at, at + len(part), n, rows, base)
-    return at + len(part)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _centre(begin, end, n, rows, base):  # type: ignore[no-untyped-def]
-    """Take the middle of a table column's places into the base, so that its radius is its largest place."""
-    for j in range(n):
-        least = most = rows[begin, j]
-        for a in range(begin + 1, end):
-            least = min(least, rows[a, j])
-            most = max(most, rows[a, j])
-        middle = 0.5 * (least + most)
-        base[j] += middle
-        for a in range(begin, end):
-            rows[a, j] -= middle
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _reach(n_columns, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
+def _reach(box, n_errors, n, layer, s, sides):  # type: ignore[no-untyped-def]
     """How far the sums of a layer go from their constants: by the columns, by the errors of each variant, and their
     range.
     """
     rows = s.rows[layer]
-    radius = s.radii[layer]
+    radius = sides.input_radii[layer]
     for j in range(n):
         radius[j] = 0.0
-    for c in range(n_columns):
-        begin = s.begins[c]
-        end = s.begins[c + 1]
+    for c in range(len(box.columns)):
+        begin = box.begins[c]
+        end = box.begins[c + 1]
         if end - begin == 1:
             row = rows[begin]
             for j in range(n):
@@ -165,114 +98,92 @@ def _reach(n_columns, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
             for a in range(begin, end):
                 most = max(most, abs(rows[a, j]))
             radius[j] += most
-    for v in range(len(s.limits)):
-        low = s.low[layer, v]
-        high = s.high[layer, v]
+    spread_errors(n, n_errors, s)
+    for v in range(len(s.error_radii)):
+        lower = sides.lower[layer, v]
+        upper = sides.upper[layer, v]
         constants = s.constants[layer, v]
-        spread = s.spread[v]
-        for j in range(n):
-            spread[j] = SLACK * s.magnitude[j]
-        for e in range(n_errors):
-            limit = s.limits[v, e]
-            line = s.errors[e]
-            if limit > 0.0:
-                for j in range(n):
-                    spread[j] += limit * abs(line[j])
+        spread = s.error_spread[v]
         for j in range(n):
             wide = radius[j] + spread[j]
-            low[j] = constants[j] - wide
-            high[j] = constants[j] + wide
+            lower[j] = constants[j] - wide
+            upper[j] = constants[j] + wide
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _join(n, layer, s):  # type: ignore[no-untyped-def]
-    """The range of the sums over all variants."""
-    least = s.least[layer]
-    most = s.most[layer]
+def _join(n, layer, sides):  # type: ignore[no-untyped-def]
+    """The range of a layer's sums over all variants."""
+    least = sides.min_lower[layer]
+    most = sides.max_upper[layer]
     for j in range(n):
-        least[j] = s.low[layer, 0, j]
-        most[j] = s.high[layer, 0, j]
-    for v in range(1, len(s.limits)):
-        low = s.low[layer, v]
-        high = s.high[layer, v]
+        least[j] = sides.lower[layer, 0, j]
+        most[j] = sides.upper[layer, 0, j]
+    for v in range(1, sides.lower.shape[1]):
+        lower = sides.lower[layer, v]
+        upper = sides.upper[layer, v]
         for j in range(n):
-            least[j] = min(least[j], low[j])
-            most[j] = max(most[j], high[j])
+            least[j] = min(least[j], lower[j])
+            most[j] = max(most[j], upper[j])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
-    """``relu(z) = rising * z + shift_v + e``, ``|e| <= limit_v``: fills ``rising``, ``passed``, ``live``, and the new
-    errors.
+def _relax(n, n_errors, layer, slope, s, sides):  # type: ignore[no-untyped-def]
+    """``relu(z) = chord_slope * z + shift_v + e``, ``|e| <= error_radius_v``: fills ``chord_slope``,
+    ``relu_constants``, ``active``, and the new errors.
 
     Returns:
-        How many neurons are not inactive, how many errors go on as they came, and how many there are now.
+        How many neurons are active, how many errors go on as they came, and how many there are now.
     """
-    k = len(s.limits)
-    n_live = 0
+    n_active = 0
     n_crossing = 0
     for j in range(n):
-        n_crossing += s.least[layer, j] < 0.0 < s.most[layer, j]
+        n_crossing += sides.min_lower[layer, j] < 0.0 < sides.max_upper[layer, j]
     is_folded = n_errors > 0 and n_errors + n_crossing > MAX_ERRORS
     before = n_errors = 0 if is_folded else n_errors
     for j in range(n):
-        least = s.least[layer, j]
-        most = s.most[layer, j]
-        s.rising[j] = 1.0 if least >= 0.0 else slope
-        if least < 0.0 < most:
-            s.rising[j] = (most - slope * least) / (most - least)
-        if least < 0.0 < most or (is_folded and s.rising[j] != 0.0):
-            s.owner[n_errors] = j
-            s.layer[n_errors] = layer
+        least = sides.min_lower[layer, j]
+        most = sides.max_upper[layer, j]
+        s.chord_slope[j] = chord(least, most, slope)
+        if least < 0.0 < most or (is_folded and s.chord_slope[j] != 0.0):
+            s.error_neuron[n_errors] = j
+            sides.error_layer[n_errors] = layer
             n_errors += 1
-        if s.rising[j] != 0.0:
-            s.live[n_live] = j
-            n_live += 1
+        if s.chord_slope[j] != 0.0:
+            s.active[n_active] = j
+            n_active += 1
     for j in range(n):
-        s.magnitude[j] = s.rising[j] * max(s.most[layer, j], -s.least[layer, j])
-    for v in range(k):
+        s.magnitude[j] = s.chord_slope[j] * max(sides.max_upper[layer, j], -sides.min_lower[layer, j])
+    for v in range(len(s.error_radii)):
         constants = s.constants[layer, v]
-        passed = s.passed[v]
+        passed = s.relu_constants[v]
         for j in range(n):
-            passed[j] = s.rising[j] * constants[j]
+            passed[j] = s.chord_slope[j] * constants[j]
         for e in range(before, n_errors):
-            j = s.owner[e]
-            shift, limit = _residual(s.low[layer, v, j], s.high[layer, v, j], s.rising[j], slope, v >= s.n_alone)
-            s.limits[v, e] = limit + (s.rising[j] * s.spread[v, j] if is_folded else 0.0)
-            passed[j] += shift
-            s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.limits[v, e])
-    return n_live, before, n_errors
+            j = s.error_neuron[e]
+            least, most = residual(
+                sides.lower[layer, v, j], sides.upper[layer, v, j], s.chord_slope[j], slope, v >= sides.n_alone
+            )
+            come = s.chord_slope[j] * s.error_spread[v, j] if is_folded else 0.0
+            s.error_radii[v, e] = 0.5 * (most - least) + come
+            passed[j] += 0.5 * (most + least)
+            s.magnitude[j] = max(s.magnitude[j], abs(passed[j]) + s.error_radii[v, e])
+    return n_active, before, n_errors
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _residual(lower, upper, rising, slope, is_end):  # type: ignore[no-untyped-def]
-    """Middle and half of the range of ``relu(z) - rising * z`` on ``[lower, upper]``: convex, its corner at 0.
-
-    Between the ends of a line the highest is at most what the ends mix to; the lowest may be less, but never below 0.
-    """
-    first = (1.0 - rising) * lower if lower >= 0.0 else (slope - rising) * lower
-    second = (1.0 - rising) * upper if upper >= 0.0 else (slope - rising) * upper
-    highest = max(first, second)
-    lowest = min(first, second)
-    if is_end or lower < 0.0 < upper:
-        lowest = min(lowest, 0.0)
-    return 0.5 * (highest + lowest), 0.5 * (highest - lowest)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _sum_up(n, n_rows, n_errors, layer, weights, s):  # type: ignore[no-untyped-def]
+def _sum_up(n, n_rows, n_errors, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of a single next sum ``weights (n,)``: inner products."""
-    scaled = s.right
+    scaled = sides.right
     for j in range(n):
-        scaled[j] = s.rising[j] * weights[j]
+        scaled[j] = s.chord_slope[j] * weights[j]
     for a in range(n_rows):
         s.rows[layer + 1, a, 0] = _dot(s.rows[layer, a], scaled, n)
     for e in range(n_errors):
         s.errors[e, 0] = _dot(s.errors[e], scaled, n)
     for j in range(n):
         scaled[j] = weights[j]
-    for v in range(len(s.limits)):
-        s.constants[layer + 1, v, 0] = _dot(s.passed[v], scaled, n)
+    for v in range(len(s.error_radii)):
+        s.constants[layer + 1, v, 0] = _dot(s.relu_constants[v], scaled, n)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -284,28 +195,29 @@ def _dot(left, right, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _advance(n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: ignore[no-untyped-def]
+def _advance(n_rows, n_errors, n_active, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of many next sums: one product, inactive neurons left out."""
-    k = len(s.limits)
-    live = s.live
+    k = len(s.error_radii)
+    n_next = weights.shape[1]
+    active = s.active
     n_lines = n_rows + n_errors + k
-    left = s.left[: n_lines * n_live].reshape(n_lines, n_live)
-    product = s.product[: n_lines * n_next].reshape(n_lines, n_next)
-    for q in range(n_live):
-        j = live[q]
-        rising = s.rising[j]
+    left = sides.left[: n_lines * n_active].reshape(n_lines, n_active)
+    product = sides.product[: n_lines * n_next].reshape(n_lines, n_next)
+    for q in range(n_active):
+        j = active[q]
+        slope = s.chord_slope[j]
         for a in range(n_rows):
-            left[a, q] = rising * s.rows[layer, a, j]
+            left[a, q] = slope * s.rows[layer, a, j]
         for e in range(n_errors):
-            left[n_rows + e, q] = rising * s.errors[e, j]
+            left[n_rows + e, q] = slope * s.errors[e, j]
         for v in range(k):
-            left[n_rows + n_errors + v, q] = s.passed[v, j]
-    if n_live * n_next < _WIDE:
-        multiply(left, live, weights, product)
-    elif n_live > 0:
-        right = s.right[: n_live * n_next].reshape(n_live, n_next)
-        for q in range(n_live):
-            right[q] = weights[live[q]]
+            left[n_rows + n_errors + v, q] = s.relu_constants[v, j]
+    if n_active * n_next < _WIDE:
+        multiply(left, active, weights, product)
+    elif n_active > 0:
+        right = sides.right[: n_active * n_next].reshape(n_active, n_next)
+        for q in range(n_active):
+            right[q] = weights[active[q]]
         np.dot(left, right, product)
     else:
         product[:] = 0.0
@@ -315,59 +227,45 @@ def _advance(n_rows, n_errors, n_live, n_next, layer, weights, s):  # type: igno
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _begin_layer(n, n_columns, before, n_errors, n_next, layer, weights, biases, s):  # type: ignore[no-untyped-def]
+def _begin_layer(box, before, n_errors, number, layer, s):  # type: ignore[no-untyped-def]
     """New errors, biases and magnitudes of the next sums; the places of tables are centred again."""
+    n_next = len(layer.biases)
     for e in range(before, n_errors):
         for j in range(n_next):
-            s.errors[e, j] = weights[s.owner[e], j]
-    for v in range(len(s.limits)):
+            s.errors[e, j] = layer.weights[s.error_neuron[e], j]
+    for v in range(len(s.error_radii)):
         for j in range(n_next):
-            s.constants[layer, v, j] += biases[j]
-    sizes = s.spare
-    for j in range(n_next):
-        sizes[j] = 1.0 + abs(biases[j])
-    for q in range(n):
-        size = s.magnitude[q]
-        if size > 0.0:
-            line = weights[q]
+            s.constants[number, v, j] += layer.biases[j]
+    next_magnitudes(layer, s)
+    middles = s.base
+    for c in range(len(box.columns)):
+        if box.begins[c + 1] - box.begins[c] > 1:
             for j in range(n_next):
-                sizes[j] += size * abs(line[j])
-    for j in range(n_next):
-        s.magnitude[j] = sizes[j]
-    _centre_tables(n_columns, n_next, layer, s)
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _centre_tables(n_columns, n, layer, s):  # type: ignore[no-untyped-def]
-    middles = s.spare
-    for c in range(n_columns):
-        if s.begins[c + 1] - s.begins[c] > 1:
-            for j in range(n):
                 middles[j] = 0.0
-            _centre(s.begins[c], s.begins[c + 1], n, s.rows[layer], middles)
-            for v in range(len(s.limits)):
-                for j in range(n):
-                    s.constants[layer, v, j] += middles[j]
+            centre(box.begins[c], box.begins[c + 1], n_next, s.rows[number], middles)
+            for v in range(len(s.error_radii)):
+                for j in range(n_next):
+                    s.constants[number, v, j] += middles[j]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _finish(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _finish(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output, and the blame."""
     for e in range(n_errors):
-        s.product[e] = abs(s.errors[e, 0])
+        sides.product[e] = abs(s.errors[e, 0])
     radius = 0.0
-    for c in range(n_columns):
-        radius += _largest(s.rows[last], s.begins[c], s.begins[c + 1])
-    s.radii[last, 0] = radius
-    for v in range(len(s.limits)):
-        wide = radius + SLACK * s.magnitude[0] + _dot(s.limits[v], s.product, n_errors)
-        s.bounds[v, 0] = s.constants[last, v, 0] - wide
-        s.bounds[v, 1] = s.constants[last, v, 0] + wide
-    _blame(n_columns, n_errors, last, s)
+    for c in range(len(box.columns)):
+        radius += _largest(s.rows[last], box.begins[c], box.begins[c + 1])
+    sides.input_radii[last, 0] = radius
+    for v in range(len(s.error_radii)):
+        wide = radius + SLACK * s.magnitude[0] + _dot(s.error_radii[v], sides.product, n_errors)
+        sides.bounds[v, 0] = s.constants[last, v, 0] - wide
+        sides.bounds[v, 1] = s.constants[last, v, 0] + wide
+    _blame(box, n_errors, last, s, sides)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _blame(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _blame(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """What each column adds to the gap between the sides of the output.
 
     That is the gap of every unstable neuron, in proportion to what moves the neuron; where none is unstable, what moves
@@ -378,37 +276,37 @@ def _blame(n_columns, n_errors, last, s):  # type: ignore[no-untyped-def]
     e = 0
     for layer in range(last):
         begin = e
-        while e < n_errors and s.layer[e] == layer:
+        while e < n_errors and sides.error_layer[e] == layer:
             e += 1
-        n_owned = _weigh_neurons(begin, e, layer, s)
-        for c in range(n_columns):
+        n_owned = _weigh_neurons(begin, e, layer, s, sides)
+        for c in range(len(box.columns)):
             total = 0.0
             for q in range(n_owned):
-                j = s.live[q]
+                j = s.active[q]
                 most = 0.0
-                for a in range(s.begins[c], s.begins[c + 1]):
+                for a in range(box.begins[c], box.begins[c + 1]):
                     most = max(most, abs(s.rows[layer, a, j]))
-                total += s.left[q] * most
-            s.blame[s.columns[c]] += total
+                total += sides.left[q] * most
+            s.blame[box.columns[c]] += total
     if n_errors == 0:
-        for c in range(n_columns):
-            s.blame[s.columns[c]] = _largest(s.rows[last], s.begins[c], s.begins[c + 1])
+        for c in range(len(box.columns)):
+            s.blame[box.columns[c]] = _largest(s.rows[last], box.begins[c], box.begins[c + 1])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _weigh_neurons(begin, end, layer, s):  # type: ignore[no-untyped-def]
-    """Gap for what moves a neuron, of the neurons of some errors; fills ``live`` and ``left``, returns how many there
-    are.
+def _weigh_neurons(begin, end, layer, s, sides):  # type: ignore[no-untyped-def]
+    """Gap for what moves a neuron, of the neurons of some errors; fills ``active`` and ``left``, returns how many
+    there are.
     """
     n_owned = 0
     for e in range(begin, end):
-        j = s.owner[e]
+        j = s.error_neuron[e]
         size = 0.0
-        for v in range(len(s.limits)):
-            size = max(size, s.limits[v, e])
-        if s.radii[layer, j] > 0.0:
-            s.live[n_owned] = j
-            s.left[n_owned] = size * s.product[e] / s.radii[layer, j]
+        for v in range(len(s.error_radii)):
+            size = max(size, s.error_radii[v, e])
+        if sides.input_radii[layer, j] > 0.0:
+            s.active[n_owned] = j
+            sides.left[n_owned] = size * sides.product[e] / sides.input_radii[layer, j]
             n_owned += 1
     return n_owned
 
@@ -423,6 +321,6 @@ def _largest(rows, begin, end):  # type: ignore[no-untyped-def]
 
 def warm_up() -> None:
     """Compile the loops, or load them from the cache."""
-    flat = flatten(small_network())
+    network = flatten(small_network())
     ends = np.zeros(1, np.int64), np.ones(1, np.int64)
-    bound_box(*ends, flat, make_scratch(flat))
+    bound_box(*ends, network, make_workspace(network), make_side_workspace(network))

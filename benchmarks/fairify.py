@@ -106,7 +106,7 @@ def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> R
     doubled.
     """
     started = time.perf_counter()
-    deadline = started + max_seconds
+    clock = Clock(max_seconds)
     rng = np.random.default_rng(seed)
     space = make_lattice(domain)
     threads = ThreadPool(1)
@@ -128,14 +128,14 @@ def refine_box(model: Model, domain: Domain, max_seconds: float, seed: int) -> R
             seconds = time.perf_counter() - started
             if refinement.is_between_rounds:
                 if refinement.standing.falsified > 0:
-                    found = counterexamples(refinement, falsified_rows(refinement, rng), deadline, insists=True)
+                    found = counterexamples(refinement, falsified_rows(refinement, rng), clock, insists=True)
                     if len(found):
                         return refined(Standing.PAIR_FOUND, found.first[0])
                 if not refinement.standing.n_open:
                     return refined(Standing.PAIR_FOUND if refinement.recount().falsified > 0 else Standing.CERTIFIED)
                 if seconds >= 2 * drawn_at:
                     drawn_at = seconds
-                    drawn = draw_undecided(refinement, _N_TRIED, rng, deadline)
+                    drawn = draw_undecided(refinement, _N_TRIED, rng, clock)
                     if drawn.n_unfair:
                         return refined(Standing.PAIR_FOUND, drawn.unfair[0])
             if seconds > max_seconds or refinement.is_full:

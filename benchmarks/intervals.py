@@ -163,8 +163,8 @@ def of_undecided() -> Iterator[list[str]]:
         truth = (n_unfair - standing.falsified) / standing.undecided
 
         def one(seed: int, refinement=refinement, n=n, truth=truth) -> tuple[float, float]:
-            said = draw_undecided(refinement, n, np.random.default_rng(seed), Clock(60)).to_json()
-            return said["low"] <= truth <= said["high"], said["high"] - said["low"]
+            said = draw_undecided(refinement, n, np.random.default_rng(seed), Clock(60)).share()
+            return said.low <= truth <= said.high, said.high - said.low
 
         held, width = _means(one)
         of_all = standing.undecided / space.total, standing.falsified / space.total

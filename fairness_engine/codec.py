@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 
 def encode(value: Any) -> Any:
-    """Plain lists, tuples, mappings, numbers and text, as JSON can hold; ``decode`` reads it back to an equal value."""
-    return msgspec.to_builtins(value, enc_hook=_encode_array)
+    """Plain lists, mappings, numbers and text; ``decode`` reads it back to an equal value."""
+    return _with_lists(msgspec.to_builtins(value, enc_hook=_encode_array))
 
 
 def decode(kind: type[T], content: Any) -> T:
@@ -49,6 +49,15 @@ def decode(kind: type[T], content: Any) -> T:
         return msgspec.convert(content, kind, dec_hook=_decode_array)
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise ValueError(str(error)) from None
+
+
+def _with_lists(content: Any) -> Any:
+    """The same with lists for tuples, as JSON has them."""
+    if isinstance(content, list | tuple):
+        return [_with_lists(item) for item in content]
+    if isinstance(content, dict):
+        return {name: _with_lists(value) for name, value in content.items()}
+    return content
 
 
 def _encode_array(value: Any) -> Any:

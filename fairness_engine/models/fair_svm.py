@@ -227,9 +227,8 @@ class FairLinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_iter_: steps made.
 
     Reference: Zafar, Valera, Gomez Rodriguez and Gummadi (2017), Fairness constraints: mechanisms for fair
-        classification,
-    section 3.2 (with hinge loss); a subject of paper 000 (AEQUITAS). It is solved to the optimum by
-    ``fair_svm_solver``, with no chance in it.
+        classification, section 3.2 (with hinge loss); a subject of paper 000 (AEQUITAS). ``solve`` finds the optimum,
+        with no chance in it.
     """
 
     def __init__(

@@ -23,6 +23,7 @@ from fairness_engine.certification.partition.export import export_certificates, 
 from fairness_engine.certification.partition.lattice import Weights, make_lattice
 from fairness_engine.certification.partition.refinement import Refinement
 from fairness_engine.certification.partition.undecided import data_rows_proved, draw_undecided
+from fairness_engine.certification.results import DataRows
 from fairness_engine.certification.thread_pool import ThreadPool
 from fairness_engine.clock import Clock
 
@@ -60,12 +61,12 @@ def test_the_estimate_is_of_the_share_that_is_called_undecided(weights: Weights,
     share = undecided_truth(refinement)
     standing = refinement.standing
     draws = draw_undecided(refinement, 20_000, np.random.default_rng(1), in_a_minute())
-    said = draws.to_json()
+    said = draws.share()
     assert draws.undecided == pytest.approx(standing.undecided / refinement.assessor.space.total)
     assert draws.n == pytest.approx(20_000 * draws.drawn_from / draws.undecided, abs=1.0)
     sd = draws.drawn_from / draws.undecided * 0.5 / np.sqrt(draws.n)
-    assert said["unfair_share_of_undecided"] == pytest.approx(share, abs=5 * sd)
-    assert said["low"] <= share <= said["high"]
+    assert said.unfair_share_of_undecided == pytest.approx(share, abs=5 * sd)
+    assert said.low <= share <= said.high
     assert refinement.points.are_unfair(draws.unfair).all()
     assert len(draws.unfair) == min(draws.n_unfair, undecided.MAX_PAIRS)
 
@@ -94,16 +95,16 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(n_boxes: int) -> None:
     share = undecided_truth(refinement)
     n_held = 0
     for seed in range(200):
-        said = draw_undecided(refinement, 100, np.random.default_rng(seed), in_a_minute()).to_json()
-        assert said["low"] <= said["unfair_share_of_undecided"] <= said["high"]
-        n_held += said["low"] <= share <= said["high"]
+        said = draw_undecided(refinement, 100, np.random.default_rng(seed), in_a_minute()).share()
+        assert said.low <= said.unfair_share_of_undecided <= said.high
+        n_held += said.low <= share <= said.high
     assert n_held >= 180  # 190 expected at least; fewer than 180 once in ten thousand times
 
 
 def test_no_hit_is_never_zero_and_no_draw_says_nothing() -> None:
-    none = undecided.UndecidedDraws(100, 0, np.empty((0, 5)), 0.5, 0.0, 0.25).to_json()
-    assert none["low"] == none["unfair_share_of_undecided"] == 0.0
-    assert none["high"] == pytest.approx(2 * (1 - 0.025**0.01))
+    none = undecided.UndecidedDraws(100, 0, np.empty((0, 5)), 0.5, 0.0, 0.25).share()
+    assert none.low == none.unfair_share_of_undecided == 0.0
+    assert none.high == pytest.approx(2 * (1 - 0.025**0.01))
     refinement = network_refined(5)
     assert draw_undecided(refinement, 100, np.random.default_rng(0), Clock(-1)).n == 0
     assert draw_undecided(network_refined(0), 100, np.random.default_rng(0), in_a_minute()).n == 0
@@ -143,13 +144,13 @@ def test_rows_of_the_data_count_as_what_is_proved_of_them(n_boxes: int) -> None:
     is_open[tuple(open_digits.T)] = True
     left = is_open[tuple(space.digits(rows).T)]
     is_unfair = refinement.points.are_unfair(rows)
-    assert found == {
-        "n": 3000,
-        "certified": int((~left & ~is_unfair).sum()),
-        "falsified": int((~left & is_unfair).sum()),
-        "undecided": int(left.sum()),
-    }
-    assert n_boxes or found["undecided"] == 0
+    assert found == DataRows(
+        n=3000,
+        certified=int((~left & ~is_unfair).sum()),
+        falsified=int((~left & is_unfair).sum()),
+        undecided=int(left.sum()),
+    )
+    assert n_boxes or found.undecided == 0
     assert data_rows_proved(refinement, outside, in_a_minute()) is None
     assert data_rows_proved(refinement, rows[:0], in_a_minute()) is None
 
@@ -160,5 +161,5 @@ def test_rows_that_there_is_no_time_for_count_as_undecided() -> None:
     hurried, found = (data_rows_proved(refinement, rows, by) for by in (Clock(-1), in_a_minute()))
     assert hurried is not None
     assert found is not None
-    assert hurried["undecided"] > found["undecided"]
-    assert hurried["certified"] + hurried["falsified"] + hurried["undecided"] == 500
+    assert hurried.undecided > found.undecided
+    assert hurried.certified + hurried.falsified + hurried.undecided == 500

@@ -138,9 +138,7 @@ def test_every_room_is_on_the_map(root: Path) -> None:
     text = (root / "docs" / "architecture.md").read_text()
     rooms = [path.name for path in (root / "fairness_engine").iterdir() if (path / "__init__.py").is_file()]
     assert [room for room in rooms if f"`{room}/`" not in text] == []
-    names = {path.name for path in (root / "fairness_engine").rglob("*.py")} | {
-        path.name for path in (root / "pages").rglob("*.py")
-    }
+    names = {path.name for folder in ("evenhand", "fairness_engine", "pages") for path in (root / folder).rglob("*.py")}
     assert set(re.findall(r"`(?:[a-z_]+/)*([a-z_]+\.py)`", text)) - names == {"app.py"} & set(
         re.findall(r"`(app\.py)`", text)
     )

@@ -14,11 +14,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.clock import Clock
+from fairness_engine.codec import decode
 from fairness_engine.errors import DataError, StopReason
 from fairness_engine.events import Event, ModelPart
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.oracle.oracle import Oracle
 from fairness_engine.pairs import Pairs
+from fairness_engine.retraining import results
 from fairness_engine.retraining.driver import run_retraining
 from fairness_engine.retraining.evaluation.model_card import model_card
 from fairness_engine.retraining.evaluation.split import split_rows
@@ -143,7 +145,8 @@ def test_the_card_tells_what_was_done(controlled: Retrained, tree: RetrainingTas
 
 
 def test_names_on_the_card_are_as_they_are(controlled: Retrained, tree: RetrainingTask) -> None:
-    said = {**controlled.result("retrained"), "why": "Worse for <b>men</b>.", "notes": ["See [this](elsewhere)."]}
+    told = decode(results.Retrained, controlled.result("retrained"))
+    said = replace(told, why="Worse for <b>men</b>.", notes=["See [this](elsewhere)."])
     source = Origin("my_model_2*`x`\n.skops", "0" * 64, "")
     text = model_card(replace(tree, source=source), _settings(), said, None, None, None)
     assert text.startswith("# Model card: `my_model_2*·x··.skops`, retrained")

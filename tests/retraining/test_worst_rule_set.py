@@ -94,40 +94,40 @@ def test_before_and_after_are_of_the_same_rule_set_and_the_next_worst_is_found_a
     by_sex = function_model(lambda rows: np.where(rows[:, sex] == 0, 0.9, 0.1))
     after = replace(by_sex, classes=planted.model.classes, favourable=planted.model.favourable)
     found = WorstGroups(planted, parts, SETTINGS, 1).result(after)
-    assert rules_of(found["rules"]) == {"sex": ["Male"], "race": ["African-American"]}
-    assert found["before"]["score"] > 0.3
-    assert found["text"].startswith("men, African-American: ")
-    assert set(rules_of(found["worst_after"]["rules"])) == {"sex"}
-    assert found["worst_after"]["score"] == pytest.approx(1.0)
-    assert found["after"]["score"] != found["before"]["score"]
+    assert rules_of(found.rules) == {"sex": ["Male"], "race": ["African-American"]}
+    assert found.before.score > 0.3
+    assert found.text.startswith("men, African-American: ")
+    assert set(rules_of(found.worst_after.rules)) == {"sex"}
+    assert found.worst_after.score == pytest.approx(1.0)
+    assert found.after.score != found.before.score
 
 
 def test_without_a_new_model_only_before_is_told(groups: WorstGroups) -> None:
     found = groups.result()
-    assert found["after"] is None
-    assert found["worst_after"] is None
-    assert found["before"]["low"] > 0.2
-    assert not found["reason"]
+    assert found.after is None
+    assert found.worst_after is None
+    assert found.before.low > 0.2
+    assert not found.reason
 
 
 def test_a_picked_rule_set_is_looked_at_instead_of_the_worst(planted: Any, parts: Split, groups: WorstGroups) -> None:
     women = RuleGroup(groups.target.attributes, (-1, 0))
     again = RuleGroup.from_json(women.to_json())
     found = WorstGroups(replace(planted, group=again), parts, SETTINGS, 1).result()
-    assert found["is_picked"]
-    assert [one["column"] for one in found["rules"]] == ["sex"]
+    assert found.is_picked
+    assert [one["column"] for one in found.rules] == ["sex"]
 
 
 def test_a_scope_without_a_rule_set_says_why(planted: Any, parts: Split) -> None:
     found = WorstGroups(planted, parts, replace(SETTINGS, support=0.5), 1).result()
-    assert found["before"] is not None  # men are more than half
+    assert found.before is not None  # men are more than half
     data = data_of("recidivism", ("race",))
     one_value = Ranges(data.schema, Scope(("race",), limits={"race": (0.0, 0.0)}))
     alone = SimpleNamespace(model=planted.model, domain=one_value, dataset=data, group=None)
     found = WorstGroups(alone, parts, SETTINGS, 1).result()
-    assert found["before"] is None
-    assert found["rules"] == []
-    assert "nobody to compare" in found["reason"] or "No row" in found["reason"]
+    assert found.before is None
+    assert found.rules == []
+    assert "nobody to compare" in found.reason or "No row" in found.reason
 
 
 def test_a_cancel_ends_it(planted: Any, parts: Split) -> None:

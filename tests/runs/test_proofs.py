@@ -69,7 +69,7 @@ def test_settings_that_cannot_be_are_refused_before_the_run(store: RunStore, set
         ("shares above one", "shares that cannot be"),
         ("shares of text", "shares that cannot be"),
         ("more open than there are", "shares that cannot be"),
-        ("time runs backwards", "shares that cannot be"),
+        ("time runs backwards", "shares that run backwards"),
         ("tree without a column", "a partition tree that cannot be"),
         ("tree of loops", "a partition tree that cannot be"),
         ("tree in numbers with a point", "cannot be (types)"),

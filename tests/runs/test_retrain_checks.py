@@ -118,5 +118,5 @@ def test_the_longest_run_there_is_fits() -> None:
     assert len(json.dumps(content, allow_nan=False)) < recorder._MAX_RESULT_CHARACTERS
     rounds = [point[0] for point in content["epochs"]]
     assert MAX_EPOCHS / 3 < len(rounds) <= MAX_EPOCHS + 1
-    assert list(content["epochs"][-1][:2]) == [50, 1000]
+    assert content["epochs"][-1][:2] == [50, 1000]
     assert set(rounds) == set(range(1, 51))

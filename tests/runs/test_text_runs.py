@@ -144,7 +144,7 @@ def test_both_models_are_measured_again_and_what_was_changed_is_seen(store: RunS
         worst = results["worst_rule_set"]
         after = results["after"]
         store.set_result(retrained.id, "worst_rule_set", {**worst, "after": {**worst["after"], "inside": 0.7}})
-        better = {**after, "data": {**after["data"], "share": 0.0, "low": 0.0, "high": 0.001}}
+        better = {**after, "data": {**after["data"], "n_hits": 0, "share": 0.0, "low": 0.0, "high": 0.001}}
         store.set_result(retrained.id, "after", better)
         found = check_model(store, retrained, evaluator)
         assert not found.groups_hold

@@ -59,7 +59,7 @@ PROTOCOL = "broke its protocol"
         ("text as a number", "a number that cannot be (many)"),
         ("negative", "a number that cannot be (-1)"),
         ("phase of numbers", "a phase that is no text"),
-        ("impossible share", "a share that cannot be"),
+        ("impossible share", r"a result that cannot be (share)"),
         ("unknown result", "a result that nobody asked for"),
         ("infinite result", "not finite"),
         ("impossible scan", "a result that cannot be (scan)"),

@@ -12,18 +12,11 @@ from __future__ import annotations
 
 from numba import njit
 
-from fairness_engine.certification.networks.workspace_kernels import (
-    FAST,
-    SLACK,
-    chord,
-    layer_weights,
-    multiply,
-    residual,
-)
+from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, chord, multiply, residual
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def bound_side(n_rows, network, s, side, row, constants):  # type: ignore[no-untyped-def]  # numba infers the types
+def bound_side(n_rows, network, s, sides, side, row, constants):  # type: ignore[no-untyped-def]  # numba infers the types
     """A form below the margin (``side`` 1) or above it (-1) in the box of the workspace.
 
     Args:
@@ -32,27 +25,28 @@ def bound_side(n_rows, network, s, side, row, constants):  # type: ignore[no-unt
         constants: ``(K,)``, filled with its constant for each variant, without the slack.
     """
     k = len(constants)
-    passed = s.left
-    onwards = s.right
+    passed = sides.left
+    onwards = sides.right
     passed[0] = 1.0
     for v in range(k):
         constants[v] = 0.0
     for number in range(len(network.widths) - 2, -1, -1):
-        layer = layer_weights(network, number)
-        n, n_next = layer.weights.shape
-        base = 0.0
+        n = network.widths[number]
+        n_next = network.widths[number + 1]
+        at = network.weight_starts[number]
         bias_at = network.bias_starts[number]
+        base = 0.0
         for j in range(n_next):
             base += passed[j] * network.biases[bias_at + j]
         for v in range(k):
             constants[v] += base
         for q in range(n):
             total = 0.0
-            line = layer.weights[q]
+            line = network.weights[at + q * n_next : at + (q + 1) * n_next]
             for j in range(n_next):
                 total += line[j] * passed[j]
             onwards[q] = total
-        _pass_relu(n, number, layer.slope, side, onwards, constants, s)
+        _pass_relu(n, number, network.slopes[number], side, onwards, constants, sides)
         for q in range(n):
             passed[q] = onwards[q]
     n = network.widths[0]
@@ -71,13 +65,13 @@ def bound_side(n_rows, network, s, side, row, constants):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _pass_relu(n, layer, slope, side, weights, constants, s):  # type: ignore[no-untyped-def]
+def _pass_relu(n, layer, slope, side, weights, constants, sides):  # type: ignore[no-untyped-def]
     """From weights of neurons to weights of their sums ``(n,)``, in place; what the lines leave goes to the
     constants.
     """
     for j in range(n):
-        least = s.min_lower[layer, j]
-        most = s.max_upper[layer, j]
+        least = sides.min_lower[layer, j]
+        most = sides.max_upper[layer, j]
         if least >= 0.0:
             continue
         if most <= 0.0:
@@ -87,7 +81,9 @@ def _pass_relu(n, layer, slope, side, weights, constants, s):  # type: ignore[no
         is_below = weight * side >= 0.0
         line_slope = _slope_below(least, most, slope) if is_below else chord(least, most, slope)
         for v in range(len(constants)):
-            low, high = residual(s.lower[layer, v, j], s.upper[layer, v, j], line_slope, slope, v >= s.n_alone)
+            lower = sides.lower[layer, v, j]
+            upper = sides.upper[layer, v, j]
+            low, high = residual(lower, upper, line_slope, slope, v >= sides.n_alone)
             constants[v] += weight * (low if is_below else high)
         weights[j] = weight * line_slope
 
@@ -99,47 +95,47 @@ def _slope_below(least, most, slope):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def begin_sides(n, n_rows, s):  # type: ignore[no-untyped-def]
+def begin_sides(n, n_rows, s, sides):  # type: ignore[no-untyped-def]
     """The first layer's sums are their own forms below and above."""
     k = len(s.error_radii)
     for side in range(2):
-        s.bound_rows[side, :n_rows, :n] = s.rows[0, :n_rows, :n]
-        s.bound_constants[side, :k, :n] = s.constants[0, :k, :n]
+        sides.bound_rows[side, :n_rows, :n] = s.rows[0, :n_rows, :n]
+        sides.bound_constants[side, :k, :n] = s.constants[0, :k, :n]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def choose_below(n, layer, slope, s):  # type: ignore[no-untyped-def]
+def choose_below(n, layer, slope, s, sides):  # type: ignore[no-untyped-def]
     """The slope of the line below each neuron."""
     for j in range(n):
-        least = s.min_lower[layer, j]
-        most = s.max_upper[layer, j]
-        s.lower_slope[j] = s.chord_slope[j]
+        least = sides.min_lower[layer, j]
+        most = sides.max_upper[layer, j]
+        sides.lower_slope[j] = s.chord_slope[j]
         if least < 0.0 < most:
-            s.lower_slope[j] = _slope_below(least, most, slope)
+            sides.lower_slope[j] = _slope_below(least, most, slope)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def advance_sides(n_rows, n_active, number, layer, s):  # type: ignore[no-untyped-def]
+def advance_sides(n_rows, n_active, number, layer, signed, s, sides):  # type: ignore[no-untyped-def]
     """Forms below and above the next sums, from those of this layer's and the lines below and above its neurons.
 
     ``lower = B W + (A - B) W_up`` and ``upper = B W + (A - B) W_down``, with ``A`` the lines below and ``B`` those
-    above, of the weights ``W`` those above 0 and those below. ``A`` and ``B`` are the same for what is settled in the
-    first layer.
+    above, and the weights ``W`` above 0 and those below (``signed``). ``A`` and ``B`` are the same for what is settled
+    in the first layer.
     """
     k = len(s.error_radii)
     n_next = len(layer.biases)
     n_lines = n_rows + k
-    n_apart = _list_apart(n_active, number, s)
-    above = s.left[: n_lines * n_active].reshape(n_lines, n_active)
-    less = s.left[n_lines * n_active : n_lines * (n_active + n_apart)].reshape(n_lines, n_apart)
-    _pass_lines(n_rows, n_active, n_apart, number, layer.slope, above, less, s)
-    total = s.product[: n_lines * n_next].reshape(n_lines, n_next)
-    part = s.product[n_lines * n_next : 2 * n_lines * n_next].reshape(n_lines, n_next)
+    n_apart = _list_apart(n_active, number, s, sides)
+    above = sides.left[: n_lines * n_active].reshape(n_lines, n_active)
+    less = sides.left[n_lines * n_active : n_lines * (n_active + n_apart)].reshape(n_lines, n_apart)
+    _pass_lines(n_rows, n_active, n_apart, number, layer.slope, above, less, s, sides)
+    total = sides.product[: n_lines * n_next].reshape(n_lines, n_next)
+    part = sides.product[n_lines * n_next : 2 * n_lines * n_next].reshape(n_lines, n_next)
     multiply(above, s.active, layer.weights, total)
     for side in range(2):
-        multiply(less, s.apart, layer.negative if side else layer.positive, part)
-        rows = s.bound_rows[side]
-        constants = s.bound_constants[side]
+        multiply(less, sides.apart, signed.negative if side else signed.positive, part)
+        rows = sides.bound_rows[side]
+        constants = sides.bound_constants[side]
         for i in range(n_rows):
             for t in range(n_next):
                 rows[i, t] = total[i, t] + part[i, t]
@@ -149,19 +145,19 @@ def advance_sides(n_rows, n_active, number, layer, s):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _list_apart(n_active, layer, s):  # type: ignore[no-untyped-def]
+def _list_apart(n_active, layer, s, sides):  # type: ignore[no-untyped-def]
     """Neurons whose lines below and above differ: fills ``apart``, returns how many."""
     n_apart = 0
     for q in range(n_active):
         j = s.active[q]
-        if layer > 0 or s.min_lower[layer, j] < 0.0 < s.max_upper[layer, j]:
-            s.apart[n_apart] = j
+        if layer > 0 or sides.min_lower[layer, j] < 0.0 < sides.max_upper[layer, j]:
+            sides.apart[n_apart] = j
             n_apart += 1
     return n_apart
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _pass_lines(n_rows, n_active, n_apart, layer, slope, above, less, s):  # type: ignore[no-untyped-def]
+def _pass_lines(n_rows, n_active, n_apart, layer, slope, above, less, s, sides):  # type: ignore[no-untyped-def]
     """What the lines above the active neurons pass on of rows and of constants, and how much less those below do where
     they differ.
     """
@@ -169,36 +165,38 @@ def _pass_lines(n_rows, n_active, n_apart, layer, slope, above, less, s):  # typ
         j = s.active[q]
         upper_slope = s.chord_slope[j]
         for i in range(n_rows):
-            above[i, q] = upper_slope * s.bound_rows[1, i, j]
+            above[i, q] = upper_slope * sides.bound_rows[1, i, j]
         for v in range(len(s.error_radii)):
-            above[n_rows + v, q] = upper_slope * s.bound_constants[1, v, j]
-            if s.min_lower[layer, j] < 0.0 < s.max_upper[layer, j]:
-                _, most = residual(s.lower[layer, v, j], s.upper[layer, v, j], upper_slope, slope, False)
+            above[n_rows + v, q] = upper_slope * sides.bound_constants[1, v, j]
+            if sides.min_lower[layer, j] < 0.0 < sides.max_upper[layer, j]:
+                _, most = residual(sides.lower[layer, v, j], sides.upper[layer, v, j], upper_slope, slope, False)
                 above[n_rows + v, q] += most
     at = 0
     for q in range(n_apart):
-        j = s.apart[q]
+        j = sides.apart[q]
         upper_slope = s.chord_slope[j]
-        lower_slope = s.lower_slope[j]
+        lower_slope = sides.lower_slope[j]
         for i in range(n_rows):
-            less[i, q] = lower_slope * s.bound_rows[0, i, j] - upper_slope * s.bound_rows[1, i, j]
+            less[i, q] = lower_slope * sides.bound_rows[0, i, j] - upper_slope * sides.bound_rows[1, i, j]
         while s.active[at] != j:
             at += 1
         for v in range(len(s.error_radii)):
-            under = lower_slope * s.bound_constants[0, v, j]
-            if s.min_lower[layer, j] < 0.0 < s.max_upper[layer, j]:
-                least, _ = residual(s.lower[layer, v, j], s.upper[layer, v, j], lower_slope, slope, v >= s.n_alone)
+            under = lower_slope * sides.bound_constants[0, v, j]
+            if sides.min_lower[layer, j] < 0.0 < sides.max_upper[layer, j]:
+                least, _ = residual(
+                    sides.lower[layer, v, j], sides.upper[layer, v, j], lower_slope, slope, v >= sides.n_alone
+                )
                 under += least
             less[n_rows + v, q] = under - above[n_rows + v, at]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def tighten(box, n, layer, s):  # type: ignore[no-untyped-def]
+def tighten(box, n, layer, s, sides):  # type: ignore[no-untyped-def]
     """Bounds of a layer's sums, no looser than by the forms below and above."""
     k = len(s.error_radii)
     for side in range(2):
         sign = -1.0 if side == 0 else 1.0
-        rows = s.bound_rows[side]
+        rows = sides.bound_rows[side]
         far = s.base
         for j in range(n):
             far[j] = SLACK * s.magnitude[j]
@@ -215,14 +213,14 @@ def tighten(box, n, layer, s):  # type: ignore[no-untyped-def]
                 for a in range(begin + 1, end):
                     most = max(most, sign * rows[a, j])
                 far[j] += most
-        bounds = s.lower[layer] if side == 0 else s.upper[layer]
-        for v in range(s.n_alone):
-            constants = s.bound_constants[side, v]
+        bounds = sides.lower[layer] if side == 0 else sides.upper[layer]
+        for v in range(sides.n_alone):
+            constants = sides.bound_constants[side, v]
             ends = bounds[v]
             for j in range(n):
                 ends[j] = sign * min(sign * ends[j], sign * constants[j] + far[j])
-        for v in range(s.n_alone, k, 2):
-            _tighten_pair(n, sign, far, s.bound_constants[side, v : v + 2], bounds[v : v + 2])
+        for v in range(sides.n_alone, k, 2):
+            _tighten_pair(n, sign, far, sides.bound_constants[side, v : v + 2], bounds[v : v + 2])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

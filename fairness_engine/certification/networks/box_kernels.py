@@ -11,7 +11,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.networks.backward_kernels import bound_side
 from fairness_engine.certification.networks.counting_kernels import DigitWeights, count_box, make_counting_workspace
 from fairness_engine.certification.networks.forward_kernels import bound_box
-from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, make_workspace
+from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, make_side_workspace, make_workspace
 from fairness_engine.certification.relu_network import FlatNetwork, flatten, small_network
 
 _FAR = 5.0
@@ -49,12 +49,13 @@ class FormScatter(NamedTuple):
 def assess_boxes(low, high, weights, network, masses, is_counting, found):  # type: ignore[no-untyped-def]  # numba infers the types
     """Decide boxes ``(n, D)`` of the given weights ``(n,)``; fills ``found``, which comes as 0, 0 and -1."""
     s = make_workspace(network)
+    sides = make_side_workspace(network)
     counting = make_counting_workspace(low.shape[1], len(network.first))
     forms = np.empty((3, len(network.first)))
     thresholds = np.empty(4)
     for b in range(len(low)):
-        box, is_blind = bound_box(low[b], high[b], network, s)
-        own = find_forms(box, network, s, forms, thresholds)
+        box, is_blind = bound_box(low[b], high[b], network, s, sides)
+        own = find_forms(box, network, s, sides, forms, thresholds)
         if thresholds[0] == -np.inf or thresholds[1] == np.inf or is_blind:
             found.certified[b] = weights[b]
         elif thresholds[2] == -np.inf:
@@ -68,7 +69,7 @@ def assess_boxes(low, high, weights, network, masses, is_counting, found):  # ty
 
 
 @njit(cache=True, nogil=True)
-def find_forms(box, network, s, forms, thresholds):  # type: ignore[no-untyped-def]
+def find_forms(box, network, s, sides, forms, thresholds):  # type: ignore[no-untyped-def]
     """The three forms of ``Certificates`` ``(3, n_rows)`` and what they must exceed, measured from the middle of the
     box.
 
@@ -80,13 +81,13 @@ def find_forms(box, network, s, forms, thresholds):  # type: ignore[no-untyped-d
     """
     last = len(network.widths) - 1
     n_rows = box.begins[len(box.columns)]
-    k = len(s.bounds)
-    radius = s.input_radii[last, 0]
+    k = len(sides.bounds)
+    radius = sides.input_radii[last, 0]
     least_low = least_high = np.inf
     most_low = most_high = -np.inf
     for v in range(k):
-        begin = s.bounds[v, 0] + radius
-        end = s.bounds[v, 1] - radius
+        begin = sides.bounds[v, 0] + radius
+        end = sides.bounds[v, 1] - radius
         least_low = min(least_low, begin)
         most_low = max(most_low, begin)
         least_high = min(least_high, end)
@@ -102,40 +103,40 @@ def find_forms(box, network, s, forms, thresholds):  # type: ignore[no-untyped-d
         forms[0, a] = forms[1, a] = forms[2, a] = s.rows[last, a, 0]
     shared = _scatter(box, network, forms[2])
     own = 0
-    row = s.product
-    constants = s.bound_constants[0, :, 0]
+    row = sides.product
+    constants = sides.bound_constants[0, :, 0]
     slack = SLACK * s.magnitude[0]
     for place in range(2):
         side = 1.0 - 2.0 * place
-        bound_side(n_rows, network, s, side, row, constants)
+        bound_side(n_rows, network, s, sides, side, row, constants)
         alone = _scatter(box, network, row)
         threshold = -np.inf
         for v in range(k):
             threshold = max(threshold, side * -constants[v] + slack)
-        _narrow(place, side, slack + (-alone.least if place == 0 else alone.most), constants, s)
+        _narrow(place, side, slack + (-alone.least if place == 0 else alone.most), constants, sides)
         shared_excess = side * (thresholds[place] - shared.mean)
         if (threshold - side * alone.mean) * shared.deviation < shared_excess * alone.deviation:
             own += 1 + place
             thresholds[place] = side * threshold
             for a in range(n_rows):
                 forms[place, a] = row[a]
-    _settle_whole(s.bounds, thresholds)
+    _settle_whole(sides.bounds, thresholds)
     return own
 
 
 @njit(cache=True, nogil=True)
-def _narrow(place, side, far, constants, s):  # type: ignore[no-untyped-def]
+def _narrow(place, side, far, constants, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output on one side, no looser than by a form of that side; the ends of a line take both from one
     form.
     """
-    for v in range(s.n_alone):
-        s.bounds[v, place] = -side * min(-side * s.bounds[v, place], far - side * constants[v])
-    for v in range(s.n_alone, len(s.bounds), 2):
+    for v in range(sides.n_alone):
+        sides.bounds[v, place] = -side * min(-side * sides.bounds[v, place], far - side * constants[v])
+    for v in range(sides.n_alone, len(sides.bounds), 2):
         first = far - side * constants[v]
         second = far - side * constants[v + 1]
-        if first + second < -side * (s.bounds[v, place] + s.bounds[v + 1, place]):
-            s.bounds[v, place] = -side * first
-            s.bounds[v + 1, place] = -side * second
+        if first + second < -side * (sides.bounds[v, place] + sides.bounds[v + 1, place]):
+            sides.bounds[v, place] = -side * first
+            sides.bounds[v + 1, place] = -side * second
 
 
 @njit(cache=True, nogil=True)
@@ -264,23 +265,24 @@ def choose_column(box, s):  # type: ignore[no-untyped-def]
 def explain_boxes(low, high, network, proofs):  # type: ignore[no-untyped-def]
     """Fill ``proofs`` of boxes ``(n, D)``, whose coefficients come as 0."""
     s = make_workspace(network)
+    sides = make_side_workspace(network)
     forms = np.empty((3, len(network.first)))
     for b in range(len(low)):
-        box, _ = bound_box(low[b], high[b], network, s)
-        proofs.n_unstable[b] = _count_unstable(network, s)
-        find_forms(box, network, s, forms, proofs.thresholds[b])
-        proofs.bounds[b] = s.bounds
+        box, _ = bound_box(low[b], high[b], network, s, sides)
+        proofs.n_unstable[b] = _count_unstable(network, sides)
+        find_forms(box, network, s, sides, forms, proofs.thresholds[b])
+        proofs.bounds[b] = sides.bounds
         proofs.blame[b] = s.blame
         _place_forms(box, network, forms, proofs.coefficients[b], proofs.thresholds[b])
 
 
 @njit(cache=True, nogil=True)
-def _count_unstable(network, s):  # type: ignore[no-untyped-def]
+def _count_unstable(network, sides):  # type: ignore[no-untyped-def]
     """Neurons of the last box that are neither always on nor always off."""
     n = 0
     for layer in range(len(network.widths) - 1):
         for j in range(network.widths[layer]):
-            n += s.min_lower[layer, j] < 0.0 and s.max_upper[layer, j] > 0.0
+            n += sides.min_lower[layer, j] < 0.0 and sides.max_upper[layer, j] > 0.0
     return n
 
 

@@ -23,12 +23,14 @@ from fairness_engine.certification.networks.workspace_kernels import (
     begin_box,
     centre,
     chord,
-    join_variants,
     layer_weights,
+    make_side_workspace,
     make_workspace,
     multiply,
     next_magnitudes,
     residual,
+    signed_weights,
+    spread_errors,
 )
 from fairness_engine.certification.relu_network import flatten, small_network
 
@@ -37,8 +39,8 @@ _WIDE = 1 << 12
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def bound_box(low, high, network, s):  # type: ignore[no-untyped-def]
-    """Bound one box ``(D,)``: fills ``rows``, ``input_radii``, ``bounds`` and ``blame`` of the workspace.
+def bound_box(low, high, network, s, sides):  # type: ignore[no-untyped-def]
+    """Bound one box ``(D,)``: fills ``rows``, ``input_radii``, ``bounds`` and ``blame`` of the workspaces.
 
     Returns:
         The ``Box``, and whether no protected value acts in it.
@@ -54,33 +56,33 @@ def bound_box(low, high, network, s):  # type: ignore[no-untyped-def]
     for number in range(last):
         layer = layer_weights(network, number)
         n = len(layer.weights)
-        _reach(box, n_errors, n, number, s)
+        _reach(box, n_errors, n, number, s, sides)
         if number > 0:
-            tighten(box, n, number, s)
-        join_variants(n, number, s)
-        n_active, before, n_errors = _relax(n, n_errors, number, layer.slope, s)
+            tighten(box, n, number, s, sides)
+        _join(n, number, sides)
+        n_active, before, n_errors = _relax(n, n_errors, number, layer.slope, s, sides)
         if number == 0:
             is_blind = not network.is_touched[s.active[:n_active]].any()
         if number == last - 1:
-            _sum_up(n, n_rows, before, number, layer.weights[:, 0], s)
+            _sum_up(n, n_rows, before, number, layer.weights[:, 0], s, sides)
         else:
-            _advance(n_rows, before, n_active, number, layer.weights, s)
+            _advance(n_rows, before, n_active, number, layer.weights, s, sides)
             if number == 0:
-                begin_sides(n, n_rows, s)
-            choose_below(n, number, layer.slope, s)
-            advance_sides(n_rows, n_active, number, layer, s)
+                begin_sides(n, n_rows, s, sides)
+            choose_below(n, number, layer.slope, s, sides)
+            advance_sides(n_rows, n_active, number, layer, signed_weights(network, number), s, sides)
         _begin_layer(box, before, n_errors, number + 1, layer, s)
-    _finish(box, n_errors, last, s)
+    _finish(box, n_errors, last, s, sides)
     return box, is_blind
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _reach(box, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
+def _reach(box, n_errors, n, layer, s, sides):  # type: ignore[no-untyped-def]
     """How far the sums of a layer go from their constants: by the columns, by the errors of each variant, and their
     range.
     """
     rows = s.rows[layer]
-    radius = s.input_radii[layer]
+    radius = sides.input_radii[layer]
     for j in range(n):
         radius[j] = 0.0
     for c in range(len(box.columns)):
@@ -96,19 +98,12 @@ def _reach(box, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
             for a in range(begin, end):
                 most = max(most, abs(rows[a, j]))
             radius[j] += most
+    spread_errors(n, n_errors, s)
     for v in range(len(s.error_radii)):
-        lower = s.lower[layer, v]
-        upper = s.upper[layer, v]
+        lower = sides.lower[layer, v]
+        upper = sides.upper[layer, v]
         constants = s.constants[layer, v]
         spread = s.error_spread[v]
-        for j in range(n):
-            spread[j] = SLACK * s.magnitude[j]
-        for e in range(n_errors):
-            error_radius = s.error_radii[v, e]
-            line = s.errors[e]
-            if error_radius > 0.0:
-                for j in range(n):
-                    spread[j] += error_radius * abs(line[j])
         for j in range(n):
             wide = radius[j] + spread[j]
             lower[j] = constants[j] - wide
@@ -116,7 +111,23 @@ def _reach(box, n_errors, n, layer, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
+def _join(n, layer, sides):  # type: ignore[no-untyped-def]
+    """The range of a layer's sums over all variants."""
+    least = sides.min_lower[layer]
+    most = sides.max_upper[layer]
+    for j in range(n):
+        least[j] = sides.lower[layer, 0, j]
+        most[j] = sides.upper[layer, 0, j]
+    for v in range(1, sides.lower.shape[1]):
+        lower = sides.lower[layer, v]
+        upper = sides.upper[layer, v]
+        for j in range(n):
+            least[j] = min(least[j], lower[j])
+            most[j] = max(most[j], upper[j])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _relax(n, n_errors, layer, slope, s, sides):  # type: ignore[no-untyped-def]
     """``relu(z) = chord_slope * z + shift_v + e``, ``|e| <= error_radius_v``: fills ``chord_slope``,
     ``relu_constants``, ``active``, and the new errors.
 
@@ -126,22 +137,22 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
     n_active = 0
     n_crossing = 0
     for j in range(n):
-        n_crossing += s.min_lower[layer, j] < 0.0 < s.max_upper[layer, j]
+        n_crossing += sides.min_lower[layer, j] < 0.0 < sides.max_upper[layer, j]
     is_folded = n_errors > 0 and n_errors + n_crossing > MAX_ERRORS
     before = n_errors = 0 if is_folded else n_errors
     for j in range(n):
-        least = s.min_lower[layer, j]
-        most = s.max_upper[layer, j]
+        least = sides.min_lower[layer, j]
+        most = sides.max_upper[layer, j]
         s.chord_slope[j] = chord(least, most, slope)
         if least < 0.0 < most or (is_folded and s.chord_slope[j] != 0.0):
             s.error_neuron[n_errors] = j
-            s.error_layer[n_errors] = layer
+            sides.error_layer[n_errors] = layer
             n_errors += 1
         if s.chord_slope[j] != 0.0:
             s.active[n_active] = j
             n_active += 1
     for j in range(n):
-        s.magnitude[j] = s.chord_slope[j] * max(s.max_upper[layer, j], -s.min_lower[layer, j])
+        s.magnitude[j] = s.chord_slope[j] * max(sides.max_upper[layer, j], -sides.min_lower[layer, j])
     for v in range(len(s.error_radii)):
         constants = s.constants[layer, v]
         passed = s.relu_constants[v]
@@ -149,7 +160,9 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
             passed[j] = s.chord_slope[j] * constants[j]
         for e in range(before, n_errors):
             j = s.error_neuron[e]
-            least, most = residual(s.lower[layer, v, j], s.upper[layer, v, j], s.chord_slope[j], slope, v >= s.n_alone)
+            least, most = residual(
+                sides.lower[layer, v, j], sides.upper[layer, v, j], s.chord_slope[j], slope, v >= sides.n_alone
+            )
             come = s.chord_slope[j] * s.error_spread[v, j] if is_folded else 0.0
             s.error_radii[v, e] = 0.5 * (most - least) + come
             passed[j] += 0.5 * (most + least)
@@ -158,9 +171,9 @@ def _relax(n, n_errors, layer, slope, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _sum_up(n, n_rows, n_errors, layer, weights, s):  # type: ignore[no-untyped-def]
+def _sum_up(n, n_rows, n_errors, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of a single next sum ``weights (n,)``: inner products."""
-    scaled = s.right
+    scaled = sides.right
     for j in range(n):
         scaled[j] = s.chord_slope[j] * weights[j]
     for a in range(n_rows):
@@ -182,14 +195,14 @@ def _dot(left, right, n):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _advance(n_rows, n_errors, n_active, layer, weights, s):  # type: ignore[no-untyped-def]
+def _advance(n_rows, n_errors, n_active, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of many next sums: one product, inactive neurons left out."""
     k = len(s.error_radii)
     n_next = weights.shape[1]
     active = s.active
     n_lines = n_rows + n_errors + k
-    left = s.left[: n_lines * n_active].reshape(n_lines, n_active)
-    product = s.product[: n_lines * n_next].reshape(n_lines, n_next)
+    left = sides.left[: n_lines * n_active].reshape(n_lines, n_active)
+    product = sides.product[: n_lines * n_next].reshape(n_lines, n_next)
     for q in range(n_active):
         j = active[q]
         slope = s.chord_slope[j]
@@ -202,7 +215,7 @@ def _advance(n_rows, n_errors, n_active, layer, weights, s):  # type: ignore[no-
     if n_active * n_next < _WIDE:
         multiply(left, active, weights, product)
     elif n_active > 0:
-        right = s.right[: n_active * n_next].reshape(n_active, n_next)
+        right = sides.right[: n_active * n_next].reshape(n_active, n_next)
         for q in range(n_active):
             right[q] = weights[active[q]]
         np.dot(left, right, product)
@@ -236,23 +249,23 @@ def _begin_layer(box, before, n_errors, number, layer, s):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _finish(box, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _finish(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output, and the blame."""
     for e in range(n_errors):
-        s.product[e] = abs(s.errors[e, 0])
+        sides.product[e] = abs(s.errors[e, 0])
     radius = 0.0
     for c in range(len(box.columns)):
         radius += _largest(s.rows[last], box.begins[c], box.begins[c + 1])
-    s.input_radii[last, 0] = radius
+    sides.input_radii[last, 0] = radius
     for v in range(len(s.error_radii)):
-        wide = radius + SLACK * s.magnitude[0] + _dot(s.error_radii[v], s.product, n_errors)
-        s.bounds[v, 0] = s.constants[last, v, 0] - wide
-        s.bounds[v, 1] = s.constants[last, v, 0] + wide
-    _blame(box, n_errors, last, s)
+        wide = radius + SLACK * s.magnitude[0] + _dot(s.error_radii[v], sides.product, n_errors)
+        sides.bounds[v, 0] = s.constants[last, v, 0] - wide
+        sides.bounds[v, 1] = s.constants[last, v, 0] + wide
+    _blame(box, n_errors, last, s, sides)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _blame(box, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _blame(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """What each column adds to the gap between the sides of the output.
 
     That is the gap of every unstable neuron, in proportion to what moves the neuron; where none is unstable, what moves
@@ -263,9 +276,9 @@ def _blame(box, n_errors, last, s):  # type: ignore[no-untyped-def]
     e = 0
     for layer in range(last):
         begin = e
-        while e < n_errors and s.error_layer[e] == layer:
+        while e < n_errors and sides.error_layer[e] == layer:
             e += 1
-        n_owned = _weigh_neurons(begin, e, layer, s)
+        n_owned = _weigh_neurons(begin, e, layer, s, sides)
         for c in range(len(box.columns)):
             total = 0.0
             for q in range(n_owned):
@@ -273,7 +286,7 @@ def _blame(box, n_errors, last, s):  # type: ignore[no-untyped-def]
                 most = 0.0
                 for a in range(box.begins[c], box.begins[c + 1]):
                     most = max(most, abs(s.rows[layer, a, j]))
-                total += s.left[q] * most
+                total += sides.left[q] * most
             s.blame[box.columns[c]] += total
     if n_errors == 0:
         for c in range(len(box.columns)):
@@ -281,7 +294,7 @@ def _blame(box, n_errors, last, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _weigh_neurons(begin, end, layer, s):  # type: ignore[no-untyped-def]
+def _weigh_neurons(begin, end, layer, s, sides):  # type: ignore[no-untyped-def]
     """Gap for what moves a neuron, of the neurons of some errors; fills ``active`` and ``left``, returns how many
     there are.
     """
@@ -291,9 +304,9 @@ def _weigh_neurons(begin, end, layer, s):  # type: ignore[no-untyped-def]
         size = 0.0
         for v in range(len(s.error_radii)):
             size = max(size, s.error_radii[v, e])
-        if s.input_radii[layer, j] > 0.0:
+        if sides.input_radii[layer, j] > 0.0:
             s.active[n_owned] = j
-            s.left[n_owned] = size * s.product[e] / s.input_radii[layer, j]
+            sides.left[n_owned] = size * sides.product[e] / sides.input_radii[layer, j]
             n_owned += 1
     return n_owned
 
@@ -310,4 +323,4 @@ def warm_up() -> None:
     """Compile the loops, or load them from the cache."""
     network = flatten(small_network())
     ends = np.zeros(1, np.int64), np.ones(1, np.int64)
-    bound_box(*ends, network, make_workspace(network))
+    bound_box(*ends, network, make_workspace(network), make_side_workspace(network))

@@ -18,11 +18,11 @@ from fairness_engine.certification.networks.workspace_kernels import (
     SLACK,
     begin_box,
     chord,
-    join_variants,
     layer_weights,
     make_workspace,
     next_magnitudes,
     residual,
+    spread_errors,
 )
 from fairness_engine.certification.relu_network import FlatNetwork, flatten, small_network
 
@@ -53,29 +53,55 @@ def make_class_verdicts(n: int, network: FlatNetwork) -> ClassVerdicts:
     return ClassVerdicts(whole, np.zeros((n, len(network.reach))), whole.copy(), np.zeros((n, n_places)), nothing)
 
 
+class ClassWorkspace(NamedTuple):
+    """What several classes need besides ``Workspace``."""
+
+    least: FloatArray  # (n,) what the columns add to the sums of a layer
+    most: FloatArray  # (n,)
+    next_errors: FloatArray  # (n_errors, n)
+    shares: FloatArray  # (n_errors, D) in which proportion the columns move a neuron that is unstable
+    is_possible: FloatArray  # (K, n_classes) 1 where a class may be the largest
+
+
 @njit(cache=True, nogil=True)
-def decide_boxes(low, high, network, found):  # type: ignore[no-untyped-def]  # numba infers the types
+def make_class_workspace(network):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Room for one box of a network of several classes."""
+    n = network.widths.max()
+    n_errors = network.widths[:-1].sum()
+    return ClassWorkspace(
+        np.empty(n),
+        np.empty(n),
+        np.empty((n_errors, n)),
+        np.empty((n_errors, len(network.reach))),
+        np.empty((len(network.shifts), network.widths[-1])),
+    )
+
+
+@njit(cache=True, nogil=True)
+def decide_boxes(low, high, network, found):  # type: ignore[no-untyped-def]
     """Decide boxes ``(n, D)``; fills ``found``, whose coefficients come as zeros and whose thresholds claim nothing."""
     s = make_workspace(network)
+    classes = make_class_workspace(network)
     last = len(network.widths) - 1
     for b in range(len(low)):
         box = _begin(low[b], high[b], network, s)
+        n_rows = box.begins[len(box.columns)]
         n_errors = NONE
         acts = last == 0 and len(network.shifts) > 1
         for number in range(last):
             layer = layer_weights(network, number)
-            _reach(box, n_errors, len(layer.weights), number, s)
-            n_active, before, n_errors = _relax(box, n_errors, number, layer, s)
-            _advance(box, n_active, before, n_errors, number, layer, s)
+            _reach(box, n_errors, len(layer.weights), number, s, classes)
+            n_active, before, n_errors = _relax(box, n_errors, number, layer, s, classes)
+            _advance(n_rows, n_active, before, n_errors, number, layer, s, classes)
             if number == 0:
                 acts = network.is_touched[s.active[:n_active]].any()
             if not acts:
                 break
         found.n_unstable[b] = n_errors
-        found.verdict[b] = _compare(box, n_errors, last, s) if acts else CERTIFIED
+        found.verdict[b] = _compare(box, n_errors, last, s, classes) if acts else CERTIFIED
         if acts and found.verdict[b] == UNDECIDED:
             found.blame[b] = s.blame
-            _tell_two(box, n_errors, network, s, found.coefficients[b], found.thresholds[b])
+            _tell_two(box, n_errors, network, s, classes, found.coefficients[b], found.thresholds[b])
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -91,28 +117,18 @@ def _begin(low, high, network, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _reach(box, n_errors, n, number, s):  # type: ignore[no-untyped-def]
-    """How far the columns, the errors and the slack move the sums of a layer from their constants, and their range."""
+def _reach(box, n_errors, n, number, s, classes):  # type: ignore[no-untyped-def]
+    """How far the columns, the errors and the slack move the sums of a layer from their constants."""
     for j in range(n):
-        s.least[j] = s.most[j] = 0.0
+        classes.least[j] = classes.most[j] = 0.0
     for c in range(len(box.columns)):
         begin = box.begins[c]
         end = box.begins[c + 1]
         for j in range(n):
             least, most = _ends(s.rows[number], begin, end, j)
-            s.least[j] += least
-            s.most[j] += most
-    for v in range(len(s.error_radii)):
-        for j in range(n):
-            s.error_spread[v, j] = SLACK * s.magnitude[j]
-        for e in range(n_errors):
-            error_radius = s.error_radii[v, e]
-            for j in range(n):
-                s.error_spread[v, j] += error_radius * abs(s.errors[e, j])
-        for j in range(n):
-            s.lower[number, v, j] = s.constants[number, v, j] + s.least[j] - s.error_spread[v, j]
-            s.upper[number, v, j] = s.constants[number, v, j] + s.most[j] + s.error_spread[v, j]
-    join_variants(n, number, s)
+            classes.least[j] += least
+            classes.most[j] += most
+    spread_errors(n, n_errors, s)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -128,7 +144,7 @@ def _ends(rows, begin, end, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _relax(box, n_errors, number, layer, s):  # type: ignore[no-untyped-def]
+def _relax(box, n_errors, number, layer, s, classes):  # type: ignore[no-untyped-def]
     """``relu(z) = chord_slope * z + shift_v + e``, ``|e| <= error_radius_v``; see ``forward_kernels``.
 
     Returns:
@@ -136,137 +152,145 @@ def _relax(box, n_errors, number, layer, s):  # type: ignore[no-untyped-def]
     """
     before = n_errors
     n_active = 0
-    for q in range(len(layer.weights)):
-        least = s.min_lower[number, q]
-        most = s.max_upper[number, q]
+    for j in range(len(layer.weights)):
+        columns_least = classes.least[j]
+        columns_most = classes.most[j]
+        least = np.inf
+        most = -np.inf
+        for v in range(len(s.error_radii)):
+            least = min(least, s.constants[number, v, j] + columns_least - s.error_spread[v, j])
+            most = max(most, s.constants[number, v, j] + columns_most + s.error_spread[v, j])
         slope = chord(least, most, layer.slope)
-        s.chord_slope[q] = slope
-        s.magnitude[q] = _pass_constants(q, n_errors, number, layer, s) if slope != 0.0 else 0.0
-        if slope != 0.0:
-            s.active[n_active] = q
-            n_active += 1
-        if least < 0.0 < most:
-            s.error_neuron[n_errors] = q
-            _share(q, box, n_errors, number, s)
+        s.chord_slope[j] = slope
+        if slope == 0.0:
+            s.magnitude[j] = 0.0
+            continue
+        s.active[n_active] = j
+        n_active += 1
+        is_crossing = least < 0.0 < most
+        size = 0.0
+        for v in range(len(s.error_radii)):
+            centre = s.constants[number, v, j]
+            spread = s.error_spread[v, j]
+            shift = 0.0
+            if is_crossing:
+                lower = centre + columns_least - spread
+                upper = centre + columns_most + spread
+                under, over = residual(lower, upper, slope, layer.slope, False)
+                shift = 0.5 * (over + under)
+                s.error_radii[v, n_errors] = 0.5 * (over - under)
+                spread += 0.5 * (over - under)
+            s.relu_constants[v, j] = slope * centre + shift
+            size = max(size, abs(s.relu_constants[v, j]) + spread)
+        s.magnitude[j] = size + slope * max(-columns_least, columns_most) + _CARRIED * s.magnitude[j]
+        if is_crossing:
+            s.error_neuron[n_errors] = j
             n_errors += 1
+    _share(box, before, n_errors, number, s, classes)
     return n_active, before, n_errors
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _pass_constants(q, error, number, layer, s):  # type: ignore[no-untyped-def]
-    """The constants that an active neuron passes on, and its error where it crosses 0. Returns the size of both."""
-    is_crossing = s.min_lower[number, q] < 0.0 < s.max_upper[number, q]
-    slope = s.chord_slope[q]
-    size = 0.0
-    for v in range(len(s.error_radii)):
-        spread = s.error_spread[v, q]
-        shift = 0.0
-        if is_crossing:
-            least, most = residual(s.lower[number, v, q], s.upper[number, v, q], slope, layer.slope, False)
-            shift = 0.5 * (most + least)
-            s.error_radii[v, error] = 0.5 * (most - least)
-            spread += 0.5 * (most - least)
-        s.relu_constants[v, q] = slope * s.constants[number, v, q] + shift
-        size = max(size, abs(s.relu_constants[v, q]) + spread)
-    return size + slope * max(-s.least[q], s.most[q]) + _CARRIED * s.magnitude[q]
-
-
 @njit(cache=True, nogil=True)
-def _share(q, box, e, number, s):  # type: ignore[no-untyped-def]
-    total = s.most[q] - s.least[q]
-    for i in range(len(s.blame)):
-        s.shares[e, i] = 0.0
-    for c in range(len(box.columns) if total > 0.0 else 0):
-        least, most = _ends(s.rows[number], box.begins[c], box.begins[c + 1], q)
-        s.shares[e, box.columns[c]] = (most - least) / total
+def _share(box, before, n_errors, number, s, classes):  # type: ignore[no-untyped-def]
+    """Fill the shares of the columns in the new errors."""
+    for e in range(before, n_errors):
+        j = s.error_neuron[e]
+        total = classes.most[j] - classes.least[j]
+        shares = classes.shares[e]
+        for i in range(len(shares)):
+            shares[i] = 0.0
+        for c in range(len(box.columns) if total > 0.0 else 0):
+            least, most = _ends(s.rows[number], box.begins[c], box.begins[c + 1], j)
+            shares[box.columns[c]] = (most - least) / total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _advance(box, n_active, before, n_errors, number, layer, s):  # type: ignore[no-untyped-def]
+def _advance(n_rows, n_active, before, n_errors, number, layer, s, classes):  # type: ignore[no-untyped-def]
     """Rows, errors, constants and magnitudes of the next sums."""
     n_next = len(layer.biases)
-    rows = s.rows[number + 1]
-    constants = s.constants[number + 1]
-    for a in range(box.begins[len(box.columns)]):
-        _combine(n_active, s.rows[number, a], layer.weights, s, rows[a])
-    for e in range(before):
-        _combine(n_active, s.errors[e], layer.weights, s, s.base)
-        for j in range(n_next):
-            s.errors[e, j] = s.base[j]
+    active = s.active[:n_active]
+    _multiply(n_rows, s.rows[number], active, s.chord_slope, layer.weights, s.rows[number + 1])
+    _multiply(before, s.errors, active, s.chord_slope, layer.weights, classes.next_errors)
+    s.errors[:before, :n_next] = classes.next_errors[:before, :n_next]
     for e in range(before, n_errors):
         for j in range(n_next):
             s.errors[e, j] = layer.weights[s.error_neuron[e], j]
-    for v in range(len(s.error_radii)):
+    constants = s.constants[number + 1]
+    for v in range(len(constants)):
         for j in range(n_next):
             constants[v, j] = layer.biases[j]
-        for p in range(n_active):
-            q = s.active[p]
+    for q in active:
+        line = layer.weights[q]
+        for v in range(len(constants)):
             value = s.relu_constants[v, q]
             for j in range(n_next):
-                constants[v, j] += value * layer.weights[q, j]
+                constants[v, j] += value * line[j]
     next_magnitudes(layer, s)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _combine(n_active, line, weights, s, out):  # type: ignore[no-untyped-def]
-    """A row of the next sums, from a row ``(n,)`` of this layer's."""
+def _multiply(n_lines, lines, active, slopes, weights, out):  # type: ignore[no-untyped-def]
+    """Lines ``(n_lines, n)`` of the sums of a layer become those of the next: into ``out``."""
     n_next = weights.shape[1]
-    for j in range(n_next):
-        out[j] = 0.0
-    for p in range(n_active):
-        q = s.active[p]
-        factor = s.chord_slope[q] * line[q]
-        for j in range(n_next):
-            out[j] += factor * weights[q, j]
+    out[:n_lines, :n_next] = 0.0
+    for q in active:
+        line = weights[q]
+        for i in range(n_lines):
+            factor = slopes[q] * lines[i, q]
+            for j in range(n_next):
+                out[i, j] += factor * line[j]
 
 
 @njit(cache=True, nogil=True)
-def _compare(box, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _compare(box, n_errors, last, s, classes):  # type: ignore[no-untyped-def]
     """What the classes that every variant may get prove: one for all, none for two of them, or nothing; fills the
     blame.
     """
-    k, n_classes = s.is_possible.shape
-    s.is_possible[:] = 1.0
-    s.blame[:] = 0.0
-    for c in range(n_classes):
-        for d in range(c + 1, n_classes):
-            _compare_two(c, d, box, n_errors, last, s)
+    k, n_classes = classes.is_possible.shape
+    _rule_out(box, n_errors, last, s, classes)
     is_certified = True
     for v in range(k):
         n_common_with_first = n_possible = 0.0
         for c in range(n_classes):
-            n_possible += s.is_possible[v, c]
-            n_common_with_first += s.is_possible[v, c] * s.is_possible[0, c]
+            n_possible += classes.is_possible[v, c]
+            n_common_with_first += classes.is_possible[v, c] * classes.is_possible[0, c]
         is_certified = is_certified and n_possible == 1.0 and n_common_with_first == 1.0
         for w in range(v):
             n_common = 0.0
             for c in range(n_classes):
-                n_common += s.is_possible[v, c] * s.is_possible[w, c]
+                n_common += classes.is_possible[v, c] * classes.is_possible[w, c]
             if n_common == 0.0:
                 return FALSIFIED
     return CERTIFIED if is_certified else UNDECIDED
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _compare_two(c, d, box, n_errors, last, s):  # type: ignore[no-untyped-def]
-    """Rule out, of two classes, the one that is surely below the other; blame what keeps them open."""
-    least = most = 0.0
-    for i in range(len(box.columns)):
-        column_least, column_most = _ends_of_two(s.rows[last], box.begins[i], box.begins[i + 1], c, d)
-        least += column_least
-        most += column_most
-    is_open = False
-    for v in range(len(s.is_possible)):
-        middle = s.constants[last, v, c] - s.constants[last, v, d]
-        spread = _spread(v, c, d, n_errors, s)
-        if middle + least - spread > 0.0:
-            s.is_possible[v, d] = 0.0
-        elif middle + most + spread < 0.0:
-            s.is_possible[v, c] = 0.0
-        else:
-            is_open = True
-    if is_open:
-        _blame_two(c, d, box, n_errors, last, s)
+def _rule_out(box, n_errors, last, s, classes):  # type: ignore[no-untyped-def]
+    """Rule out, of every two classes, the one that is surely below the other; blame what keeps them open."""
+    classes.is_possible[:] = 1.0
+    s.blame[:] = 0.0
+    rows = s.rows[last]
+    constants = s.constants[last]
+    n_classes = classes.is_possible.shape[1]
+    for c in range(n_classes):
+        for d in range(c + 1, n_classes):
+            least = most = 0.0
+            for i in range(len(box.columns)):
+                column_least, column_most = _ends_of_two(rows, box.begins[i], box.begins[i + 1], c, d)
+                least += column_least
+                most += column_most
+            is_open = False
+            for v in range(len(constants)):
+                middle = constants[v, c] - constants[v, d]
+                spread = _spread(v, c, d, n_errors, s)
+                if middle + least - spread > 0.0:
+                    classes.is_possible[v, d] = 0.0
+                elif middle + most + spread < 0.0:
+                    classes.is_possible[v, c] = 0.0
+                else:
+                    is_open = True
+            if is_open:
+                _blame_two(c, d, box, n_errors, rows, s, classes.shares)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -291,10 +315,10 @@ def _spread(v, c, d, n_errors, s):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _blame_two(c, d, box, n_errors, last, s):  # type: ignore[no-untyped-def]
+def _blame_two(c, d, box, n_errors, rows, s, shares):  # type: ignore[no-untyped-def]
     """What each column adds to the width of the difference, the unstable neurons' part by what moves them."""
     for i in range(len(box.columns)):
-        least, most = _ends_of_two(s.rows[last], box.begins[i], box.begins[i + 1], c, d)
+        least, most = _ends_of_two(rows, box.begins[i], box.begins[i + 1], c, d)
         s.blame[box.columns[i]] += most - least
     for e in range(n_errors):
         radius = 0.0
@@ -302,17 +326,17 @@ def _blame_two(c, d, box, n_errors, last, s):  # type: ignore[no-untyped-def]
             radius = max(radius, s.error_radii[v, e])
         size = 2.0 * radius * abs(s.errors[e, c] - s.errors[e, d])
         for i in range(len(s.blame)):
-            s.blame[i] += size * s.shares[e, i]
+            s.blame[i] += size * shares[e, i]
 
 
 @njit(cache=True, nogil=True)
-def _tell_two(box, n_errors, network, s, coefficients, thresholds):  # type: ignore[no-untyped-def]
+def _tell_two(box, n_errors, network, s, classes, coefficients, thresholds):  # type: ignore[no-untyped-def]
     """Where two classes are left to all variants, what their difference must exceed: a question of two classes."""
     c = -1
     d = -1
     n_left = 0
-    for j in range(s.is_possible.shape[1]):
-        if s.is_possible[:, j].any():
+    for j in range(classes.is_possible.shape[1]):
+        if classes.is_possible[:, j].any():
             n_left = n_left + 1
             c = d
             d = j

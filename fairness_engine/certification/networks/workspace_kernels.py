@@ -39,116 +39,135 @@ class LayerWeights(NamedTuple):
     """What lies between the sums of a layer and the next."""
 
     weights: FloatArray  # (n, n_next)
-    positive: FloatArray  # (n, n_next) those above 0, 0 for the others
-    negative: FloatArray  # (n, n_next) those below 0
     biases: FloatArray  # (n_next,)
     slope: float  # of the negative side of the ReLU
 
 
-class Workspace(NamedTuple):
-    """What a thread needs to bound a box; the forms of the last box stay in it."""
+class SignedWeights(NamedTuple):
+    """The weights of a layer ``(n, n_next)`` above 0 and those below, 0 for the others."""
 
-    n_alone: int  # variants by themselves; after them come pairs whose bounds, mixed, hold for everything between them
+    positive: FloatArray
+    negative: FloatArray
+
+
+class Workspace(NamedTuple):
+    """What a thread needs for the affine forms of a box; those of the last box stay in it."""
+
     columns: IntArray  # (D,) of ``Box``
     begins: IntArray  # (D + 1,)
     rows: FloatArray  # (n_layers, n_rows, n) of every layer's sums, a linear column's scaled by its radius
     constants: FloatArray  # (n_layers, K, n)
     errors: FloatArray  # (n_errors, n)
+    error_neuron: IntArray  # (n_errors,)
     error_radii: FloatArray  # (K, n_errors)
     error_spread: FloatArray  # (K, n) how far the sums go from their constants by the errors and the slack
     magnitude: FloatArray  # (n,) what rounding is relative to
-    lower: FloatArray  # (n_layers, K, n) bounds of the sums
-    upper: FloatArray  # (n_layers, K, n)
-    min_lower: FloatArray  # (n_layers, n) of all variants
-    max_upper: FloatArray  # (n_layers, n)
     chord_slope: FloatArray  # (n,) slope of what a neuron passes on
     relu_constants: FloatArray  # (K, n) the constants that it passes on
     active: IntArray  # (n,) neurons that pass anything on
     base: FloatArray  # (n,)
     blame: FloatArray  # (D,)
-    # one output
+
+
+class SideWorkspace(NamedTuple):
+    """What one output needs besides: bounds of all sums, forms of one side, and products of matrices."""
+
+    n_alone: int  # variants by themselves; after them come pairs whose bounds, mixed, hold for everything between them
+    lower: FloatArray  # (n_layers, K, n) bounds of the sums
+    upper: FloatArray  # (n_layers, K, n)
+    min_lower: FloatArray  # (n_layers, n) of all variants
+    max_upper: FloatArray  # (n_layers, n)
     input_radii: FloatArray  # (n_layers, n) how far the sums go from their constants by the columns alone
     bound_rows: FloatArray  # (2, n_rows, n) of a form below the sums of a layer, and of one above
     bound_constants: FloatArray  # (2, K, n)
     lower_slope: FloatArray  # (n,) slope of the line below a neuron
     apart: IntArray  # (n,) active neurons whose lines below and above differ
-    error_neuron: IntArray  # (n_errors,)
     error_layer: IntArray  # (n_errors,)
     left: FloatArray  # ((2 * n_rows + n_errors + 2 * K) * n,) factors of a product
     right: FloatArray  # (n * n,)
     product: FloatArray  # of the same size as ``left``
     bounds: FloatArray  # (K, 2) of the output
-    # several classes
-    least: FloatArray  # (n,) what the columns add to the sums of a layer
-    most: FloatArray  # (n,)
-    shares: FloatArray  # (n_errors, D) in which proportion the columns move a neuron that is unstable
-    is_possible: FloatArray  # (K, n_outputs) 1 where a class may be the largest
 
 
 @njit(cache=True, nogil=True)
 def make_workspace(network):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Room for one box of a network."""
+    """Room for the affine forms of one box of a network."""
     d = len(network.reach)
     k = len(network.shifts)
-    n_rows = len(network.first)
     n_layers = len(network.widths)
     n = network.widths.max()
-    n_outputs = network.widths[-1]
-    n_errors = network.widths[:-1].sum()
-    if n_outputs == 1:
-        n_errors = min(n_errors, MAX_ERRORS + n)
+    n_errors = _most_errors(network)
     return Workspace(
-        network.n_alone,
         np.empty(d, np.int64),
         np.empty(d + 1, np.int64),
-        np.empty((n_layers, n_rows, n)),
+        np.empty((n_layers, len(network.first), n)),
         np.empty((n_layers, k, n)),
         np.empty((n_errors, n)),
+        np.empty(n_errors, np.int64),
         np.empty((k, n_errors)),
         np.empty((k, n)),
         np.empty(n),
-        np.empty((n_layers, k, n)),
-        np.empty((n_layers, k, n)),
-        np.empty((n_layers, n)),
-        np.empty((n_layers, n)),
         np.empty(n),
         np.empty((k, n)),
         np.empty(n, np.int64),
         np.empty(n),
         np.empty(d),
+    )
+
+
+@njit(cache=True, nogil=True)
+def make_side_workspace(network):  # type: ignore[no-untyped-def]
+    """Room for the forms of one side of a network of one output."""
+    k = len(network.shifts)
+    n_rows = len(network.first)
+    n_layers = len(network.widths)
+    n = network.widths.max()
+    n_errors = _most_errors(network)
+    n_factors = (2 * n_rows + n_errors + 2 * k) * n
+    return SideWorkspace(
+        network.n_alone,
+        np.empty((n_layers, k, n)),
+        np.empty((n_layers, k, n)),
+        np.empty((n_layers, n)),
+        np.empty((n_layers, n)),
         np.empty((n_layers, n)),
         np.empty((2, n_rows, n)),
         np.empty((2, k, n)),
         np.empty(n),
         np.empty(n, np.int64),
         np.empty(n_errors, np.int64),
-        np.empty(n_errors, np.int64),
-        np.empty((2 * n_rows + n_errors + 2 * k) * n),
+        np.empty(n_factors),
         np.empty(n * n),
-        np.empty((2 * n_rows + n_errors + 2 * k) * n),
+        np.empty(n_factors),
         np.empty((k, 2)),
-        np.empty(n),
-        np.empty(n),
-        np.empty((n_errors, d)),
-        np.empty((k, n_outputs)),
     )
 
 
 @njit(cache=True, nogil=True)
-def layer_weights(network, layer):  # type: ignore[no-untyped-def]
+def _most_errors(network):  # type: ignore[no-untyped-def]
+    n_neurons = network.widths[:-1].sum()
+    return n_neurons if network.widths[-1] > 1 else min(n_neurons, MAX_ERRORS + network.widths.max())
+
+
+@njit(cache=True, nogil=True)
+def layer_weights(network, number):  # type: ignore[no-untyped-def]
     """What lies behind the sums of a layer."""
-    n = network.widths[layer]
-    n_next = network.widths[layer + 1]
-    begin = network.weight_starts[layer]
+    n = network.widths[number]
+    n_next = network.widths[number + 1]
+    begin = network.weight_starts[number]
+    bias_begin = network.bias_starts[number]
+    weights = network.weights[begin : begin + n * n_next].reshape(n, n_next)
+    return LayerWeights(weights, network.biases[bias_begin : bias_begin + n_next], network.slopes[number])
+
+
+@njit(cache=True, nogil=True)
+def signed_weights(network, number):  # type: ignore[no-untyped-def]
+    """The weights behind the sums of a layer by their signs."""
+    n = network.widths[number]
+    n_next = network.widths[number + 1]
+    begin = network.weight_starts[number]
     end = begin + n * n_next
-    bias_begin = network.bias_starts[layer]
-    return LayerWeights(
-        network.weights[begin:end].reshape(n, n_next),
-        network.positive[begin:end].reshape(n, n_next),
-        network.negative[begin:end].reshape(n, n_next),
-        network.biases[bias_begin : bias_begin + n_next],
-        network.slopes[layer],
-    )
+    return SignedWeights(network.positive[begin:end].reshape(n, n_next), network.negative[begin:end].reshape(n, n_next))
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -226,22 +245,21 @@ def centre(begin, end, n, rows, base):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def join_variants(n, layer, s):  # type: ignore[no-untyped-def]
-    """The range of a layer's sums over all variants."""
-    least = s.min_lower[layer]
-    most = s.max_upper[layer]
-    for j in range(n):
-        least[j] = s.lower[layer, 0, j]
-        most[j] = s.upper[layer, 0, j]
-    for v in range(1, len(s.error_radii)):
-        lower = s.lower[layer, v]
-        upper = s.upper[layer, v]
+def spread_errors(n, n_errors, s):  # type: ignore[no-untyped-def]
+    """How far the errors and the slack move the sums of a layer, for every variant."""
+    for v in range(len(s.error_radii)):
+        spread = s.error_spread[v]
         for j in range(n):
-            least[j] = min(least[j], lower[j])
-            most[j] = max(most[j], upper[j])
+            spread[j] = SLACK * s.magnitude[j]
+        for e in range(n_errors):
+            error_radius = s.error_radii[v, e]
+            line = s.errors[e]
+            if error_radius > 0.0:
+                for j in range(n):
+                    spread[j] += error_radius * abs(line[j])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, inline="always")
 def chord(least, most, slope):  # type: ignore[no-untyped-def]
     """The slope of ``relu`` on ``[least, most]``: of its chord where it has a corner there."""
     if least < 0.0 < most:
@@ -249,7 +267,7 @@ def chord(least, most, slope):  # type: ignore[no-untyped-def]
     return 1.0 if least >= 0.0 else slope
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, inline="always")
 def residual(lower, upper, chord_slope, slope, is_end):  # type: ignore[no-untyped-def]
     """The least and the most of ``relu(z) - chord_slope * z`` on ``[lower, upper]``: convex, its corner at 0.
 

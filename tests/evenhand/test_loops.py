@@ -37,7 +37,7 @@ def test_the_cache_becomes_the_engines_and_what_is_missing_is_compiled(
     folder = tmp_path / "evenhand" / "compiled" / "this"
     loops.prepare_loops(Loops.MODELS)
     assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
-    assert numba.config.CACHE_DIR == (str(folder) if is_imported else "")
+    assert (str(folder) if is_imported else "") == numba.config.CACHE_DIR
     assert compiled == [(tmp_path / "evenhand", (Loops.MODELS,))]
     folder.mkdir(parents=True)
     (folder / "done-models").touch()

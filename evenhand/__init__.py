@@ -5,7 +5,7 @@
 >>> review = evenhand.Review(data, model, protected=["sex"])
 >>> found = review.search("random", max_evaluations=2000, seed=1)
 >>> found.n_found, len(found.pairs)
-(82, 164)
+(33, 66)
 
 ``docs/python.md`` has every public name.
 """

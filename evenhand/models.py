@@ -158,6 +158,8 @@ class _Restored:
     """
 
     def __init__(self, frame: pd.DataFrame | None, schema: Schema) -> None:
+        import pandas as pd
+
         self._values: dict[str, Mapping[Any, Any]] = {}
         self._types: dict[str, Any] = {}
         self._names: dict[str, Any] = {}
@@ -167,18 +169,22 @@ class _Restored:
             if frame is not None and column.name in given:
                 series = frame[given[column.name]]
                 known = series.dropna().unique().tolist() if column.codes else ()
-                self._types[column.name] = series.dtype
-                self._names[column.name] = given[column.name]
+                if series.dtype != object and not isinstance(series.dtype, pd.StringDtype):  # texts are texts already
+                    self._types[column.name] = series.dtype
+                if given[column.name] != column.name:
+                    self._names[column.name] = given[column.name]
             own = {_key(value): value for value in known}
-            self._values[column.name] = {code: own.get(_key(code), code) for code in column.codes}
+            values = {code: own.get(_key(code), code) for code in column.codes}
+            if any(type(code) is not type(value) or code != value for code, value in values.items()):
+                self._values[column.name] = values
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame of the same rows."""
         for name, values in self._values.items():
-            if any(code is not value for code, value in values.items()):
-                frame[name] = frame[name].map(values)
+            frame[name] = frame[name].map(values)
         types = {name: kind for name, kind in self._types.items() if frame[name].dtype != kind}
-        return frame.astype(types).rename(columns=self._names) if types or self._names else frame
+        frame = frame.astype(types) if types else frame
+        return frame.rename(columns=self._names) if self._names else frame
 
 
 def _outcomes(schema: Schema, classes: tuple[str, ...] | None) -> dict[str, int]:

@@ -84,7 +84,8 @@ def test_a_function_is_searched_and_cannot_be_certified(data: evenhand.Data, cla
 
 def test_a_column_that_is_left_out_is_named_and_can_be_taken_in(frame: pd.DataFrame, data: evenhand.Data) -> None:
     more = ["age", "case"]
-    encoder = ColumnTransformer([("texts", OneHotEncoder(handle_unknown="ignore"), ["case"])], remainder="passthrough")
+    texts = ["case", "married"]
+    encoder = ColumnTransformer([("texts", OneHotEncoder(handle_unknown="ignore"), texts)], remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression()).fit(frame[[*more, "married"]], frame["decision"])
     with pytest.raises(evenhand.Error, match=r"takes the column 'case', which is left out\. Take it in with read_data"):
         evenhand.Review(data, model, protected="married")

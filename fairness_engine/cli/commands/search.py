@@ -15,6 +15,7 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, end_status, run_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
+from fairness_engine.codec import decode
 from fairness_engine.data.dataset import CaseIds, export_text, joined, make_dataset, read_table
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
@@ -25,6 +26,7 @@ from fairness_engine.runs import kinds
 from fairness_engine.runs.kinds import RunKind
 from fairness_engine.runs.queue import run_in_foreground
 from fairness_engine.search.registry import technique_named
+from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
 from fairness_engine.settings import settings_of
 from fairness_engine.store.run_config import RunConfig
@@ -136,7 +138,7 @@ def search(options: argparse.Namespace) -> Outcome:
         f"{run.evaluations:,} evaluations in {run.seconds:.1f} s; {_why(run)}. Run {run.id}."
     )
     if result["scan"] is not None:
-        text += "\n" + scan_text(result["scan"])
+        text += "\n" + scan_text(decode(ScanCounts, result["scan"]))
     if n_pairs is not None:
         text += f"\n{n_pairs:,} pairs written to {options.pairs}."
     return Outcome(result, text, end_status(run))

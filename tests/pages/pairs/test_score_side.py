@@ -9,6 +9,7 @@ import pair_cases
 import pytest
 
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.explanation.shap_values import PairValues
 from fairness_engine.groups.results import SentencePair
 from fairness_engine.models.model import Output
 from fairness_engine.oracle.domain import Domain, Scope
@@ -134,4 +135,7 @@ def test_texts_too() -> None:
 
 
 def test_the_explanation_speaks_of_the_same_outcome() -> None:
-    assert "ja" in str(shap._layout(["age"], JA_FIRST.scored())["xaxis"]["title"])
+    pairs = pair_cases.pairs()
+    found = PairValues(np.zeros((2, 5)), np.array([0.4, 0.4]), 0.4, True, 100, 0, 0.1)
+    chart = shap.shap_chart(found, pair_cases.domain(), np.stack([pairs.first[0], pairs.second[0]]), JA_FIRST.scored())
+    assert "“ja”" in chart.layout.xaxis.title.text

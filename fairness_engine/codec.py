@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
-
-from fairness_engine.arrays import pack_array, unpack_array
 
 MAX_COUNT = 2**62
 MAX_NUMBER = 1e300
@@ -33,7 +31,7 @@ T = TypeVar("T")
 
 def encode(value: Any) -> Any:
     """Plain lists, mappings, numbers and text; ``decode`` reads it back to an equal value."""
-    return _with_lists(msgspec.to_builtins(value, enc_hook=_encode_array))
+    return _with_lists(msgspec.to_builtins(value, enc_hook=_plain_number))
 
 
 def decode(kind: type[T], content: Any) -> T:
@@ -46,9 +44,15 @@ def decode(kind: type[T], content: Any) -> T:
         ValueError: it cannot be; what is wrong, and where, is in the message.
     """
     try:
-        return msgspec.convert(content, kind, dec_hook=_decode_array)
+        return msgspec.convert(content, kind)
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise ValueError(str(error)) from None
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise NotImplementedError(type(value))
 
 
 def _with_lists(content: Any) -> Any:
@@ -58,23 +62,6 @@ def _with_lists(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _with_lists(value) for name, value in content.items()}
     return content
-
-
-def _encode_array(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return pack_array(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    raise NotImplementedError(type(value))
-
-
-def _decode_array(kind: Any, content: Any) -> Any:
-    if get_origin(kind) is not np.ndarray:
-        raise NotImplementedError(kind)
-    array = unpack_array(content)
-    (wanted,) = get_args(get_args(kind)[1])
-    hold(array.dtype == wanted, f"array of {array.dtype}, not of {np.dtype(wanted)}")
-    return array
 
 
 def is_ascending(values: Sequence[int]) -> bool:

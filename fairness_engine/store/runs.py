@@ -106,11 +106,7 @@ class RunTable:
             return pd.DataFrame([tuple(row) for row in connection.execute(query)], columns=names)
 
     def results(self, run_id: str) -> dict[str, Any]:
-        """What a run found beside pairs, by name: ``share`` {share, low, high, n_hits, n, distribution},
-        ``share_curve`` [[n, share, low, high]], ``group_score`` {score, shares, counts, groups}; of a certification
-        ``proved`` {seconds, certified, falsified, n_boxes, n_open}, ``trace`` [[seconds, certified, falsified,
-        undecided, boxes]] and, at its end, ``certification``; of rule sets ``rules``, of texts also ``sentences``;
-        ``notes`` {notes: [text]} of any run that has something to say of its data."""
+        """What a run found beside pairs, by name, as plain JSON; ``runs.results`` has their types."""
         table = tables.results
         with self.engine.connect() as connection:
             rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))

@@ -4,12 +4,9 @@ them.
 
 import streamlit as st
 
-from pages.groups.rule_sets import view as rules_live
-from pages.groups.rule_sets import view as rules_view
+from pages.groups.rule_sets import view
 from pages.shared.app import entry, frame, navigation, session
-from pages.shared.runs import of_kind, run_list
-from pages.shared.runs import rule_runs as rules_choice
-from pages.shared.runs import rule_runs as rules_runs
+from pages.shared.runs import of_kind, rule_runs, run_list
 
 
 def main() -> None:
@@ -21,23 +18,23 @@ def main() -> None:
     )
     run_list.adopt_review()
     review = entry.require(navigation.GROUPS)
-    runs = rules_runs.rule_runs(review)
+    runs = rule_runs.rule_runs(review)
     run = of_kind.shown(review, runs)
     if run is not None and st.query_params.get("run") != run.id:
         session.set_run(run.id)
-    result = rules_runs.result_of(run)
-    st.html(rules_view.STYLE)
-    sections = rules_view.sections(review, run, result)
-    places = st.tabs(list(sections), key=rules_choice.VIEW, on_change="rerun", bind="query-params")
+    result = rule_runs.result_of(run)
+    st.html(view.STYLE)
+    sections = view.sections(review, run, result)
+    places = st.tabs(list(sections), key=rule_runs.VIEW, on_change="rerun", bind="query-params")
     for place, draw in zip(places, sections.values(), strict=True):
         if place.open:
             with place:
                 if run is not None and run.is_active:
-                    st.fragment(frame.guarded(rules_live.draw_live), run_every=1.0)(run.id)
+                    st.fragment(frame.guarded(view.draw_live), run_every=1.0)(run.id)
                 draw()
     if run is not None:
-        rules_runs.draw_list(review, runs, run)
-        rules_view.draw_again(review, run, is_open=result is None and not run.is_active)
+        rule_runs.draw_list(review, runs, run)
+        view.draw_again(review, run, is_open=result is None and not run.is_active)
 
 
 main()

@@ -16,9 +16,7 @@ from fairness_engine.retraining.results import GroupScore
 from fairness_engine.runs.kinds import RETRAIN
 from fairness_engine.runs.results import Results
 from pages.compare import table
-from pages.retrain import charts, follow_ups, live
-from pages.retrain import phrases as retrain_texts
-from pages.retrain import phrases as retrain_words
+from pages.retrain import charts, follow_ups, live, phrases
 from pages.retrain.charts import Point
 from pages.retrain.phrases import SHARES, Figure, Headline, change_of, part_of
 from pages.shared import exports
@@ -85,7 +83,7 @@ class Entry:
     @property
     def is_baseline(self) -> bool:
         """Whether it only stands beside the others."""
-        return retrain_words.is_baseline(RETRAIN.settings(self.run.config).strategy)
+        return phrases.is_baseline(RETRAIN.settings(self.run.config).strategy)
 
     @property
     def is_broken(self) -> bool:
@@ -169,7 +167,7 @@ def _entry(run: RunRecord, name: str) -> Entry:
         name,
         run,
         results,
-        retrain_words.headline(run, results, version),
+        phrases.headline(run, results, version),
         _certified(measured),
         measured.of_kind["certify"].is_at_work,
     )
@@ -185,7 +183,7 @@ def _certified(measured: follow_ups.AllMeasured) -> tuple[str, str] | None:
 
 def lead_text(entries: Sequence[Entry]) -> str:
     """Which strategies helped, in a sentence or two."""
-    better = [entry for entry in entries if entry.said.meaning is retrain_words.IMPROVED]
+    better = [entry for entry in entries if entry.said.meaning is phrases.IMPROVED]
     n = wording.counted(len(entries), "strategy", "strategies")
     if not better:
         return f"None of the {n} improved the model within its tolerance. The original stays as it is."
@@ -253,8 +251,7 @@ def _heads(entries: Sequence[Entry]) -> list[tuple[str, str, str]]:
     if not any(entry.run.config.text_column for entry in entries):
         return [*_HEADS]
     shares = [
-        (name, "decided by it", f"{name}: the share whose decision changes.")
-        for name in retrain_texts.TEXT_SHARES.values()
+        (name, "decided by it", f"{name}: the share whose decision changes.") for name in phrases.TEXT_SHARES.values()
     ]
     return [_HEADS[0], *shares, *_HEADS[3:]]
 
@@ -368,7 +365,7 @@ def _csv_line(entry: Entry, which: str, name: str) -> dict[str, Any]:
 
 
 def _draw_chart(entries: Sequence[Entry]) -> None:
-    names = retrain_texts.shares_of(entries[0].run.config)
+    names = phrases.shares_of(entries[0].run.config)
     of = st.segmented_control(
         "Discriminatory share of",
         list(names),

@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from pages.retrain import comparison, form, result, versions
-from pages.retrain import live as retrain_live
-from pages.retrain import live as retrain_runs
+from pages.retrain import comparison, form, live, result, versions
 from pages.shared.app import entry, frame, navigation, session
 from pages.shared.people import case_basket
 from pages.shared.runs import run_list
@@ -18,8 +16,8 @@ def main() -> None:
     )
     run_list.adopt_review()
     review = entry.require(navigation.RETRAIN)
-    runs = retrain_runs.retrainings(review)
-    group = retrain_runs.shown(review, runs)
+    runs = live.retrainings(review)
+    group = live.shown(review, runs)
     is_asked_for = case_basket.is_asked_for()
     if not group or is_asked_for:
         if group:
@@ -27,10 +25,10 @@ def main() -> None:
         if session.can_start(review):
             form.draw_first(review)
     elif any(run.is_active for run in group):
-        st.fragment(frame.guarded(retrain_live.draw), run_every=1.0)([run.id for run in group])
+        st.fragment(frame.guarded(live.draw), run_every=1.0)([run.id for run in group])
     else:
         draw_result(review, group)
-    run_list.draw(review, runs, group, retrain_runs.RETRAININGS)
+    run_list.draw(review, runs, group, live.RETRAININGS)
     versions.draw(review)
     if group and not is_asked_for:
         draw_again(review)
@@ -38,7 +36,7 @@ def main() -> None:
 
 def draw_result(review, group) -> None:
     """One retraining, or several side by side and the one of them that was chosen."""
-    run = retrain_runs.choose_of(group)
+    run = live.choose_of(group)
     if run is None:
         comparison.draw(review, group)
     else:

@@ -11,13 +11,7 @@ from fairness_engine.retraining.results import Measured
 from fairness_engine.runs.kinds import RETRAIN
 from fairness_engine.runs.results import Results
 from fairness_engine.store.records import VersionState
-from pages.retrain import charts, groups, live, rules, versions
-from pages.retrain import follow_ups as retrain_maps
-from pages.retrain import follow_ups as retrain_measured
-from pages.retrain import follow_ups as retrain_pairs
-from pages.retrain import phrases as retrain_numbers
-from pages.retrain import phrases as retrain_texts
-from pages.retrain import phrases as retrain_words
+from pages.retrain import charts, follow_ups, groups, live, phrases, rules, versions
 from pages.retrain.phrases import Headline
 from pages.retrain.rounds import Rounds
 from pages.shared.app import frame, session, theme, wording
@@ -55,16 +49,16 @@ def draw(review: Review, run: RunRecord) -> None:
     version = store.version(run.id)
     _standing(review, run)
     retrained = results.retrained
-    said = retrain_words.headline(run, results, version)
-    if run.state.value in ("crashed", "failed") and said.meaning is not retrain_words.BROKEN:
+    said = phrases.headline(run, results, version)
+    if run.state.value in ("crashed", "failed") and said.meaning is not phrases.BROKEN:
         st.error(wording.markdown(run_words.ending(run)), icon=":material/error:")
     if retrained is not None and retrained.chance:
         st.warning(wording.markdown(retrained.chance), icon=":material/casino:")
     st.html(STYLE + headline_html(said))
-    for note in (*(retrain_words.notes(retrained) if retrained else ()), *results.notes.notes):
+    for note in (*(phrases.notes(retrained) if retrained else ()), *results.notes.notes):
         st.info(wording.markdown(note), icon=":material/info:")
     if retrained is not None:
-        st.caption(wording.markdown(retrain_words.done_text(run, retrained)))
+        st.caption(wording.markdown(phrases.done_text(run, retrained)))
     if version is not None and version.state is VersionState.NEW:
         st.markdown(f"Read what it came to, then [keep or discard the new model](#{versions.ANCHOR}), at the end.")
     _draw_numbers(run, results)
@@ -77,19 +71,19 @@ def draw(review: Review, run: RunRecord) -> None:
 
 def _draw_measured(review: Review, run: RunRecord, results: Results, *, has_model: bool) -> None:
     """What another technique says of both models: pairs, proofs, rule sets."""
-    measured = retrain_measured.measured_of(results.measured)
+    measured = follow_ups.measured_of(results.measured)
     if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
         st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
     if has_model:
-        retrain_measured.offer(run, results.measured, measured)
+        follow_ups.offer(run, results.measured, measured)
     if not run.config.text_column:
-        retrain_pairs.draw_pairs(review, results, measured.of_kind["search"])
-        retrain_maps.draw_maps(measured.of_kind["certify"])
+        follow_ups.draw_pairs(review, results, measured.of_kind["search"])
+        follow_ups.draw_maps(measured.of_kind["certify"])
     rules.draw(run, results.worst_rule_set, measured.of_kind["rules"])
 
 
 def _look(run_id: str, stand: tuple[object, ...]) -> None:
-    if retrain_measured.measured_of(results_now(run_id).measured).stand != stand:
+    if follow_ups.measured_of(results_now(run_id).measured).stand != stand:
         st.rerun()
 
 
@@ -122,10 +116,10 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
     """Quality and discriminatory shares of both models on the same axes."""
     if results.before is None:
         return
-    names = retrain_texts.shares_of(run.config)
+    names = phrases.shares_of(run.config)
     is_of_texts = bool(run.config.text_column)
-    quality = retrain_numbers.quality_lines(results)
-    shares = retrain_numbers.share_lines(results, names)
+    quality = phrases.quality_lines(results)
+    shares = phrases.share_lines(results, names)
     st.subheader("Before and after" if results.after else "The model as it is", anchor=False)
     key = (run.id, results.after is not None, theme.is_dark())
     left_title = "How often it is right"
@@ -150,10 +144,10 @@ def _draw_numbers(run: RunRecord, results: Results) -> None:
         else:
             st.caption(f"{right_title}: there was nothing to measure it on.")
     st.dataframe(
-        retrain_numbers.table([*quality, *retrain_numbers.named_shares(shares)], "Figure"),
+        phrases.table([*quality, *phrases.named_shares(shares)], "Figure"),
         hide_index=True,
         key="retrain_numbers_table",
-        column_config=retrain_numbers.column_helps(retrain_texts.HELP if is_of_texts else ""),
+        column_config=phrases.column_helps(phrases.HELP if is_of_texts else ""),
     )
     note = texts_note if is_of_texts else numbers_note
     st.caption(wording.markdown(note(results.before, results)))
@@ -175,7 +169,7 @@ def numbers_note(before: Measured, results: Results) -> str:
 
 
 def _how(results: Results) -> str:
-    return retrain_words.HOW_MEASURED if results.after else retrain_words.HOW_MEASURED_ALONE
+    return phrases.HOW_MEASURED if results.after else phrases.HOW_MEASURED_ALONE
 
 
 def texts_note(before: Measured, results: Results) -> str:
@@ -196,7 +190,7 @@ def _draw_rounds(run: RunRecord, results: Results) -> None:
         run_words.run_title(run.config),
         results.training,
         RETRAIN.settings(run.config),
-        retrain_texts.rounds_of(run.config),
+        phrases.rounds_of(run.config),
     )
     if not told.rounds:
         return

@@ -16,9 +16,7 @@ from fairness_engine.groups.rule_sets.phrases import group_text, group_words_of_
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.runs.kinds import RULES
 from pages.groups.figures import view as group_figures_view
-from pages.groups.rule_sets import card, charts
-from pages.groups.rule_sets import cards as rules_cards
-from pages.groups.rule_sets import cards as rules_filters
+from pages.groups.rule_sets import card, cards, charts
 from pages.groups.rule_sets import form as rules_form
 from pages.groups.rule_sets import phrases as rules_words
 from pages.groups.rule_sets import table as rules_table
@@ -170,13 +168,13 @@ def _share(group: SubGroup) -> str:
     return wording.share(group.share, group.low, group.high)
 
 
-RULES_STYLE = rules_cards.STYLE
+RULES_STYLE = cards.STYLE
 
 
 def draw_rules(review: Review, run: RunRecord, result: RuleResult) -> None:
     """Everything below the summary: a click in here leaves the rest of the page alone."""
-    wanted = rules_filters.form(run, result)
-    ranked = rules_filters.ranked(run, result, wanted)
+    wanted = cards.form(run, result)
+    ranked = cards.ranked(run, result, wanted)
     chosen = rules_choice.chosen(len(result.scored))
     with st.container(horizontal=True, vertical_alignment="center", key="rules_count"):
         text = st.empty()
@@ -196,7 +194,7 @@ def draw_rules(review: Review, run: RunRecord, result: RuleResult) -> None:
         )
     if len(ranked.positions):
         st.subheader("In plain sentences", anchor=False)
-        rules_cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
+        cards.draw(run.id, result, ranked, wanted.n_shown, chosen)
         st.subheader("All that match", anchor=False)
         rules_table.draw(run.id, result, ranked, chosen)
 
@@ -342,7 +340,7 @@ def draw(review: Review, run: RunRecord | None, result: RuleResult | None) -> No
         return
     results = results_of(run)
     summary = results.rules
-    first = rules_filters.first_of(run, result)
+    first = cards.first_of(run, result)
     st.html(f'<div class="eh-rule-headline">{headline_html(result, first)}</div>')
     names = decisions_of(review)
     outcome = "" if names.favourable is None else f" Favourable is “{names.name(names.favourable)}”."

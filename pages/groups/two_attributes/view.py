@@ -16,9 +16,7 @@ from fairness_engine.groups.rule_sets.attributes import TERM
 from fairness_engine.groups.rule_sets.phrases import plain_name, sentence
 from pages.groups.rule_sets.phrases import capitalised
 from pages.groups.two_attributes import cells as group_cells
-from pages.groups.two_attributes import charts as group_bar_chart
-from pages.groups.two_attributes import charts as group_matrix_chart
-from pages.groups.two_attributes import phrases
+from pages.groups.two_attributes import charts, phrases
 from pages.groups.two_attributes.cells import Cells
 from pages.shared import exports, tables
 from pages.shared.app import frame as layout
@@ -172,8 +170,8 @@ def _filter(
 def picture_of(cells: Cells, names: tuple[str, ...], outcome: str, chosen: tuple[int, int] | None) -> Figure:
     """The heat map of two attributes, or the bars of one."""
     if len(names) == 1:
-        return group_bar_chart.bar_chart(cells, names[0], outcome, chosen)
-    return group_matrix_chart.matrix_chart(cells, names, outcome, chosen)
+        return charts.bar_chart(cells, names[0], outcome, chosen)
+    return charts.matrix_chart(cells, names, outcome, chosen)
 
 
 def _picture(cells: Cells, names: tuple[str, ...], outcome: str, key: str, chosen: tuple[int, int] | None) -> None:

@@ -24,9 +24,7 @@ from fairness_engine.store.store import RunStore
 from group_cases import Grouped
 from pages.groups.two_attributes import cells as group_cells
 from pages.groups.two_attributes import charts as group_matrix_chart
-from pages.groups.two_attributes import phrases
-from pages.groups.two_attributes import view as group_matrix
-from pages.groups.two_attributes import view as group_matrix_table
+from pages.groups.two_attributes import phrases, view
 from pages.shared.app import session, theme
 
 GROUPS = "pages/groups/page.py"
@@ -133,7 +131,7 @@ def test_pairs_of_texts_are_those_that_were_scored_together() -> None:
     alone = replace(texts(), scored=scored([[0, -1], [1, -1]]))
     assert group_cells.pairs_with_cells(alone) == []
     assert group_cells.first_pair(alone) is None
-    assert [group_matrix.has_cells(result) for result in (people(), texts(), alone)] == [True, True, False]
+    assert [view.has_cells(result) for result in (people(), texts(), alone)] == [True, True, False]
 
 
 def test_the_first_pair_is_that_of_the_highest_rule_set_that_has_one() -> None:
@@ -279,7 +277,7 @@ def test_labels_of_a_file_are_no_markup_in_the_hover() -> None:
 def test_one_attribute_is_bars_with_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theme, "is_dark", lambda: False)
     cells = group_cells.cells_of(people(), 0, None)
-    (bars,) = group_matrix.picture_of(cells, ("sex",), ">50K", (0, 0)).data
+    (bars,) = view.picture_of(cells, ("sex",), ">50K", (0, 0)).data
     assert list(bars.x) == pytest.approx([100 * 2000 / 6000, 100 * 2209 / 3990])
     low, high = share_interval(2000, 6000)
     assert bars.error_x.array[0] == pytest.approx(100 * high - bars.x[0])
@@ -288,16 +286,16 @@ def test_one_attribute_is_bars_with_intervals(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_table_has_every_cell_and_the_file_is_safe() -> None:
     result = replace(people(), attributes=(replace(SEX, labels=("=1+1", "Male")), RACE, AGE))
-    frame = group_matrix_table.matrix_frame(group_cells.cells_of(result, 1, 0), ("race", "sex"))
+    frame = view.matrix_frame(group_cells.cells_of(result, 1, 0), ("race", "sex"))
     assert len(frame) == 6
     assert frame["Rows"].sum() == sum(ROWS)
     assert frame["Favourable, %"].isna().sum() == 1
     assert frame["Under 2 %"].tolist() == ["", "", "", "", "", "yes"]
-    read = pd.read_csv(io.StringIO(group_matrix_table.matrix_csv(frame).decode()))
+    read = pd.read_csv(io.StringIO(view.matrix_csv(frame).decode()))
     assert read["sex"].tolist()[0] == "'=1+1"
-    exact = group_matrix_table.matrix_frame(group_cells.cells_of(people(Stage.EXACT), 1, 0), ("race", "sex"))
+    exact = view.matrix_frame(group_cells.cells_of(people(Stage.EXACT), 1, 0), ("race", "sex"))
     assert "Low, %" not in exact.columns
-    of_texts = group_matrix_table.matrix_frame(group_cells.cells_of(texts(), 1, 0), ("faith", "gender"))
+    of_texts = view.matrix_frame(group_cells.cells_of(texts(), 1, 0), ("faith", "gender"))
     assert "Texts" in of_texts.columns
     assert "Under 2 %" not in of_texts.columns
 

@@ -26,9 +26,7 @@ from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from group_cases import PLANTED, Grouped
-from pages.groups.rule_sets import cards as rules_cards
-from pages.groups.rule_sets import cards as rules_filters
-from pages.groups.rule_sets import charts, phrases, view
+from pages.groups.rule_sets import cards, charts, phrases, view
 from pages.groups.rule_sets import table as rules_table
 from pages.groups.rule_sets.cards import RuleFilter
 from pages.shared.app import session
@@ -222,8 +220,8 @@ def test_a_card_says_of_a_difference_that_may_be_none_that_it_may_be_chance(grou
     low = result.scored.low.copy()
     low[1] = 0.0
     doubtful = replace(result, scored=replace(result.scored, low=low))
-    assert "may be chance" in rules_cards.card_html(doubtful, 1)
-    assert "may be chance" not in rules_cards.card_html(doubtful, 0)
+    assert "may be chance" in cards.card_html(doubtful, 1)
+    assert "may be chance" not in cards.card_html(doubtful, 0)
 
 
 def test_filters_narrow_what_is_listed(open_app: OpenApp, grouped: Grouped, workspace: Path) -> None:
@@ -245,7 +243,7 @@ def test_filters_narrow_what_is_listed(open_app: OpenApp, grouped: Grouped, work
 
 def test_each_family_is_shown_once(grouped: Grouped, workspace: Path) -> None:
     result = result_of(workspace, grouped.exact)
-    found = rules_filters.families(result, rules_filters.matching(result, RuleFilter(0.0, leaves_out_rest=False)))
+    found = cards.families(result, cards.matching(result, RuleFilter(0.0, leaves_out_rest=False)))
     listed = [*found.shown.tolist(), *(other for like in found.families.values() for other in like.tolist())]
     assert sorted(listed) == list(range(len(result.scored))), "nothing is lost, nothing stands twice"
     assert (np.diff(found.shown) > 0).all(), "the largest difference first"
@@ -257,12 +255,10 @@ def test_what_is_folded_is_named_for_what_it_is(grouped: Grouped, workspace: Pat
     result = result_of(workspace, grouped.exact)
     harmed, favoured = (np.flatnonzero(result.scored.is_harmed == which) for which in (True, False))
     top = int(harmed[0])
-    assert rules_cards.like_title(result, top, harmed[1:2]) == "1 more that is nearly the same people"
-    assert rules_cards.like_title(result, top, favoured[:2]) == "2 more that are nearly everyone else"
+    assert cards.like_title(result, top, harmed[1:2]) == "1 more that is nearly the same people"
+    assert cards.like_title(result, top, favoured[:2]) == "2 more that are nearly everyone else"
     both = np.concatenate([harmed[1:2], favoured[:1]])
-    assert (
-        rules_cards.like_title(result, top, both) == "2 more that are nearly the same people, or nearly everyone else"
-    )
+    assert cards.like_title(result, top, both) == "2 more that are nearly the same people, or nearly everyone else"
 
 
 def test_a_family_whose_head_is_filtered_out_is_shown_by_its_next(grouped: Grouped, workspace: Path) -> None:
@@ -270,7 +266,7 @@ def test_a_family_whose_head_is_filtered_out_is_shown_by_its_next(grouped: Group
     members = np.flatnonzero((result.scored.head >= 0) & (result.scored.head != np.arange(len(result.scored))))
     head = int(result.scored.head[members[0]])
     like = np.flatnonzero(result.scored.head == head)
-    found = rules_filters.families(result, like[like != head])
+    found = cards.families(result, like[like != head])
     assert found.shown.tolist() == [int(like[like != head][0])]
 
 
@@ -360,9 +356,9 @@ def test_labels_of_a_file_are_only_text(grouped: Grouped, workspace: Path) -> No
     )
     hostile = replace(result, attributes=attributes)
     drawn = charts.dot_chart(hostile, np.arange(5), None).to_json()
-    for text in (rules_cards.card_html(hostile, 0), rules_cards.like_title(hostile, 0, np.arange(1, 3)), drawn):
+    for text in (cards.card_html(hostile, 0), cards.like_title(hostile, 0, np.arange(1, 3)), drawn):
         assert "<script" not in text
-    assert "&lt;script&gt;Africa" in rules_cards.card_html(hostile, 0)
+    assert "&lt;script&gt;Africa" in cards.card_html(hostile, 0)
 
 
 @pytest.mark.parametrize(

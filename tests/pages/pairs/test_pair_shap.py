@@ -19,8 +19,7 @@ import run_cases
 from fairness_engine.errors import SettingError
 from fairness_engine.explanation.shap_values import PairValues
 from fairness_engine.model_process.questions import Shap
-from pages.pairs import shap as pair_shap
-from pages.pairs import shap as shap_chart
+from pages.pairs import shap
 from pages.shared.app import session
 from pages.shared.review import questions
 from run_cases import Finished
@@ -40,7 +39,7 @@ def explanation(contributions: list[list[float]]) -> PairValues:
 
 def test_the_sentence_splits_the_difference_into_what_differs_and_what_is_equal() -> None:
     found = explanation([[-0.1, 0, 0, 0.05, 0], [0.1, 0, 0, 0.25, -0.05]])
-    text = pair_shap.shap_sentence(found, pair_cases.domain(), people(), pair_cases.NAMES)
+    text = shap.shap_sentence(found, pair_cases.domain(), people(), pair_cases.NAMES)
     assert text == (
         "The score for “granted” is 0.350 for person A and 0.700 for person B, 0.350 higher. Of this difference sex "
         "carries +0.200; attributes that are equal for both, and count differently for the two, +0.150, most of all "
@@ -50,19 +49,19 @@ def test_the_sentence_splits_the_difference_into_what_differs_and_what_is_equal(
 
 def test_a_model_that_adds_up_is_said_to_carry_all_by_what_differs() -> None:
     found = explanation([[0.1, 0.2, 0, 0, 0.3], [-0.1, 0.1, 0, 0, 0.3]])
-    text = pair_shap.shap_sentence(found, pair_cases.domain(), people(2), pair_cases.NAMES)
+    text = shap.shap_sentence(found, pair_cases.domain(), people(2), pair_cases.NAMES)
     assert text.endswith("0.300 lower. sex and race carry all of it.")
 
 
 def test_small_parts_of_equal_attributes_are_not_named() -> None:
     found = explanation([[0, 0, 0, 0, 0], [0.5, 0, 0.02, 0.02, 0.02]])
-    text = pair_shap.shap_sentence(found, pair_cases.domain(), people(), pair_cases.NAMES)
+    text = shap.shap_sentence(found, pair_cases.domain(), people(), pair_cases.NAMES)
     assert text.endswith("count differently for the two, +0.060.")
 
 
 def test_the_table_has_every_attribute_by_its_difference_and_the_sums() -> None:
     found = explanation([[-0.1, 0, 0.3, 0.05, 0], [0.1, 0, 0.3, 0.2, -0.05]])
-    table = shap_chart.shap_table(found, pair_cases.domain(), people())
+    table = shap.shap_table(found, pair_cases.domain(), people())
     assert table["Attribute"].tolist() == ["sex", "age", "wealth", "job", "race", "Sum"]
     assert table.iloc[0, 1:3].tolist() == ["Female", "Male"]
     sums = table.iloc[-1, 3:].tolist()
@@ -72,7 +71,7 @@ def test_the_table_has_every_attribute_by_its_difference_and_the_sums() -> None:
 
 def test_the_chart_draws_both_people_and_tells_what_differs_by_a_hatch() -> None:
     found = explanation([[-0.1, 0, 0.3, 0.05, 0], [0.1, 0, 0.3, 0.2, -0.05]])
-    figure = shap_chart.shap_chart(found, pair_cases.domain(), people(), "granted <b>")
+    figure = shap.shap_chart(found, pair_cases.domain(), people(), "granted <b>")
     by_name = {trace.name: trace for trace in figure.data if trace.name}
     assert list(by_name["Person A"].x) == pytest.approx([-0.1, 0.05, 0, 0.3, 0])
     assert list(by_name["Person B"].x) == pytest.approx([0.1, 0.2, -0.05, 0.3, 0])
@@ -88,9 +87,9 @@ def test_the_chart_draws_both_people_and_tells_what_differs_by_a_hatch() -> None
 
 
 def test_of_many_attributes_the_rest_is_summed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shap_chart, "MAX_SHOWN", 2)
+    monkeypatch.setattr(shap, "MAX_SHOWN", 2)
     found = explanation([[-0.1, 0.1, 0.3, 0.05, 0.02], [0.1, 0.1, 0.3, 0.2, -0.05]])
-    figure = shap_chart.shap_chart(found, pair_cases.domain(), people(), "granted")
+    figure = shap.shap_chart(found, pair_cases.domain(), people(), "granted")
     assert figure.layout.yaxis.ticktext == ("sex: Female → Male", "age: 30", "3 others together")
     person_b = next(trace for trace in figure.data if trace.name == "Person B")
     assert person_b.x[2] == pytest.approx(0.35)
@@ -100,16 +99,16 @@ def test_of_many_attributes_the_rest_is_summed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_estimates_are_called_estimates() -> None:
     found = explanation([[0.0] * 5, [0.1] * 5])
-    assert pair_shap.method_note(found, "granted").startswith("Exact SHAP values")
+    assert shap.method_note(found, "granted").startswith("Exact SHAP values")
     sampled = replace(found, is_exact=False, n_permutations=12, n_background=25)
-    note = pair_shap.method_note(sampled, "granted")
+    note = shap.method_note(sampled, "granted")
     assert "12 random orders" in note
     assert "estimates" in note
     assert "25 rows of the data" in note
 
 
 def test_a_number_that_rounds_to_nothing_has_no_sign() -> None:
-    assert [shap_chart.signed(value, 3) for value in (0.1, -0.1, 1e-5, -1e-5)] == ["+0.100", "−0.100", "0.000", "0.000"]
+    assert [shap.signed(value, 3) for value in (0.1, -0.1, 1e-5, -1e-5)] == ["+0.100", "−0.100", "0.000", "0.000"]
 
 
 # --- on the page --------------------------------------------------------------------------------

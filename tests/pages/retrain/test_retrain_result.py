@@ -26,9 +26,7 @@ from fairness_engine.retraining.results import WorstRuleSet
 from fairness_engine.runs.results import FollowUpRuns, of_stored
 from fairness_engine.store.records import FileRole, Review, RunState, Version, VersionState
 from fairness_engine.store.store import RunStore
-from pages.retrain import charts, comparison, follow_ups, groups
-from pages.retrain import phrases as retrain_numbers
-from pages.retrain import phrases as retrain_words
+from pages.retrain import charts, comparison, follow_ups, groups, phrases
 from pages.retrain import rules as retrain_rules
 from pages.retrain import versions as retrain_versions
 from pages.retrain.charts import Moved, Point
@@ -63,7 +61,7 @@ def measured(share: float, n: int) -> dict[str, Any]:
 
 
 def entry_of(retrained: Retrained, name: str, before: float, after: float, n: int, **changes: Any) -> comparison.Entry:
-    said = retrain_words.Headline(retrain_words.IMPROVED, "Better", "Because.")
+    said = phrases.Headline(phrases.IMPROVED, "Better", "Because.")
     figure = {"value": 0.7, "low": 0.6, "high": 0.8}
     quality = {"quality": {"n": 900, "accuracy": figure, "f1": figure}, "data": measured(0.5, 900)}
     results = {
@@ -101,7 +99,7 @@ def test_no_change_is_formed_of_different_draws(retrained: Retrained) -> None:
     entry = replace(entry, results=replace(entry.results, after=after))
     (line,) = comparison.table_html([entry]).split("<tr>")[3:]
     assert "points" not in line.split("</td>")[1]
-    assert [one.change for one in retrain_numbers.share_lines(entry.results)] == ["", "0"]
+    assert [one.change for one in phrases.share_lines(entry.results)] == ["", "0"]
 
 
 def test_nothing_seen_is_written_as_its_bound_everywhere() -> None:
@@ -132,14 +130,14 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
     results = store.results(retrained.variants.id)
     assert "</span> Improved" in page
     assert "looks inflated" in text
-    numbers = frame(app, "Figure", retrain_numbers.BEFORE)
+    numbers = frame(app, "Figure", phrases.BEFORE)
     shares = [f"Discriminatory, {name}" for name in ("all individuals", "held-out people")]
     assert numbers["Figure"].tolist() == ["Accuracy", "F1", "AUC", *shares]
     before, after = (Figure.of(decode(Share, results[which]["data"])) for which in ("before", "after"))
     assert before is not None
     assert after is not None
-    assert numbers.iloc[4][[retrain_numbers.BEFORE, retrain_numbers.AFTER]].tolist() == [before.text, after.text]
-    assert retrain_numbers.CONTROL in numbers.columns
+    assert numbers.iloc[4][[phrases.BEFORE, phrases.AFTER]].tolist() == [before.text, after.text]
+    assert phrases.CONTROL in numbers.columns
     moved = frame(app, "Groups by", "People")
     counts = {tuple(group["labels"]): group["n_worse"] for group in results["changes"]["groups"]}
     assert dict(zip(moved["Group"], moved[f"{charts.WORSE.symbol} Worse"], strict=True)) == {
@@ -518,10 +516,10 @@ def test_the_dumbbells_show_what_their_table_says() -> None:
     ]
     chart = charts.dumbbells(lines, "Title", "Axis")
     marks = {trace.name: list(trace.x) for trace in chart.data if trace.name}
-    assert marks == {retrain_numbers.BEFORE: [94.0, 98.0], retrain_numbers.AFTER: [90.0]}
+    assert marks == {phrases.BEFORE: [94.0, 98.0], phrases.AFTER: [90.0]}
     assert [note.text for note in chart.layout.annotations] == ["<b>Accuracy</b>  94.0 % → 90.0 %", "<b>AUC</b>  0.980"]
-    table = retrain_numbers.table(lines, "Figure")
-    assert table.columns.tolist() == ["Figure", retrain_numbers.BEFORE, retrain_numbers.AFTER, "Change, points"]
+    table = phrases.table(lines, "Figure")
+    assert table.columns.tolist() == ["Figure", phrases.BEFORE, phrases.AFTER, "Change, points"]
     assert table.iloc[0].tolist() == ["Accuracy", "94.0 % (92.0-96.0)", "90.0 % (88.0-92.0)", "−4.0"]
 
 
@@ -541,7 +539,7 @@ def test_figures_are_written_with_their_interval(figure: Figure, text: str) -> N
 
 
 def test_changes_are_points_with_a_sign() -> None:
-    assert [retrain_numbers.points(value) for value in (0.031, -0.042, 0.0004, 0.0)] == ["+3.1", "−4.2", "+0.04", "0"]
+    assert [phrases.points(value) for value in (0.031, -0.042, 0.0004, 0.0)] == ["+3.1", "−4.2", "+0.04", "0"]
 
 
 def test_bars_of_those_decided_differently_go_both_ways() -> None:
@@ -569,7 +567,7 @@ def test_the_worst_rule_set_and_that_of_a_new_search_are_two_lines_when_they_dif
 def test_texts_of_a_run_are_escaped_in_the_headline() -> None:
     from pages.retrain.result import headline_html
 
-    html = headline_html(retrain_words.Headline(retrain_words.WORSE, "Worse", "<b>-3 points</b> 4 %", ("<i>",)))
+    html = headline_html(phrases.Headline(phrases.WORSE, "Worse", "<b>-3 points</b> 4 %", ("<i>",)))
     assert "<b>" not in html
     assert "<i>" not in html
     assert "−3 points" in html

@@ -24,6 +24,7 @@ class StrategyInfo:
         title: for screens.
         summary: when to use it, one line.
         reference: paper and algorithm, or the library.
+        limit: what a reader of its model card must know.
         module: in ``strategies``; its function ``rounds`` is the strategy.
         technique: the search that finds its cases when none is named; empty where it needs none.
     """
@@ -31,6 +32,7 @@ class StrategyInfo:
     title: str
     summary: str
     reference: str
+    limit: str
     module: str
     technique: str = ""
 
@@ -40,12 +42,15 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
         "All variants",
         "Shows the model every training row with every protected value. The strongest for most models.",
         "Evenhand's own",
+        "A row's variants get the row's outcome, as if the protected attributes had no bearing on it; "
+        "people without data are labelled by a vote.",
         "all_variants",
     ),
     Strategy.AEQUITAS: StrategyInfo(
         "AEQUITAS",
         "Adds growing portions of discriminatory individuals while the estimate falls.",
         "Udeshi et al. 2018, Algorithm 5",
+        "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
         "aequitas",
         "aequitas",
     ),
@@ -53,6 +58,7 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
         "Majority labels",
         "Adds a share of the individuals found, each labelled by a majority, as ADF and EIDIG do.",
         "Zhang et al. 2020 (ADF); Zhang et al. 2021 (EIDIG)",
+        "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
         "majority_labels",
         "directed",
     ),
@@ -60,12 +66,16 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
         "Worst group",
         "Adds samples of the worst rule set with the opposite label, until its score is low.",
         "Zhang et al. 2023 (TestSGD), Table 7",
+        "One group is corrected. Another group, or the same one from the other side, may be the worst "
+        "afterwards: see the new search.",
         "worst_group",
     ),
     Strategy.REWEIGH: StrategyInfo(
         "Reweighing",
         "Weighs rows so that outcome and group are independent. A baseline for group figures.",
         "Kamiran and Calders 2012",
+        "Weights even out how often groups get an outcome in the data; a pair of people may still be "
+        "decided differently.",
         "reweighing",
     ),
     Strategy.THRESHOLD: StrategyInfo(
@@ -73,18 +83,23 @@ STRATEGIES: dict[Strategy, StrategyInfo] = {
         "Keeps the model and decides each group by its own threshold. A baseline; it needs the protected attribute to "
         "decide.",
         "fairlearn, ThresholdOptimizer",
+        "Each group has a threshold of its own, so the protected attribute decides directly, and "
+        "pairs near a threshold are decided differently by design. The library's own decision is drawn by chance; here "
+        "its probability is cut at 0.5.",
         "thresholds",
     ),
     Strategy.REDUCTION: StrategyInfo(
         "Exponentiated gradient",
         "Trains a weighted set of models under demographic parity. A baseline for group figures.",
         "fairlearn, ExponentiatedGradient",
+        "The library's own decision is drawn by chance among the models; here they vote by their weights.",
         "exponentiated_gradient",
     ),
     Strategy.WITHOUT: StrategyInfo(
         "Without the protected attributes",
         "Trains without them, so that no decision can depend on them directly. A baseline; proxies may remain.",
         "baseline",
+        "The model does not take the protected attributes. Columns that go along with them may stand in for them.",
         "without_protected",
     ),
 }

@@ -10,7 +10,7 @@ from fairness_engine.measures.results import Share
 from fairness_engine.retraining.evaluation.verdict import Words, in_points, percent
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.results import Interval, Measured, Retrained
-from fairness_engine.retraining.settings import Reference, RetrainSettings, Strategy
+from fairness_engine.retraining.settings import Reference, RetrainSettings
 from fairness_engine.retraining.subject import Retrainable
 
 _PACKAGES = ("numpy", "scikit-learn", "skops", "keras", "tensorflow", "fairlearn")
@@ -22,23 +22,6 @@ _LIMITS = (
     "The outcomes in the data are taken as they are. Where they are themselves discriminatory, accuracy rewards a "
     "model for repeating that.",
 )
-_OF_STRATEGY = {
-    Strategy.AEQUITAS: "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
-    Strategy.MAJORITY: "Added people have no known outcome: their labels are a vote, and the model learns that vote.",
-    Strategy.VARIANTS: "A row's variants get the row's outcome, as if the protected attributes had no bearing on it; "
-    "people without data are labelled by a vote.",
-    Strategy.RULES: "One group is corrected. Another group, or the same one from the other side, may be the worst "
-    "afterwards: see the new search.",
-    Strategy.REWEIGH: "Weights even out how often groups get an outcome in the data; a pair of people may still be "
-    "decided differently.",
-    Strategy.THRESHOLD: "Each group has a threshold of its own, so the protected attribute decides directly, and "
-    "pairs near a threshold are decided differently by design. The library's own decision is drawn by chance; here "
-    "its probability is cut at 0.5.",
-    Strategy.REDUCTION: "The library's own decision is drawn by chance among the models; here they vote by their "
-    "weights.",
-    Strategy.WITHOUT: "The model does not take the protected attributes. Columns that go along with them may stand in "
-    "for them.",
-}
 
 
 def model_card(
@@ -72,7 +55,7 @@ def model_card(
         f"{retrained.n_draws:,} {words.drawn} for this alone; with 95 % intervals.",
         "\n".join(_table(before, control, after, words)),
         "## Limits",
-        "\n".join(f"* {line}" for line in (*_LIMITS, words.meaning, _OF_STRATEGY[settings.strategy])),
+        "\n".join(f"* {line}" for line in (*_LIMITS, words.meaning, info.limit)),
         "## Settings",
         "\n".join(
             f"* {name}: `{value}`"

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from fairness_engine.errors import StaleReviewError
 from pages.shared.app import frame, navigation, session
 from pages.shared.app.kept import kept
-from pages.shared.review import changes  # noqa: F401 - says what another tab forestalled
+from pages.shared.review import changes
 
 _SIDEBAR_PIXELS = 230
 
@@ -16,6 +17,7 @@ def main() -> None:
     scripts = kept("scripts", None, make_pages)
     page = st.navigation(list(scripts.values()), position="hidden")
     st.html(frame.STYLE)
+    frame.said_by(StaleReviewError, changes.say_refused)
     with frame.boundary():
         session.remember_address()
         session.enter(page.url_path)

@@ -18,6 +18,8 @@ TECHNIQUES: dict[str, type[Technique]] = {
     technique.name: technique
     for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, MaftPlus, Adf, Eidig, Sg, SgShared)
 }
+BASELINES = (RandomSearch.name, DataScan.name)
+"""What every comparison holds: luck, and nobody but people who exist. A search that does not beat them shows nothing."""
 
 
 def technique_named(name: str) -> type[Technique]:

@@ -19,6 +19,7 @@ from pages.shared.app.kept import shared
 
 if TYPE_CHECKING:
     from fairness_engine.certification.partition.partition_tree import PartitionTree
+    from fairness_engine.data.schema import Schema
     from fairness_engine.store.records import RunRecord
     from fairness_engine.store.store import RunStore
 
@@ -87,14 +88,15 @@ def load(store: RunStore, run: RunRecord) -> ReadTree | None:
     Raises:
         RunError: its file is damaged.
     """
-
-    def read() -> ReadTree:
-        tree, more = stored_tree(store, run.id)
-        return ReadTree(run.id, tree, box_columns(run.config.schema, more, tree.n_digits))
-
     if run.is_active or stored_tree_file(store, run.id) is None:
         return None
-    return shared("certify_tree", run.id, read)
+    return _read(run.id, store, run.config.schema)
+
+
+@shared
+def _read(run_id: str, _store: RunStore, _schema: Schema) -> ReadTree:
+    tree, more = stored_tree(_store, run_id)
+    return ReadTree(run_id, tree, box_columns(_schema, more, tree.n_digits))
 
 
 # --- which boxes --------------------------------------------------------------------------------

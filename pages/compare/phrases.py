@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairness_engine.search.registry import BASELINES
 from pages.shared.app import wording
-from pages.shared.runs.technique_families import BASELINES
 
 if TYPE_CHECKING:
     from fairness_engine.runs.comparison import Compared, Comparison, Curve

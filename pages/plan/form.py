@@ -9,12 +9,13 @@ import streamlit as st
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution
+from fairness_engine.search.registry import BASELINES
 from pages.shared.app import wording
 from pages.shared.fields import MAX_EXACT, SettingsForm
 from pages.shared.review import planning
 from pages.shared.review.planning import STRATEGY, Choice, PlannedRun
 from pages.shared.runs.kinds import DISTRIBUTIONS
-from pages.shared.runs.technique_families import BASELINES, Family, known_families
+from pages.shared.runs.technique_families import Family, known_families
 
 _FIRST_CHOICE = planning.DATA_SCAN
 """It finds people who exist, and tells how many of all there are."""

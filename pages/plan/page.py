@@ -3,6 +3,7 @@
 import streamlit as st
 
 from fairness_engine.model_process.questions import WhyNotCertifiable
+from fairness_engine.search.registry import BASELINES
 from pages.certification import form as certify_form
 from pages.groups.rule_sets import form as rules_form
 from pages.plan import form as plan_form
@@ -10,7 +11,6 @@ from pages.shared import fields
 from pages.shared.app import entry, frame, navigation, session, wording
 from pages.shared.review import planning, questions
 from pages.shared.runs import certification_phrases, comparison_choice
-from pages.shared.runs.technique_families import BASELINES
 
 
 def main() -> None:

@@ -364,11 +364,9 @@ def searches_table(before: RunRecord, after: RunRecord) -> pd.DataFrame:
 
 def _draw_fates(review: Review, before: RunRecord, after: RunRecord) -> None:
     """The pairs by what became of them; both models are asked once."""
-    store = session.store()
-    key = (before.id, after.id)
     try:
         with st.spinner("Asking each model about the other one's pairs …"):
-            fates = shared("retrain_fates", key, lambda: pair_fates(store, session.evaluator(), before.id, after.id))
+            fates = _fates(before.id, after.id)
     except EvenhandError as error:
         frame.say(error)
         return
@@ -378,9 +376,15 @@ def _draw_fates(review: Review, before: RunRecord, after: RunRecord) -> None:
     _draw_lists(review, (before, after), fates)
 
 
-def _pairs_of(run: RunRecord) -> Pairs:
+@shared
+def _fates(before_id: str, after_id: str) -> Fates:
+    return pair_fates(session.store(), session.evaluator(), before_id, after_id)
+
+
+@shared
+def _pairs_of(run_id: str) -> Pairs:
     """The pairs of a run that were put to the other model."""
-    return shared("retrain_pairs", run.id, lambda: session.store().pairs(run.id, limit=MAX_PAIRS))
+    return session.store().pairs(run_id, limit=MAX_PAIRS)
 
 
 def fates_html(fates: Fates) -> str:
@@ -423,7 +427,7 @@ def _draw_lists(review: Review, runs: tuple[RunRecord, RunRecord], fates: Fates)
     _, side, positions = lists[str(chosen)]
     shown = positions[:_MAX_LISTED]
     domain = Domain(runs[side].config.schema, runs[side].config.scope)
-    table = pair_frame(domain, _pairs_of(runs[side]), decisions_of(review), shown)
+    table = pair_frame(domain, _pairs_of(runs[side].id), decisions_of(review), shown)
     row = tables.clicked_row(
         table.drop(columns=[DISTANCE, FOUND_AT]),
         f"retrain_fate_table_{runs[side].id}_{chosen}",

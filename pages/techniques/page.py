@@ -7,10 +7,9 @@ from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import BASELINES
 from fairness_engine.search.registry import TECHNIQUES
-from fairness_engine.settings import NOT_ASKED, settings_of
 from pages.certification.partition_map import partition_map
 from pages.shared.app import frame, navigation, session, wording
-from pages.shared.app.kept import kept, shared
+from pages.shared.app.kept import kept
 from pages.shared.runs.technique_families import known_families
 from pages.techniques.examples import proof, retraining, rule_sets
 from pages.techniques.notes import (
@@ -29,6 +28,7 @@ from pages.techniques.notes import (
     TESTSGD_SUMMARY,
     THEMIS_LINE,
 )
+from pages.techniques.tables import settings_table, settings_tables, table
 
 _N_EXAMPLES = 4
 
@@ -71,7 +71,7 @@ def draw(technique) -> None:
     st.markdown(f"#### {wording.markdown(technique.title)}\n\n{wording.markdown(technique.summary)}")
     draw_answers(NOTES.get(technique.name, FALLBACK))
     st.caption(f"Source: {wording.markdown(technique.reference)}")
-    settings = shared("settings_tables", None, settings_tables)[technique.name]
+    settings = settings_tables()[technique.name]
     if settings:
         with st.expander("Settings"):
             st.markdown(settings)
@@ -82,30 +82,6 @@ def draw_answers(note) -> None:
     answers = {"What it does": note.does, "When to use it": note.use_when, "What it cannot say": note.cannot_say}
     for place, (question, answer) in zip(st.columns(len(answers), gap="medium"), answers.items(), strict=True):
         place.markdown(f"**{question}**\n\n{answer}")
-
-
-def settings_tables() -> dict[str, str]:
-    """The settings of each technique as a table; empty for a technique without any."""
-    return {name: settings_table(technique) for name, technique in TECHNIQUES.items()}
-
-
-def settings_table(kind) -> str:
-    """Name, meaning and default of settings; empty where there are none."""
-    cells = []
-    for info in settings_of(kind):
-        elsewhere = f" By {info.flag} on the command line." if info.option and info.part == NOT_ASKED else ""
-        default = "" if info.default == () else f"{info.default} {info.unit}".strip()
-        cells.append((info.label, info.help + elsewhere, default))
-    columns = [[wording.markdown(cell) or wording.DASH for cell in column] for column in zip(*cells, strict=True)]
-    return table(dict(zip(("Setting", "What it is", "Default"), columns, strict=True))) if cells else ""
-
-
-def table(columns) -> str:
-    """Columns of Markdown as a table in Markdown: nothing has to be converted for the browser, as for a table of
-    values.
-    """
-    rows = [columns, ["---"] * len(columns), *zip(*columns.values(), strict=True)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def draw_certification() -> None:
@@ -167,7 +143,7 @@ def draw_rules_example() -> None:
             5,
             key="example_support",
         )
-    result = shared("rules_example", percent, lambda: rule_sets.example_result(percent / 100))
+    result = rule_sets.example_result(percent / 100)
     shown = rule_sets.first(result, _N_EXAMPLES)
     with right:
         st.markdown(table(rule_sets.rules_table(result, shown)))

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from said import OpenApp
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.store.store import RunStore
-from pages.shared.app import kept
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +39,7 @@ def store(workspace: Path) -> RunStore:
 def open_app(workspace: Path) -> OpenApp:
     """Opens the app at a page, as a new visitor: ``open_app("pages/data/page.py", review=review.id)``."""
 
-    kept.forget_shared()  # a server of the test's own
+    st.cache_resource.clear()  # a server of the test's own
 
     def at(page: str | None = None, **query: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

@@ -18,13 +18,11 @@ from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
-from fairness_engine.search.registry import technique_named
+from fairness_engine.search.registry import BASELINES, technique_named
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunRecord, RunState, RunStore
 
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
-BASELINES = ("random", "data-scan")
-"""Always compared with: nothing clever, and nothing but people who exist."""
 
 
 def compare(options: argparse.Namespace) -> Outcome:

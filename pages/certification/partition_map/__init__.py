@@ -114,12 +114,22 @@ def _content(
     key: str,
 ) -> bytes:
     """What the browser gets, kept for whoever looks at the same tree."""
-    # tree and columns are kept beside it, so that no others take their ids
-    asked = (id(tree), id(columns), weight, verdict_words, height, key)
-    made = shared(
-        "partition_map", asked, lambda: (tree, columns, encode(tree, columns, weight, verdict_words, height, key))
-    )
-    return made[2]
+    return _encoded(id(tree), id(columns), weight, verdict_words, height, key, _held=(tree, columns))[0]
+
+
+@shared
+def _encoded(
+    tree_id: int,
+    columns_id: int,
+    weight: AreaOf,
+    verdict_words: tuple[str, str, str],
+    height: int,
+    key: str,
+    _held: tuple[PartitionTree, Sequence[BoxColumn]],
+) -> tuple[bytes, tuple[PartitionTree, Sequence[BoxColumn]]]:
+    """The bytes; tree and columns are kept beside them, so that no others take their ids."""
+    del tree_id, columns_id
+    return encode(*_held, weight, verdict_words, height, key), _held
 
 
 # --- bytes --------------------------------------------------------------------------------------

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
 T = TypeVar("T")
 
-_MAX_SHARED = 4
-"""Values of one name that are kept for all sessions: the runs that people look at just now."""
-_shared: dict[str, OrderedDict[object, Any]] = {}
-_lock = threading.Lock()
+shared = st.cache_resource(max_entries=4, show_spinner=False)
+"""What a function returned for its arguments in any browser session, for large parts of a run that never change again:
+the last four, which people look at just now.
+
+Whoever asks must have been shown the run already; the arguments hold its id. The value must not be changed.
+"""
 
 
 def kept(name: str, key: object, make: Callable[[], T]) -> T:
@@ -26,28 +26,3 @@ def kept(name: str, key: object, make: Callable[[], T]) -> T:
         st.session_state[slot] = held
     value: T = held[1]
     return value
-
-
-def shared(name: str, key: object, make: Callable[[], T]) -> T:
-    """What ``make`` returned for this key in any browser session: for large parts of a run that never change again.
-
-    Whoever asks must have been shown the run already; the key holds its id. The value must not be changed.
-    """
-    with _lock:
-        values = _shared.setdefault(name, OrderedDict())
-        if key in values:
-            values.move_to_end(key)
-            found: T = values[key]
-            return found
-    made = make()  # outside the lock: two sessions may read the same file at once, and one of them wins
-    with _lock:
-        held: T = values.setdefault(key, made)
-        while len(values) > _MAX_SHARED:
-            values.popitem(last=False)
-        return held
-
-
-def forget_shared() -> None:
-    """Forget what is kept for all sessions, as a server that starts anew."""
-    with _lock:
-        _shared.clear()

@@ -127,7 +127,12 @@ def load(store: RunStore, run: RunRecord) -> tuple[Domain, Pairs]:
     domain = kept("domain", run.id, lambda: Domain(run.config.schema, run.config.scope))
     if run.is_active:
         return domain, kept("pairs", (run.id, n), lambda: store.pairs(run.id, limit=n))
-    return domain, shared("pairs", (run.id, n), lambda: store.pairs(run.id, limit=n))
+    return domain, _pairs(run.id, n, store)
+
+
+@shared
+def _pairs(run_id: str, n: int, _store: RunStore) -> Pairs:
+    return _store.pairs(run_id, limit=n)
 
 
 def filter_form(review_id: str, domain: Domain, pairs: Pairs) -> PairFilter:

@@ -324,6 +324,3 @@ def _save_anyway(error: StaleReviewError) -> None:
     assert error.wanted is not None, "offered for a change"
     session.saw(error.held)
     session.save(error.wanted)
-
-
-frame.said_by(StaleReviewError, say_refused)

@@ -59,14 +59,15 @@ def result_of(run: RunRecord | None) -> RuleResult | None:
     """
     if run is None or run.is_active:
         return None
+    return _read(run.id)
 
-    def read() -> RuleResult | None:
-        try:
-            return stored_rules(session.store(), run.id)
-        except RunError:
-            return None
 
-    return shared("rules_result", run.id, read)
+@shared
+def _read(run_id: str) -> RuleResult | None:
+    try:
+        return stored_rules(session.store(), run_id)
+    except RunError:
+        return None
 
 
 def open_run(run_id: str) -> None:

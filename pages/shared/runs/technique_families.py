@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairness_engine.search.registry import TECHNIQUES
-
-BASELINES = ("random", "data-scan")
-"""What every comparison holds: a search that does not beat them shows nothing."""
+from fairness_engine.search.registry import BASELINES, TECHNIQUES
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from fairness_engine.groups.rule_sets.phrases import group_text, share_text
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.oracle.domain import Ranges, Scope
+from pages.shared.app.kept import shared
 from pages.shared.app.theme import FAVOURED, HARMED
 
 STORY = (
@@ -50,6 +51,7 @@ def table() -> dict[str, list[str]]:
     return lines
 
 
+@shared
 def example_result(support: float) -> RuleResult:
     """All rule sets of at least a share of the sixty people, as a run over the outcomes scores them; shares are of
     everybody.

@@ -13,10 +13,10 @@ import run_cases
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds
-from fairness_engine.search.registry import TECHNIQUES
+from fairness_engine.search.registry import BASELINES, TECHNIQUES
 from fairness_engine.search.techniques.aequitas import Aequitas
 from fairness_engine.store.store import RunStore
-from pages.shared.runs.technique_families import BASELINES, known_families
+from pages.shared.runs.technique_families import known_families
 
 PLAN = "pages/plan/page.py"
 NEEDING_A_GRADIENT = [name for name, technique in TECHNIQUES.items() if technique.needs_gradient]

@@ -8,36 +8,47 @@ from pages.shared.app.kept import shared
 
 
 def test_a_value_is_made_once_for_all() -> None:
-    made: list[int] = []
+    made: list[str] = []
 
-    def make() -> list[int]:
-        made.append(1)
-        return [len(made)]
+    @shared
+    def once(run_id: str) -> list[str]:
+        made.append(run_id)
+        return [run_id]
 
-    first = shared("test-once", "run-1", make)
-    again = shared("test-once", "run-1", make)
-    assert first is again
-    assert made == [1]
-    assert shared("test-once", "run-2", make) is not first
+    first = once("run-1")
+    assert once("run-1") is first
+    assert made == ["run-1"]
+    assert once("run-2") == ["run-2"]
 
 
 def test_the_oldest_leave_first() -> None:
     made: list[int] = []
+
+    @shared
+    def oldest(key: int) -> int:
+        made.append(key)
+        return key
+
     for key in (0, 1, 2, 0, 3, 4):
-        shared("test-oldest", key, lambda key=key: made.append(key))
+        oldest(key)
     assert made == [0, 1, 2, 3, 4]
-    shared("test-oldest", 0, lambda: made.append(10))  # asked for since, so still there
-    shared("test-oldest", 1, lambda: made.append(11))
-    assert made == [0, 1, 2, 3, 4, 11]
+    oldest(0)  # asked for since, so still there
+    oldest(1)
+    assert made == [0, 1, 2, 3, 4, 1]
 
 
 def test_sessions_that_ask_at_once_get_one_value() -> None:
     start = threading.Barrier(4)
     found: list[object] = []
 
+    @shared
+    def at_once(run_id: str) -> object:
+        del run_id
+        return object()
+
     def ask() -> None:
         start.wait()
-        found.append(shared("test-at-once", "run", object))
+        found.append(at_once("run"))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -46,7 +46,7 @@ _REASONS = {
 
 
 def make_assessor(model: Model, space: Lattice, mode: Mode) -> Assessor:
-    """The assessor of a model.
+    """What proves and refutes boxes for models of this kind.
 
     Raises:
         ModelError: models of its kind cannot be certified; the sentence says why and what to do.

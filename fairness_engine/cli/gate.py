@@ -88,7 +88,7 @@ class Gate:
 
 
 def read_gate(text: str) -> Gate:
-    """Read a gate.
+    """Read what ``--fail-if`` was given.
 
     Raises:
         SettingError: it is none.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def retraining_events(
     opened: ModelSession, config: RunConfig, clock: Clock, report: Callable[[Event], None]
 ) -> Iterator[Event]:
-    """The events of a retraining.
+    """Train, choose and measure, told as it goes.
 
     Args:
         opened: data, model and scope.

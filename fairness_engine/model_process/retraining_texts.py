@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def text_retraining_events(
     opened: TextSession, config: RunConfig, clock: Clock, report: Callable[[Event], None]
 ) -> Iterator[Event]:
-    """The events of a retraining on texts.
+    """Train, choose and measure on texts, told as it goes.
 
     Args:
         opened: texts and model.

@@ -229,7 +229,7 @@ class GroupChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed.
+    """How the new model differs from the old one: by group, on the cases, in accuracy and in discrimination.
 
     Args:
         groups: of every protected attribute; of their intersection those that are large enough; at most ``MAX_GROUPS``,

@@ -31,7 +31,7 @@ class Train(Protocol):
     def __call__(
         self, examples: Examples, validation: Examples | None = None, trainer: Trainer | None = None
     ) -> Trained:
-        """Train.
+        """Train a model on examples.
 
         Args:
             examples: what is trained on.

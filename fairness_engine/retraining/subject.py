@@ -73,7 +73,7 @@ class Retrainable(Protocol):
 
 @dataclass(frozen=True)
 class RetrainingTask:
-    """What is retrained.
+    """A model with the data, the scope, and what trains more of its kind.
 
     Args:
         model: as given, bound to the data.

@@ -19,7 +19,7 @@ TECHNIQUES: dict[str, type[Technique]] = {
     for technique in (RandomSearch, DataScan, Aequitas, Directed, Maft, MaftPlus, Adf, Eidig, Sg, SgShared)
 }
 BASELINES = (RandomSearch.name, DataScan.name)
-"""What every comparison holds: luck, and nobody but people who exist. A search that does not beat them shows nothing."""
+"""What every comparison holds: luck, and people who exist. A search that does not beat them shows nothing."""
 
 
 def technique_named(name: str) -> type[Technique]:

@@ -37,7 +37,7 @@ class Weights(StrEnum):
 
 @dataclass(frozen=True)
 class Lattice:
-    """The lattice.
+    """The free columns of a domain counted in digits from 0: the grid that boxes are ranges of.
 
     Args:
         domain: whose free columns these are.
@@ -169,7 +169,7 @@ class Lattice:
 
 
 def make_lattice(domain: Domain, weights: Weights = Weights.UNIFORM, rows: FloatArray | None = None) -> Lattice:
-    """The lattice of a domain.
+    """The grid of a domain, with what a share of it weighs.
 
     Args:
         domain: what is certified.

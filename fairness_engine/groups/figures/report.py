@@ -119,7 +119,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class GroupRates:
-    """One group.
+    """How often a group gets the favourable outcome, beside the most favoured one.
 
     Args:
         labels: what people read, one text an attribute.

@@ -43,7 +43,7 @@ _FEW_TEXTS = 30
 
 @dataclass(frozen=True)
 class AssessedTexts:
-    """What is assessed.
+    """Texts and what decides them.
 
     Args:
         texts: of the data, none empty.

@@ -83,7 +83,7 @@ MAX_VALUES = 1000
 
 @dataclass(frozen=True)
 class AssessedData:
-    """What is assessed.
+    """Rows of people and what decides them: a model, or a column of the data.
 
     Args:
         rows: of the data ``(n_rows, n_columns)``.

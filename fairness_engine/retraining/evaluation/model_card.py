@@ -33,7 +33,7 @@ def model_card(
     after: Measured | None,
     words: Words | None = None,
 ) -> str:
-    """The card of a retraining.
+    """What was done, to what, with what result and which limits, as Markdown.
 
     Args:
         subject, settings: what was retrained, and how.

@@ -216,7 +216,7 @@ def _step_help(place: navigation.Place, following: navigation.Place, *, is_done:
 def chart(
     figure: Figure, key: str, note: str = "", *, on_points: Callable[[list[Mapping[str, Any]]], None] | None = None
 ) -> None:
-    """A chart.
+    """Draw a figure in the look of the app.
 
     Args:
         figure: what is drawn.

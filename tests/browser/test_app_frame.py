@@ -74,6 +74,20 @@ def test_the_open_review_and_every_page_are_in_view_without_scrolling(
     assert all(start >= end - 1 for end, start in zip(ends, starts[1:], strict=False)), "no link covers another"
 
 
+def test_a_review_stays_open_for_somebody_who_does_not_wait(app_server: AppServer, open_page: OpenPage) -> None:
+    """Each click comes while the page before it is still at work, or asks the model whether it can be trained."""
+    review = review_of(RunStore(app_server.workspace))
+    tab = open_page(app_server)
+    tab.goto("scope", review=review.id)
+    sidebar = tab.page.get_by_test_id("stSidebar")
+    for title in ("Groups", "Retrain", "Gradients", "Model", "Retrain", "Plan", "Gradients", "Retrain", "Gradients"):
+        sidebar.get_by_role("link", name=title, exact=True).click()
+        tab.page.wait_for_url(f"**/{title.lower()}?review={review.id}*")
+    tab.wait_until_at_rest()
+    assert "Compare gradients" in tab.text()
+    assert review.name in sidebar.inner_text()
+
+
 def test_a_tab_that_was_left_behind_is_told_and_reloads_what_is_there(
     app_server: AppServer, open_page: OpenPage
 ) -> None:

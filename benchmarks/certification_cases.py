@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import shared_folder
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork, Layer
 from fairness_engine.models.encoders.encoders import CodesEncoder

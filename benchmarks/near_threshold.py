@@ -14,8 +14,9 @@ from pathlib import Path
 
 from benchmarks.table import keep, markdown
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
+from fairness_engine.data.table import read_table
 from fairness_engine.events import Event, Progress, ShareEstimated
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.exact_count import run_exact

@@ -25,8 +25,9 @@ from benchmarks.table import markdown
 from fairness_engine.certification.driver import run_certification
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.clock import Clock
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.events import ModelPart, ResultReady
 from fairness_engine.intervals import share_interval
 from fairness_engine.models.model import Model

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.table import shared_folder
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.oracle.domain import Scope
 
 DECADES = {"age": (0, 100)}

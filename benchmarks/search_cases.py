@@ -19,8 +19,9 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.table import shared_folder
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model

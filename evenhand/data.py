@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.data.dataset import Dataset, Table
+    from fairness_engine.data.dataset import Dataset
     from fairness_engine.data.schema import Schema, Value
+    from fairness_engine.data.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class Data:
         """
         import pandas as pd
 
-        from fairness_engine.data.dataset import why_left_out
+        from fairness_engine.data.inference import why_left_out
 
         reasons = why_left_out(self.table, self.schema)
         lines = []
@@ -107,9 +108,11 @@ def read_data(
         Error: the table cannot be used, or does not hold what was said of it.
     """
     from fairness_engine.cli.request import with_favourable
-    from fairness_engine.data.dataset import change_kind, change_label, infer_schema, mark_missing, read_table
+    from fairness_engine.data.corrections import change_kind, change_label
+    from fairness_engine.data.inference import infer_schema
+    from fairness_engine.data.missing import mark_missing
     from fairness_engine.data.schema import Kind, Schema
-    from fairness_engine.data.table import table_of
+    from fairness_engine.data.table import read_table, table_of
     from fairness_engine.errors import DataError, SchemaError
 
     frame = None
@@ -152,7 +155,7 @@ def read_sample(name: str, model: str | None = None) -> tuple[Data, Path]:
         Error: there is no such sample or model, or it is one of texts.
     """
     from fairness_engine.data.catalogue import find_sample
-    from fairness_engine.data.dataset import read_table
+    from fairness_engine.data.table import read_table
     from fairness_engine.errors import DataError
 
     sample = find_sample(name)

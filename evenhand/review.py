@@ -74,7 +74,7 @@ class Review:
         max_variants: int = 1000,
     ) -> None:
         from fairness_engine.cli.request import values_of
-        from fairness_engine.data.dataset import suggest_protected
+        from fairness_engine.data.inference import suggest_protected
         from fairness_engine.model_process.compiled_loops import Loops
 
         prepare_loops(Loops.MODELS)  # before anything imports them

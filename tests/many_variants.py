@@ -14,8 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.oracle.domain import Scope
 from loan_cases import loan_frame
 

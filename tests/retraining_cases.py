@@ -15,8 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.events import Event, ModelPart, ResultReady, Stopped
 from fairness_engine.models.open import open_model
 from fairness_engine.oracle.domain import Domain, Scope

@@ -17,8 +17,9 @@ from fairness_engine.model_process.sandbox import walls
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker
+from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "sample_data" / "census_income.csv"

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.audit.model_figures import ROUNDING, FigureCheck, ModelCheck
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.measures.results import Share

@@ -18,7 +18,8 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.certification.partition.lattice import Weights, make_lattice
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.intervals import share_interval
 from fairness_engine.model_process.pool import Evaluator

@@ -10,15 +10,19 @@ from pathlib import Path
 
 from fairness_engine.cli import option_values
 from fairness_engine.cli.output import say
-from fairness_engine.data.corrections import replace_column
-from fairness_engine.data.dataset import Table, infer_schema, make_dataset, mark_missing, read_table, set_case_id
+from fairness_engine.data.corrections import replace_column, set_case_id
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.label import favourable_class, find_outcome
+from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, default_workspace
-from fairness_engine.store.store import FileRole, RunStore, StoredFile
+from fairness_engine.store.store import RunStore
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """A table and a schema made into rows of the engine; what cannot be used is kept out, counted and said.
 
-Reading is in ``table.py``, guessing a schema in ``inference.py``, what the Data page shows in ``summary.py``; their
-functions are importable from here.
+Reading is in ``table.py``, guessing a schema in ``inference.py``, what the Data page shows in ``summary.py``.
 """
 
 from __future__ import annotations
@@ -15,52 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.corrections import (
-    add_category,
-    change_kind,
-    change_label,
-    check_columns,
-    remove_category,
-    rename_label_text,
-    replace_column,
-    set_case_id,
-)
+from fairness_engine.data.corrections import check_columns, replace_column
 from fairness_engine.data.csv.numbers import Texts
 from fairness_engine.data.encoding import MISSING, Tally, encode_column, has_number_codes, positions_of
-from fairness_engine.data.inference import codes_of, infer_schema, is_missing, suggest_protected, why_left_out
+from fairness_engine.data.inference import codes_of, is_missing
 from fairness_engine.data.label import favourable_class, find_outcome, say_label, say_leaks
-from fairness_engine.data.missing import find_spellings, mark_missing, set_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
-from fairness_engine.data.summary import ColumnSummary, GroupSizes, count_groups, describe_columns
-from fairness_engine.data.table import Cells, Table, export_text, read_table
+from fairness_engine.data.summary import GroupSizes, count_groups
+from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import DataError
-
-__all__ = [
-    "ColumnSummary",
-    "Dataset",
-    "GroupSizes",
-    "Table",
-    "add_category",
-    "change_kind",
-    "change_label",
-    "describe_columns",
-    "export_text",
-    "find_spellings",
-    "fold_labels",
-    "group_sizes",
-    "infer_schema",
-    "make_dataset",
-    "mark_missing",
-    "read_table",
-    "remove_category",
-    "rename_label_text",
-    "replace_column",
-    "set_case_id",
-    "set_missing",
-    "suggest_protected",
-    "why_left_out",
-    "widen_to_data",
-]
 
 _MAX_PROBLEMS = 20
 _MAX_SPELLINGS = 6

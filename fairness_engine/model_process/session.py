@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.clock import Clock
 from fairness_engine.codec import encode
-from fairness_engine.data.dataset import Dataset, Table, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import FitError, ProcessError, SettingError
 from fairness_engine.events import Event, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs

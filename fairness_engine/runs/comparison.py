@@ -329,6 +329,3 @@ def _plausible_share(told: _Told) -> float | None:
 
 def _ratio(part: float, whole: float | None) -> float | None:
     return part / whole if whole else None
-
-
-__all__ = ["Compared", "Comparison", "Curve", "Spread", "summarise"]

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from fairness_engine.errors import RunError
 from fairness_engine.store.files import FileStore
-from fairness_engine.store.records import FileRole, Pin, Review, RulePin, RunRecord, RunState, StoredFile
-from fairness_engine.store.reviews import LOCAL_OWNER, PinTable, ReviewTable
+from fairness_engine.store.reviews import PinTable, ReviewTable
 from fairness_engine.store.runs import RunTable
 from fairness_engine.store.tables import open_database
 from fairness_engine.store.versions import VersionTable
@@ -43,9 +42,6 @@ class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
     def close(self) -> None:
         """Close the database's connections."""
         self.engine.dispose()
-
-
-__all__ = ["LOCAL_OWNER", "FileRole", "Pin", "Review", "RulePin", "RunRecord", "RunState", "RunStore", "StoredFile"]
 
 
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fairness_engine.data.dataset import add_category
+from fairness_engine.data.corrections import add_category
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
 from pages.shared.app import frame, wording
@@ -15,9 +15,9 @@ from pages.shared.review import dataset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairness_engine.data.dataset import Table
     from fairness_engine.data.schema import Schema
-    from fairness_engine.store.store import Review
+    from fairness_engine.data.table import Table
+    from fairness_engine.store.records import Review
 
 
 def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:

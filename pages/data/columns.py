@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairness_engine.data.corrections import find_column, left_out
-from fairness_engine.data.dataset import (
+from fairness_engine.data.corrections import (
     add_category,
     change_kind,
     change_label,
+    find_column,
+    left_out,
     remove_category,
     replace_column,
     set_case_id,
-    why_left_out,
 )
 from fairness_engine.data.encoding import positions_of
-from fairness_engine.data.inference import plain_column
+from fairness_engine.data.inference import plain_column, why_left_out
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import SchemaError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.data.dataset import Table
     from fairness_engine.data.summary import ColumnSummary
+    from fairness_engine.data.table import Table
 
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
 

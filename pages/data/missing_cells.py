@@ -15,10 +15,10 @@ from pages.shared.review import dataset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairness_engine.data.dataset import Table
     from fairness_engine.data.missing import Spelling
     from fairness_engine.data.schema import Schema
-    from fairness_engine.store.store import Review
+    from fairness_engine.data.table import Table
+    from fairness_engine.store.records import Review
 
 _MOST_COLUMNS = 40
 
@@ -31,7 +31,7 @@ def draw(review: Review, table: Table, redraw: Callable[[], None]) -> None:
         table: its data.
         redraw: draws what hangs on the schema anew.
     """
-    from fairness_engine.data.dataset import find_spellings, mark_missing, set_missing
+    from fairness_engine.data.missing import find_spellings, mark_missing, set_missing
 
     schema = review.schema
     assert schema is not None, "the page shows this after the upload"

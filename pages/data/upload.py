@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from fairness_engine.data.dataset import Dataset, Table
-    from fairness_engine.store.store import Review
+    from fairness_engine.data.dataset import Dataset
+    from fairness_engine.data.table import Table
+    from fairness_engine.store.records import Review
 
 _N_PREVIEW = 20
 _MAX_PREVIEW_COLUMNS = 60

@@ -19,7 +19,7 @@ from pages.shared.review import dataset, model_fit
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import Review
 
 MADE_BY = {
     "scikit-learn": (
@@ -173,8 +173,7 @@ def ask_to_go_on(reading: Reading | None) -> bool:
 
 def ask_answers(review: Review) -> None:
     """A file or a column with what the model answered in its own environment."""
-    from fairness_engine.store.records import AnswersSource
-    from fairness_engine.store.store import FileRole
+    from fairness_engine.store.records import AnswersSource, FileRole
 
     source = session.store().answers(review.id)
     with st.expander("Known answers: scores that the model gave in its own environment", expanded=source is not None):

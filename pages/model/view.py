@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairness_engine.errors import ModelError
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import Review
 
 FORMATS = "Keras (.keras, .h5), ONNX (.onnx), scikit-learn saved with skops (.skops), ReluVal text (.nnet)"
 UNSAFE_FORMATS = "pickle and joblib (.pkl, .joblib)"

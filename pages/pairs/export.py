@@ -16,14 +16,15 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.dataset import export_text
+from fairness_engine.data.dataset import joined
 from fairness_engine.data.schema import Column
+from fairness_engine.data.table import export_text
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 from pages.shared import exports
 from pages.shared.app import wording
 from pages.shared.people import case_ids
-from pages.shared.people.case_ids import Index, joined
+from pages.shared.people.case_ids import Index
 from pages.shared.people.decisions import Decisions
 
 if TYPE_CHECKING:

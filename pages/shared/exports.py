@@ -204,7 +204,8 @@ def _of_run(run: RunRecord) -> dict[str, Any]:
 
 
 def _rows_left_out(path: Path, schema: Schema) -> int | str:
-    from fairness_engine.data.dataset import make_dataset, read_table
+    from fairness_engine.data.dataset import make_dataset
+    from fairness_engine.data.table import read_table
 
     try:
         return make_dataset(read_table(path), schema).n_dropped

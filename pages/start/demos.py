@@ -17,8 +17,8 @@ from pages.shared.review import kind
 
 if TYPE_CHECKING:
     from fairness_engine.data.catalogue import Sample, SampleModel
+    from fairness_engine.store.records import Review
     from fairness_engine.store.run_config import RunConfig
-    from fairness_engine.store.store import Review
 
 DEMO_TECHNIQUE = "aequitas"
 _COLUMNS = 3
@@ -88,7 +88,7 @@ def start_demo(sample: Sample, model: SampleModel, *, is_of_groups: bool = False
 
 def _demo_review(sample: Sample, model: SampleModel) -> Review:
     """A review with data, model, scope and fit card, stored."""
-    from fairness_engine.store.store import FileRole
+    from fairness_engine.store.records import FileRole
 
     store = session.store()
     column = sample.text_column

@@ -13,7 +13,7 @@ from pages.shared.review import dataset
 if TYPE_CHECKING:
     from fairness_engine.data.catalogue import RealDataSet
     from fairness_engine.data.schema import Schema
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import Review
 
 
 def ask_real_data() -> None:
@@ -53,7 +53,7 @@ def start_review(known: RealDataSet) -> Review:
 
 
 def _described(review: Review, known: RealDataSet) -> Schema:
-    from fairness_engine.data.dataset import change_label
+    from fairness_engine.data.corrections import change_label
 
     assert review.schema is not None, "the data was just kept"
     schema = change_label(dataset.table_of(review), review.schema, known.label)

@@ -13,7 +13,7 @@ from pages.shared.app.frame import guarded
 from pages.shared.runs.kinds import view_of
 
 if TYPE_CHECKING:
-    from fairness_engine.store.store import Review, RunRecord
+    from fairness_engine.store.records import Review, RunRecord
 
 _N_SHOWN = 5
 _WIDTHS = [6, 4, 3, 1]

@@ -14,8 +14,8 @@ import certify_cases
 import run_cases
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs.writers.proofs import stored_tree_file
-from fairness_engine.store.records import Review
-from fairness_engine.store.store import RunState, RunStore
+from fairness_engine.store.records import Review, RunState
+from fairness_engine.store.store import RunStore
 
 pytestmark = pytest.mark.browser
 TABLE = '[class*="st-key-boxes_"] .dvn-scroller'

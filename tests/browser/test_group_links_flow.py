@@ -12,7 +12,8 @@ from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 
 SAMPLE = find_sample("credit")
 

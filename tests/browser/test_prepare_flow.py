@@ -10,7 +10,8 @@ from driver import AppPage, AppServer
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Kind
-from fairness_engine.store.store import Review, RunStore
+from fairness_engine.store.records import Review
+from fairness_engine.store.store import RunStore
 
 SAMPLE = find_sample("credit")
 LARGEST_X = 180 + 120 + 125 + 105 + 50

@@ -8,8 +8,8 @@ import pytest
 from driver import AppPage, AppServer, OpenPage
 
 import run_cases
-from fairness_engine.store.records import Review
-from fairness_engine.store.store import RunState, RunStore
+from fairness_engine.store.records import Review, RunState
+from fairness_engine.store.store import RunStore
 from pages.retrain.plan import TRAINED
 from pages.shared.people.case_basket import strategy_key
 

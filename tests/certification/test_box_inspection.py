@@ -16,8 +16,9 @@ from fairness_engine.certification.box_inspection.inspector import BoxInspector
 from fairness_engine.certification.box_inspection.reasons import BoxContext, reasons_of
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import open_model

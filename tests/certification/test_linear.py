@@ -395,7 +395,8 @@ def shared_linear(request: pytest.FixtureRequest, shared: Path) -> tuple[Model, 
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    from fairness_engine.data.dataset import make_dataset, read_table
+    from fairness_engine.data.dataset import make_dataset
+    from fairness_engine.data.table import read_table
 
     folder = shared / "data" / "peer"
     schema = Schema.read(folder / f"{request.param}__fairify_fairquant.schema.json").with_protected(("age",))

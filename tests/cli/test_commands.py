@@ -23,8 +23,9 @@ from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
+from fairness_engine.store.records import RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import RunState, RunStore
+from fairness_engine.store.store import RunStore
 from loan_cases import loan_frame, write_messy_csv
 
 ROOT = Path(__file__).resolve().parents[2]

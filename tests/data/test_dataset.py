@@ -12,20 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairness_engine.data.dataset import (
-    Dataset,
-    describe_columns,
-    fold_labels,
-    group_sizes,
-    infer_schema,
-    make_dataset,
-    read_table,
-    suggest_protected,
-    widen_to_data,
-)
+from fairness_engine.data.dataset import Dataset, fold_labels, group_sizes, make_dataset, widen_to_data
+from fairness_engine.data.inference import infer_schema, suggest_protected
 from fairness_engine.data.label import favourable_class
 from fairness_engine.data.schema import Column, Kind, Schema
-from fairness_engine.data.summary import range_text
+from fairness_engine.data.summary import describe_columns, range_text
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError, SchemaError
 
 AGE = Column("age", Kind.INTEGER, minimum=18, maximum=90)

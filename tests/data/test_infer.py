@@ -7,18 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import (
-    change_kind,
-    change_label,
+from fairness_engine.data.corrections import change_kind, change_label, rename_label_text, replace_column, set_case_id
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import (
+    guess_favourable,
     infer_schema,
-    make_dataset,
-    rename_label_text,
-    replace_column,
-    set_case_id,
+    known_favourable,
     suggest_protected,
     why_left_out,
 )
-from fairness_engine.data.inference import guess_favourable, known_favourable
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, SchemaError

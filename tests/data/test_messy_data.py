@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import Table, read_table
+from fairness_engine.data.table import Table, read_table
 from loan_cases import POSTCODES, REFUSED_MORE, loan_frame, write_messy_csv
 
 

@@ -9,17 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import (
-    add_category,
-    find_spellings,
-    infer_schema,
-    make_dataset,
-    mark_missing,
-    remove_category,
-    set_missing,
-    widen_to_data,
-)
-from fairness_engine.data.inference import is_missing
+from fairness_engine.data.corrections import add_category, remove_category
+from fairness_engine.data.dataset import make_dataset, widen_to_data
+from fairness_engine.data.inference import infer_schema, is_missing
+from fairness_engine.data.missing import find_spellings, mark_missing, set_missing
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import SchemaError

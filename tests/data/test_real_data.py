@@ -13,7 +13,9 @@ import pytest
 
 from fairness_engine.data import catalogue
 from fairness_engine.data.catalogue import REAL_DATA_SETS, as_table, fetch_real_data
-from fairness_engine.data.dataset import infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError
 
 NOWHERE = "http://127.0.0.1:9/"

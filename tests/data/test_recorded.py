@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError, SettingError
 
 COLUMNS = [{"name": "age", "kind": "integer", "min": 0, "max": 100}]

@@ -9,17 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairness_engine.data.dataset import (
-    change_kind,
-    describe_columns,
-    group_sizes,
-    infer_schema,
-    make_dataset,
-    read_table,
-    suggest_protected,
-    widen_to_data,
-)
+from fairness_engine.data.corrections import change_kind
+from fairness_engine.data.dataset import group_sizes, make_dataset, widen_to_data
+from fairness_engine.data.inference import infer_schema, suggest_protected
 from fairness_engine.data.schema import Kind
+from fairness_engine.data.summary import describe_columns
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import InputError
 
 WHOLE = (

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import describe_columns, infer_schema, make_dataset
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.summary import describe_columns
 from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import make_texts
 from fairness_engine.errors import DataError, SchemaError

@@ -10,7 +10,8 @@ import numpy as np
 
 from fairness_engine.clock import Clock
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.table import read_table
 from fairness_engine.events import Event, ResultReady, RulesScored, Stopped
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.driver import AssessedData, run_rules

@@ -19,8 +19,9 @@ import pytest
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import ProcessError, SchemaError, SettingError
 from fairness_engine.groups.figures.figures import GroupDecisions, group_figures, impact_ratios, odds_ends
 from fairness_engine.groups.figures.report import (

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import SchemaError
 from fairness_engine.groups.rule_sets.attributes import make_attribute
 from fairness_engine.groups.rule_sets.driver import make_space

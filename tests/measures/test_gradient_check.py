@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import ModelError, ProcessError, SettingError
 from fairness_engine.measures import gradient_accuracy
 from fairness_engine.measures.gradient_accuracy import check_gradients

@@ -23,7 +23,8 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds, queue
-from fairness_engine.store.store import RunState, RunStore
+from fairness_engine.store.records import RunState
+from fairness_engine.store.store import RunStore
 from worker_cases import DATA, MODEL, SCHEMA, census_config
 
 STOPPED = Stopped(StopReason.FOUND, 9, 0.5, 9, 9)

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.measures.plausibility import kernels, nearest_rows
 from fairness_engine.measures.plausibility.nearest_rows import NearestRows
 from fairness_engine.measures.plausibility.plausibility import PersonAssessed, Plausibility

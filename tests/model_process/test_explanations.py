@@ -12,8 +12,9 @@ from fairness_engine.explanation.where import leaf_of
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import FindWhere, Held, Scores, Shap
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
+from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunStore
+from fairness_engine.store.store import RunStore
 from worker_cases import census_config
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Schema
-from fairness_engine.data.table import Table
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import ModelError, SettingError
 from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
 from fairness_engine.groups.rule_sets.settings import Source
@@ -28,8 +28,9 @@ from fairness_engine.model_process.questions import GroupFigures, Held, Scores
 from fairness_engine.model_process.session import ModelSession
 from fairness_engine.models.model import no_model
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunStore
+from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config
 
 BY_SEX = FigureSettings((("sex",),))

@@ -35,8 +35,9 @@ from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.alive import process_start_time
+from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunStore
+from fairness_engine.store.store import RunStore
 from proof_events import census_space
 from worker_cases import ROOT, census_config, children_in, children_of, wait_for
 

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.data.dataset import Dataset, Table, change_label, infer_schema, make_dataset, read_table
+from fairness_engine.data.corrections import change_label
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Layout, ModelInput, Schema
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import InputError
 from fairness_engine.models.dense.activations import sigmoid
 from fairness_engine.models.fit.known_answers import answers_in_file

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 from small_models import mixed_schema, numbers_schema, random_network
 
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import ModelInput, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.encoders.domain_values import sample_rows

@@ -18,8 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.recorded import recorded_labels
+from fairness_engine.data.table import read_table
 from fairness_engine.events import ShareEstimated
 from fairness_engine.groups.figures.report import FigureSettings, report_from_json
 from fairness_engine.measures.share import run_estimate

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Layout, Schema
-from fairness_engine.data.table import Table
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError, FitError, SchemaError
 from fairness_engine.models.encoders.encoders import CodesEncoder
 from fairness_engine.models.fit.input_ways import ways_of

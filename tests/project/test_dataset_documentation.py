@@ -18,8 +18,10 @@ import pytest
 from fairness_engine.data.catalogue import REAL_DATA_SETS
 from fairness_engine.data.csv.dialect import MAX_COLUMNS, MAX_ROWS
 from fairness_engine.data.csv.file_bytes import MAX_BYTES
-from fairness_engine.data.dataset import infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Kind, ModelInput, Schema
+from fairness_engine.data.table import read_table
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ from benchmarks.rules_cases import Outcome, outcome_of
 from benchmarks.rules_data import TABLES
 from benchmarks.rules_literal import Literal, is_inside, own_network
 from benchmarks.rules_paper import PAPER
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.groups.rule_sets.driver import AssessedData, make_space, run_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.models.model import Model

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairness_engine.data.catalogue import DATA_FOLDER, find_sample, list_samples
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.measures.exact_count import individuals
 from fairness_engine.oracle.domain import Domain, Scope
 from sample_data.causal import comments

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from fairness_engine.data.catalogue import MODELS_FOLDER, ROOT, Sample, SampleModel, find_sample, list_samples
-from fairness_engine.data.dataset import infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import ModelInput
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError
 from fairness_engine.events import ResultReady, ShareEstimated, Stopped
 from fairness_engine.intervals import share_interval

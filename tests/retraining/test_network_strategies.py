@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from sklearn.neural_network import MLPClassifier
 
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import ModelError
 from fairness_engine.events import ResultReady
 from fairness_engine.models.dense.layers import Activation

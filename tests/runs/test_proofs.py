@@ -25,8 +25,9 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds, worker
 from fairness_engine.runs.writers import proofs
 from fairness_engine.runs.writers.proofs import MAX_TRACE_POINTS, ProofsWriter, Trace, stored_tree, stored_tree_file
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 from proof_events import CERTIFICATION, census_space, certificate_arrays, tree_arrays, tree_ready
 from result_lies import is_possible
 from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child

@@ -13,7 +13,8 @@ import pytest
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import queue as launch
 from fairness_engine.runs import worker
-from fairness_engine.store.store import RunState, RunStore
+from fairness_engine.store.records import RunState
+from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, wait_for
 
 N_RUNS = 5

@@ -29,9 +29,9 @@ from fairness_engine.runs.adoption import discard_version, keep_version, lineage
 from fairness_engine.runs.case_selection import picked_cases
 from fairness_engine.runs.pair_fates import pair_fates
 from fairness_engine.runs.writers.pairs import PairsWriter
-from fairness_engine.store.records import RunRecord, VersionState
+from fairness_engine.store.records import FileRole, RunRecord, RunState, VersionState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunState, RunStore
+from fairness_engine.store.store import RunStore
 from result_lies import is_possible
 from worker_cases import ROOT, census_config, lying_run, put_in_the_lying_child, wait_for, wait_for_end
 

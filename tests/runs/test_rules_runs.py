@@ -31,8 +31,9 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker
 from fairness_engine.runs.writers import rule_sets
 from fairness_engine.runs.writers.rule_sets import RulesWriter, stored_rules
+from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 from groups.rule_cases import sample_case
 from result_lies import is_possible
 from rule_events import RULES_SUMMARY, rule_arrays, rule_space, rules_scored, whole

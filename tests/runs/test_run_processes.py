@@ -22,7 +22,8 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.store.alive import host_name, process_start_time
-from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.store.records import FileRole, RunRecord, RunState
+from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")

@@ -23,8 +23,9 @@ from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.case_selection import picked_rule_set
 from fairness_engine.runs.writers.rule_sets import stored_rules
+from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config
 
 DATA = ROOT / "sample_data" / "comments.csv"

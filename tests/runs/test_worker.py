@@ -14,7 +14,8 @@ from fairness_engine.runs import kinds, worker
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.runs.writers import pairs
 from fairness_engine.store import pairs_file
-from fairness_engine.store.store import RunRecord, RunState, RunStore
+from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.store import RunStore
 from worker_cases import lying_run, put_in_the_lying_child, wait_for
 
 

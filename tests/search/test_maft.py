@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.events import PairsFound, Stopped
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.model import Model

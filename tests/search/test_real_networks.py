@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from fairness_engine.data.dataset import Dataset, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.events import PairsFound, Stopped
 from fairness_engine.models.model import Model
 from fairness_engine.models.open import bind, open_model

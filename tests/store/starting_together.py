@@ -16,7 +16,8 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import kinds, queue
-from fairness_engine.store.store import FileRole, RunState, RunStore
+from fairness_engine.store.records import FileRole, RunState
+from fairness_engine.store.store import RunStore
 from worker_cases import DATA, MODEL, SCHEMA, SCOPE, wait_for_end
 
 

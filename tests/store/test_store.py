@@ -18,9 +18,9 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds
 from fairness_engine.store import tables
-from fairness_engine.store.records import ReviewTerms
+from fairness_engine.store.records import FileRole, ReviewTerms, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import FileRole, RunState, RunStore
+from fairness_engine.store.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = Schema(

@@ -19,8 +19,9 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.runs import kinds
 from fairness_engine.runs.comparison import Compared, Comparison, Curve, Spread, summarise
 from fairness_engine.search.registry import BASELINES, technique_named
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
-from fairness_engine.store.store import RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 
 COMPARE_KEYS = ("comparison", "techniques", "n_exact", "n_individuals")
 

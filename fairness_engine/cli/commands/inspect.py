@@ -9,8 +9,11 @@ from typing import Any
 
 from fairness_engine.cli.output import ExitStatus, Outcome, say
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope, with_text
-from fairness_engine.data.dataset import describe_columns, find_spellings, make_dataset, read_table, why_left_out
-from fairness_engine.data.missing import say_proposed
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import why_left_out
+from fairness_engine.data.missing import find_spellings, say_proposed
+from fairness_engine.data.summary import describe_columns
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import DataError, InputError
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Fit, Held, WhyNotCertifiable

@@ -27,8 +27,8 @@ from fairness_engine.runs import kinds
 from fairness_engine.runs.pair_fates import pair_fates
 from fairness_engine.runs.writers.models import SUFFIXES
 from fairness_engine.search.registry import technique_named
-from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.store import RunStore, StoredFile
+from fairness_engine.store.records import RunRecord, RunState, StoredFile
+from fairness_engine.store.store import RunStore
 
 SIDE_KEYS = (
     *("accuracy", "estimate", "certified", "worst_rule_set"),

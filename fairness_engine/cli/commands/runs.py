@@ -28,8 +28,9 @@ from fairness_engine.runs.adoption import lineage
 from fairness_engine.runs.queue import mark_crashed, start_queued
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE
+from fairness_engine.store.records import RunRecord
 from fairness_engine.store.seal import seal_of
-from fairness_engine.store.store import RunRecord, RunStore
+from fairness_engine.store.store import RunStore
 
 _BATCH = 20_000
 _MAX_SHOWN = 100

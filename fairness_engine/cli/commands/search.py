@@ -16,8 +16,9 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.cli.output import Describe, Outcome, ProgressDisplay, end_status, run_fields, say
 from fairness_engine.cli.request import Request, assess, read_scope
 from fairness_engine.codec import decode
-from fairness_engine.data.dataset import CaseIds, export_text, joined, make_dataset, read_table
+from fairness_engine.data.dataset import CaseIds, joined, make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import export_text, read_table
 from fairness_engine.errors import DataError, ModelError, RunError, SettingError, StopReason
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
@@ -29,8 +30,9 @@ from fairness_engine.search.registry import technique_named
 from fairness_engine.search.results import ScanCounts
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget, scan_text
 from fairness_engine.settings import settings_of
+from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import RunRecord, RunState, RunStore
+from fairness_engine.store.store import RunStore
 
 if TYPE_CHECKING:
     from types import FrameType

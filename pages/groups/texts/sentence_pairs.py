@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fairness_engine.data.dataset import export_text
+from fairness_engine.data.table import export_text
 from fairness_engine.groups.results import SentencePair, Sentences
 from pages.groups.texts import own_sentence
 from pages.shared import exports

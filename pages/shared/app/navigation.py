@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pages.shared.review.kind import is_without_model
 
 if TYPE_CHECKING:
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import Review
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
+    from fairness_engine.store.records import Review
     from fairness_engine.store.run_config import RunConfig
-    from fairness_engine.store.store import Review, RunStore
+    from fairness_engine.store.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCAL_OWNER = "local"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.store.records import Review, RunRecord
 
-__all__ = ["Index", "index_of", "index_under", "joined", "said"]
-
 
 @dataclass(frozen=True)
 class Index:

@@ -13,8 +13,8 @@ import numpy as np
 import streamlit as st
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.data.dataset import export_text
 from fairness_engine.data.schema import Column, Kind
+from fairness_engine.data.table import export_text
 from fairness_engine.groups.rule_sets import membership
 from fairness_engine.oracle.domain import Ranges
 from fairness_engine.runs.kinds import RULES

@@ -24,8 +24,9 @@ from pages.shared.review.kind import is_without_model
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairness_engine.data.dataset import Dataset, Table
-    from fairness_engine.store.store import Review
+    from fairness_engine.data.dataset import Dataset
+    from fairness_engine.data.table import Table
+    from fairness_engine.store.records import Review
 
 _SCHEMA_FILE_BYTES = 5_000_000
 
@@ -57,7 +58,7 @@ def dataset_of(review: Review) -> Dataset:
 
 @st.cache_resource(scope="session", max_entries=1, show_spinner="Reading the file …")
 def _table(sha256: str, name: str, path: str) -> Table:  # noqa: ARG001 - the content's hash is the cache's key
-    from fairness_engine.data.dataset import read_table
+    from fairness_engine.data.table import read_table
 
     return read_table(Path(path), name)
 
@@ -73,7 +74,7 @@ def reasons_of(review: Review) -> dict[str, str]:
     """Why columns of the review's data are left out, by what they hold; looked at once a schema. Texts are, unless the
     model takes them.
     """
-    from fairness_engine.data.dataset import why_left_out
+    from fairness_engine.data.inference import why_left_out
 
     table = table_of(review)
     schema = review.schema
@@ -109,8 +110,8 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
     Raises:
         InputError: the file is no table, or does not fit the schema given.
     """
-    from fairness_engine.data.dataset import infer_schema, suggest_protected
-    from fairness_engine.store.store import FileRole
+    from fairness_engine.data.inference import infer_schema, suggest_protected
+    from fairness_engine.store.records import FileRole
 
     file = session.store().add_file(content, name, FileRole.DATA)
     changed = replace(review, data_id=file.id)
@@ -125,7 +126,7 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
 
 def with_label_described(table: Table, schema: Schema) -> Schema:
     """The schema with its label among the columns, so that its outcomes can be given words."""
-    from fairness_engine.data.dataset import change_label
+    from fairness_engine.data.corrections import change_label
 
     if schema.label is None or any(column.name == schema.label for column in schema.columns):
         return schema
@@ -229,7 +230,8 @@ def has_doubled_labels(dataset: Dataset) -> bool:
 
 def fold_and_keep(review: Review, table: Table) -> Review:
     """Store the table again without the full stops at the end of its outcomes, and use that."""
-    from fairness_engine.data.dataset import change_label, fold_labels
+    from fairness_engine.data.corrections import change_label
+    from fairness_engine.data.dataset import fold_labels
 
     schema = review.schema
     if schema is None or schema.label is None:

@@ -13,7 +13,7 @@ from pages.shared.review.dataset import dataset_of
 if TYPE_CHECKING:
     from fairness_engine.data.dataset import Dataset
     from fairness_engine.data.schema import Schema, Value
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import Review
 
 _MOST_BUTTONS = 6
 

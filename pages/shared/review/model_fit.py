@@ -20,8 +20,7 @@ from pages.shared.review import dataset, kind
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.models.fit.known_answers import KnownAnswers
-    from fairness_engine.store.records import AnswersSource
-    from fairness_engine.store.store import Review
+    from fairness_engine.store.records import AnswersSource, Review
 
 INPUT_NAMES = {
     ModelInput.AUTO: "Found out from the model",
@@ -43,7 +42,7 @@ def keep_model(review: Review, content: bytes, name: str) -> ModelError | None:
         why the file is no model that is opened: then the review stays as it is. A model that does not fit the data is
         kept.
     """
-    from fairness_engine.store.store import FileRole
+    from fairness_engine.store.records import FileRole
 
     file = session.store().add_file(content, name, FileRole.MODEL)
     forget()

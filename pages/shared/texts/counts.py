@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from fairness_engine.data.dataset import Table
     from fairness_engine.data.schema import Schema
+    from fairness_engine.data.table import Table
     from fairness_engine.data.texts import Texts
     from fairness_engine.groups.identity_terms.matching import TermCounts
     from fairness_engine.groups.identity_terms.terms import Terms

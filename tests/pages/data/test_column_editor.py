@@ -7,8 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairness_engine.data.dataset import Table, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import InputError, SchemaError
 from pages.data import columns
 from pages.shared.review import group_sizes

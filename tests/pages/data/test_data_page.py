@@ -12,10 +12,13 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
-from fairness_engine.data.dataset import infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from loan_cases import loan_frame, write_messy_csv
 from pages.data.columns import columns_table, columns_with_codes, read_columns
 from pages.data.upload import rows_in_words

@@ -20,8 +20,9 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import run_cases
-from fairness_engine.data.dataset import make_dataset, read_table
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.groups.rule_sets.result import RuleResult
 from fairness_engine.model_process.questions import Held, Scores
 from fairness_engine.oracle.budget import Budget

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import ModelInput
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from pages.model import reading, view
 
 MODEL = "pages/model/page.py"

@@ -12,10 +12,12 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 from fairness_engine.data.catalogue import find_sample
-from fairness_engine.data.dataset import Dataset, infer_schema, make_dataset, read_table
+from fairness_engine.data.dataset import Dataset, make_dataset
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Layout
-from fairness_engine.store.records import AnswersSource
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.data.table import read_table
+from fairness_engine.store.records import AnswersSource, FileRole, Review
+from fairness_engine.store.store import RunStore
 from reading_cases import ORDERS, Net, people_csv
 
 MODEL = "pages/model/page.py"

@@ -11,14 +11,16 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
-from fairness_engine.data.dataset import infer_schema, read_table
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Column, Kind
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from pages.shared.app import closed, navigation, wording
 from pages.shared.people import group_link
 from pages.shared.people.decisions import decisions_of

@@ -13,12 +13,14 @@ from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
 import many_variants
-from fairness_engine.data.dataset import infer_schema, read_table
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Column, Kind, Schema
+from fairness_engine.data.table import read_table
 from fairness_engine.errors import SettingError
 from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Domain, Scope
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from pages.scope import form, size
 from pages.scope import values as scope_values
 from pages.shared.app import wording

@@ -16,7 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from pages.shared.app import frame as layout
 from pages.shared.app import navigation, theme
 

@@ -12,8 +12,9 @@ from said import OpenApp
 import certify_cases
 from fairness_engine.data.schema import Kind
 from fairness_engine.oracle.domain import Scope
+from fairness_engine.store.records import Review, RunState
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.store import Review, RunState, RunStore
+from fairness_engine.store.store import RunStore
 from group_cases import PLANTED, grouped_runs
 from pages.shared.review.dataset import with_schema
 from pages.shared.runs import models

@@ -25,8 +25,8 @@ from fairness_engine.groups.rule_sets.result import RuleCells, RuleResult, Score
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
-from fairness_engine.store.records import ReviewTerms
-from fairness_engine.store.store import FileRole, Review, RunRecord, RunState, RunStore
+from fairness_engine.store.records import FileRole, Review, ReviewTerms, RunRecord, RunState
+from fairness_engine.store.store import RunStore
 from pages.groups.rule_sets import phrases
 from pages.groups.texts import form, own_sentence, sentence_pairs, sentences, term_chart
 from pages.shared.app import theme

@@ -12,10 +12,12 @@ import said
 from said import OpenApp
 from streamlit.testing.v1 import AppTest
 
-from fairness_engine.data.dataset import infer_schema, read_table
+from fairness_engine.data.inference import infer_schema
 from fairness_engine.data.schema import Kind
+from fairness_engine.data.table import read_table
 from fairness_engine.oracle.domain import Scope
-from fairness_engine.store.store import FileRole, Review, RunStore
+from fairness_engine.store.records import FileRole, Review
+from fairness_engine.store.store import RunStore
 from pages.shared.review.changes import differences
 from pages.shared.review.dataset import with_schema
 from run_cases import config_of, review_of

@@ -73,7 +73,8 @@ def test_a_file_that_is_kept_already_keeps_its_place_unless_it_is_damaged(store:
 
 def test_processes_that_add_one_file_at_once_all_get_the_same_place(store: RunStore) -> None:
     program = (
-        "import sys; from pathlib import Path; from fairness_engine.store.store import FileRole, RunStore\n"
+        "import sys; from pathlib import Path; from fairness_engine.store.records import FileRole\n"
+        "from fairness_engine.store.store import RunStore\n"
         "store = RunStore(Path(sys.argv[1])); content = bytes(range(256)) * 2000\n"
         "sys.stdin.readline()\n"
         "print(*{store.add_file(content, 'd.csv', FileRole.DATA).path.stat().st_ino for _ in range(100)})"

@@ -235,6 +235,10 @@ class AppPage:
         """Wait until the page shows this text (for what a run brings by itself)."""
         expect(self.page.get_by_test_id("stMain")).to_contain_text(text)
 
+    def expect_no_text(self, text: str | re.Pattern[str]) -> None:
+        """Wait until the page shows this text no more."""
+        expect(self.page.get_by_test_id("stMain")).not_to_contain_text(text)
+
     def app_log(self) -> str:
         """What the app wrote to its log about errors that nobody expected, its last 4,000 characters."""
         log = self.server.workspace / "app.log"

@@ -15,6 +15,7 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
+from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, WORKSPACE_VARIABLE, default_workspace
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -122,7 +123,9 @@ def announce(address: str, opens_browser: bool) -> None:
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
+        get_ready(default_workspace())
         compile_loops()
+        get_ready(default_workspace())
         start_waiting_runs()
         return
     print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)
@@ -131,7 +134,7 @@ def announce(address: str, opens_browser: bool) -> None:
 def compile_loops() -> None:
     """Compile the inner loops, once a version, in processes of their own: then the first run need not wait."""
     time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
-    from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
+    from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
     prepare_compiled(default_workspace(), None, *Loops)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fairness_engine.model_process.compiled_loops import Loops
+    from fairness_engine.model_process.starting.compiled_loops import Loops
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _log = logging.getLogger("evenhand")
@@ -20,7 +20,7 @@ def prepare_loops(*loops: Loops) -> None:
 
     Numba's cache of this process becomes the engine's, unless somebody chose one: then numba compiles as it goes.
     """
-    from fairness_engine.model_process.compiled_loops import compiled_folder, prepare_compiled, ready_loops
+    from fairness_engine.model_process.starting.compiled_loops import compiled_folder, prepare_compiled, ready_loops
 
     folder = compiled_folder(_cache())
     numba = sys.modules.get("numba")

@@ -75,7 +75,7 @@ class Review:
     ) -> None:
         from fairness_engine.cli.request import values_of
         from fairness_engine.data.inference import suggest_protected
-        from fairness_engine.model_process.compiled_loops import Loops
+        from fairness_engine.model_process.starting.compiled_loops import Loops
 
         prepare_loops(Loops.MODELS)  # before anything imports them
         from fairness_engine.model_process.session import open_table

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> int:
     """Compile; a failure is left to whoever needs the loops, who would compile for itself."""
     sys.path.insert(0, str(ROOT))
-    from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
+    from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
     prepare_compiled(Path(tempfile.gettempdir()), None, *Loops)
     return 0

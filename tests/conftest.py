@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from fairness_engine.model_process.compiled_loops import Loops, compiled_folder, prepare_compiled
+from fairness_engine.model_process.starting.compiled_loops import Loops, compiled_folder, prepare_compiled
+from fairness_engine.model_process.starting.start import get_ready
 from made_once import FOLDER_VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,11 +33,12 @@ idle.
 
 def pytest_configure(config: pytest.Config) -> None:
     """Several processes would each compile the same loops, and make the same runs: it is done once for all of them."""
-    if hasattr(config, "workerinput"):
-        return
-    os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
-    if config.getoption("numprocesses", None):
-        prepare_compiled(WORKSPACE, None, *Loops)
+    if not hasattr(config, "workerinput"):
+        os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
+        if config.getoption("numprocesses", None):
+            prepare_compiled(WORKSPACE, None, *Loops)
+            return
+    get_ready(WORKSPACE)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -17,6 +17,7 @@ from fairness_engine.model_process.sandbox import walls
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker
+from fairness_engine.store.alive import process_start_time
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -88,28 +89,19 @@ def wait_for_end(store: RunStore, run_id: str, seconds: float = 60.0) -> RunReco
     return store.run(run_id)
 
 
-def children_of(pid: int) -> list[int]:
-    """Ids of the processes that a process started and that still work."""
+def model_processes(workspace: Path, owner: int | None = None) -> list[int]:
+    """Ids of the model's processes at work that a process (this one) started for a workspace: they work in scratch
+    folders that bear its id.
+    """
+    owner = os.getpid() if owner is None else owner
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                folder = (entry / "cwd").readlink()
             except OSError:
                 continue
-            if int(parent) == pid and state not in "ZX":
+            is_scratch = folder.is_relative_to(workspace.resolve() / "scratch")
+            if is_scratch and folder.name.startswith(f"{owner}-") and process_start_time(int(entry.name)) is not None:
                 found.append(int(entry.name))
     return found
-
-
-def children_in(workspace: Path) -> list[int]:
-    """Ids of this process's model processes that work in a workspace; other tests may have left some of their own."""
-    own = []
-    for pid in children_of(os.getpid()):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if str(workspace.resolve()) in command:
-            own.append(pid)
-    return own

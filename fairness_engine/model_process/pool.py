@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.errors import ProcessError, RunError
-from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.process import MAX_LOG_BYTES, ModelProcess
 from fairness_engine.model_process.questions import A, Question, Target
+from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 from fairness_engine.store.run_config import unsafe_formats_allowed
 from fairness_engine.store.store import RunStore
 
@@ -103,7 +103,7 @@ class Evaluator:
                         raise
             opened.stop()
             try:
-                opened.process = self._open(target.data_id, target.model_id, request)
+                opened.process = self._open(target, request, loops)
                 return opened.process.ask(question.name, question.seconds, **content)
             except ProcessError:
                 opened.stop()  # the next question starts afresh
@@ -139,13 +139,13 @@ class Evaluator:
                 del self._opened[key]
             return opened.process is not None
 
-    def _open(self, data_id: str, model_id: str, request: dict[str, Any]) -> ModelProcess:
+    def _open(self, target: Target, request: dict[str, Any], loops: frozenset[Loops]) -> ModelProcess:
         store = self._store
-        data = store.file(data_id)
-        model = store.file(model_id) if model_id else None
+        data = store.file(target.data_id)
+        model = store.file(target.model_id) if target.model_id else None
         files = [data.path, *([model.path] if model is not None else [])]
         # a page's thread may end long before this process: the child ends with the pipe instead
-        process = ModelProcess(store.workspace, files, self._log(), ends_with_thread=False)
+        process = ModelProcess(store.workspace, files, self._log(), loops=loops, ends_with_thread=False)
         try:
             process.greet()
             self._protections = {**process.protections, "ends_with_parent": True}

@@ -10,19 +10,24 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fairness_engine.errors import ProcessError, breach
-from fairness_engine.model_process.compiled_loops import CHILD_PROGRAM, compiled_folder, copy_compiled, ready_loops
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, raise_failure, read_object
 from fairness_engine.model_process.sandbox import walls
+from fairness_engine.model_process.starting.compiled_loops import (
+    MODEL_PROGRAM,
+    Loops,
+    compiled_folder,
+    ready_loops,
+)
+from fairness_engine.model_process.starting.start import ForkedProgram, Started, start
 
-PROGRAM = CHILD_PROGRAM
+PROGRAM = MODEL_PROGRAM
 _CHUNK_BYTES = 1 << 20
 _EXIT_SECONDS = 2.0
 _SEND_SECONDS = 30.0
@@ -48,6 +53,7 @@ class ModelProcess:
     Args:
         workspace: where scratch folders and the cache of compiled loops lie.
         readable: files the child may read beside its own libraries.
+        loops: that it will need, if they are compiled.
         log: gets what the child writes to its standard error; ``None`` throws it away.
         ends_with_thread: kill the child when the thread that starts it ends, and so with this process (Linux).
 
@@ -55,44 +61,65 @@ class ModelProcess:
         ProcessError: it cannot be started.
     """
 
-    def __init__(self, workspace: Path, readable: Sequence[Path], log: Path | None, *, ends_with_thread: bool) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        readable: Sequence[Path],
+        log: Path | None,
+        *,
+        loops: Iterable[Loops],
+        ends_with_thread: bool,
+    ) -> None:
         self._scratch = _make_scratch(workspace)
         self.protections: dict[str, bool] = {}
         self.has_ended_by_itself = False
         self._buffer = bytearray()
         self._searched = 0
         self._last_id = 0
-        numba_cache = self._scratch / "numba"
         self.loops = ready_loops(workspace)
-        copy_compiled(compiled_folder(workspace), numba_cache)
-        command = [sys.executable, "-P", "-m", PROGRAM, "--scratch", str(self._scratch)]
-        command += [text for path in readable for text in ("--readable", str(path))]
-        command += ["--parent", str(os.getpid())] if ends_with_thread else []
+        their_input, self._input = os.pipe()
+        self._output, their_output = os.pipe()
+        errors, their_errors = os.pipe()
+        self._pipes = [self._input, self._output, errors]
         try:
-            self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self._scratch,
-                env=walls.child_environment(self._scratch, numba_cache),
-                start_new_session=True,
+            self._process = self._start(
+                workspace, readable, loops, (their_input, their_output, their_errors), ends_with_thread
             )
-        except OSError as error:
+        except BaseException as error:
+            self._close_pipes()
             shutil.rmtree(self._scratch, ignore_errors=True)
-            raise ProcessError(f"The model's process could not be started: {error.strerror}.") from None
-        self._output = self._pipe(self._process.stdout)
-        self._input = self._pipe(self._process.stdin)
+            if isinstance(error, OSError):
+                raise ProcessError(f"The model's process could not be started: {error.strerror}.") from None
+            raise
+        finally:
+            for file in (their_input, their_output, their_errors):
+                os.close(file)
         os.set_blocking(self._input, False)
-        self._log = threading.Thread(target=_drain, args=(self._process.stderr, log), daemon=True)
+        self._log = threading.Thread(target=_drain, args=(errors, log), daemon=True)
         self._log.start()
 
-    @staticmethod
-    def _pipe(stream: IO[bytes] | None) -> int:
-        if stream is None:
-            raise ProcessError("The model's process has no pipe.")
-        return stream.fileno()
+    def _start(
+        self,
+        workspace: Path,
+        readable: Sequence[Path],
+        loops: Iterable[Loops],
+        streams: Sequence[int],
+        ends_with_thread: bool,
+    ) -> Started:
+        compiled = compiled_folder(workspace)
+        arguments = ["--scratch", str(self._scratch), "--compiled", str(compiled)]
+        arguments += [text for path in readable for text in ("--readable", str(path))]
+        return start(
+            PROGRAM,
+            arguments,
+            workspace=workspace,
+            loops=loops,
+            streams=streams,
+            folder=self._scratch,
+            environment=walls.child_environment(self._scratch, self._scratch / "numba"),
+            ends_with_owner=True,
+            parent_thread_stays=ends_with_thread,
+        )
 
     @property
     def pid(self) -> int:
@@ -196,6 +223,8 @@ class ModelProcess:
 
     def kill(self) -> None:
         """End it and all it started, at once; fine to call twice and from any thread."""
+        if isinstance(self._process, ForkedProgram) and self._process.poll() is not None:
+            return  # its number may be another's by now; the fork server has ended what it started
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -204,12 +233,15 @@ class ModelProcess:
         if self._process.returncode is None:
             self.kill()
             self._process.wait()
+        if isinstance(self._process, ForkedProgram):
+            self._process.close()
         self._log.join(_EXIT_SECONDS)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self._close_pipes()
         shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _close_pipes(self) -> None:
+        while self._pipes:
+            os.close(self._pipes.pop())
 
     def _ended(self) -> ProcessError:
         """Why there is nothing more to read."""
@@ -251,11 +283,11 @@ def _is_running(pid: str) -> bool:
     return True
 
 
-def _drain(stream: IO[bytes], log: Path | None) -> None:
-    """Read a stream to its end, keeping its first ``MAX_LOG_BYTES``, so that the child never waits for a reader."""
+def _drain(file: int, log: Path | None) -> None:
+    """Read a pipe to its end, keeping its first ``MAX_LOG_BYTES``, so that the child never waits for a reader."""
     left = MAX_LOG_BYTES
     with (log or Path(os.devnull)).open("ab", buffering=0) as target, contextlib.suppress(OSError, ValueError):
-        while chunk := os.read(stream.fileno(), 1 << 16):
+        while chunk := os.read(file, 1 << 16):
             if left > 0:
                 target.write(chunk[:left])
             left -= len(chunk)

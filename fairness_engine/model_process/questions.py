@@ -16,8 +16,8 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray, pack_array, unpack_array
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, breach
-from fairness_engine.model_process.compiled_loops import Loops
 from fairness_engine.model_process.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
+from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.pairs import Pairs
 

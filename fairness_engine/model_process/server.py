@@ -1,8 +1,8 @@
 """The model's process: opens the data and the model, answers requests, never touches the run store.
 
-``python -m fairness_engine.model_process.server --scratch DIR --readable FILE ... [--parent PID]``, or ``--warm NAME``
-(names of ``compiled_loops.WARM_UPS``) to compile loops into the shared cache before any upload is near. See
-``protocol.py`` for what is said.
+``python -m fairness_engine.model_process.server --scratch DIR --compiled DIR --readable FILE ... [--parent PID]``, or
+``--warm NAME`` (names of ``compiled_loops.WARM_UPS``) to compile loops into the shared cache before any upload is near.
+The fork server becomes this program without a new interpreter. See ``protocol.py`` for what is said.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairness_engine.clock import Clock
 from fairness_engine.errors import EvenhandError, FitError, ProcessError
-from fairness_engine.model_process.compiled_loops import WARM_UPS
 from fairness_engine.model_process.sandbox import walls
+from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, copy_compiled
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
@@ -190,35 +190,44 @@ def _take_stdout() -> Callable[[str], None]:
     return send
 
 
-def _warm_up(loops: str) -> None:
-    """Compile what runs of this kind need, or a half of it."""
-    from fairness_engine.certification import warm_up
+def warm_up(loops: str) -> None:
+    """Compile or load the loops that runs of this kind need, or a half of them."""
+    from fairness_engine.certification import warm_up as proofs
     from fairness_engine.measures.plausibility import kernels as plausibility_kernels
     from fairness_engine.models.dense import kernels as dense_kernels
     from fairness_engine.models.trees import kernels as tree_kernels
     from fairness_engine.oracle import kernels
-    from fairness_engine.search import registry
+    from fairness_engine.search.techniques.directed import population
+    from fairness_engine.search.techniques.gradient import kernels as gradient_kernels
+    from fairness_engine.search.techniques.sg import kernels as symbolic_kernels
 
     if loops == "models":
         dense_kernels.warm_up()
         tree_kernels.warm_up()
         return
     if loops == "networks":
-        warm_up.warm_up(warm_up.NETWORKS)
+        proofs.warm_up(proofs.NETWORKS)
         return
     for module in (kernels, plausibility_kernels):
         module.warm_up()
     if loops == "other-proofs":
-        warm_up.warm_up(warm_up.OTHERS)
+        proofs.warm_up(proofs.OTHERS)
     else:
-        for technique in registry.TECHNIQUES.values():
-            technique.warm_up()
+        for module in (population, gradient_kernels, symbolic_kernels):
+            module.warm_up()
 
 
-def _leave_out_charts() -> None:
+def leave_out_charts() -> None:
     """Let no library load matplotlib, which Keras and shap take where they find it: here nothing is drawn, and in each
     process's empty home it would look through all fonts of the system, for six seconds of a processor."""
     sys.modules["matplotlib"] = None  # type: ignore[assignment]
+
+
+def load_session() -> None:
+    """Import what opening and most runs need, before there is anything to open."""
+    from fairness_engine.model_process import session, text_session, work
+
+    del session, text_session, work
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -226,16 +235,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fairness_engine.model_process.server")
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--readable", type=Path, action="append", default=[])
+    parser.add_argument("--compiled", type=Path)
     parser.add_argument("--parent", type=int)
     parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
     options = parser.parse_args(arguments)
     if options.warm:
         os.nice(_WARM_UP_NICENESS)
-        _warm_up(options.warm)
+        warm_up(options.warm)
         return 0
-    _leave_out_charts()
+    leave_out_charts()
+    if "numba" not in sys.modules:  # it insists on a folder that it can write, and none may write the one of all
+        copy_compiled(options.compiled, options.scratch / "numba")
     send = _take_stdout()
-    protections = walls.enter(options.scratch, options.readable, options.parent)
+    protections = walls.enter(options.scratch, [*options.readable, options.compiled], options.parent)
     send(json.dumps({"hello": protections}))
     child = RequestServer(send, _leave_soon)
     for request in child.listen(sys.stdin.buffer):

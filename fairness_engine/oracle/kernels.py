@@ -362,7 +362,8 @@ def warm_up() -> None:
     weights = np.ones(1, dtype=np.uint64)
     indices = np.zeros(2, dtype=np.int64)
     lie_inside(rows, ones, ones, ones)
-    nearest(rows, rows)
+    for order in ("C", "F"):
+        nearest(np.zeros((2, 2), order=order), rows)
     for is_exact in (True, False):
         row_keys(rows, free, ones, ones[:1], weights, is_exact)
         moved_keys(rows, indices, ones, free, ones, ones[:1], weights, is_exact)

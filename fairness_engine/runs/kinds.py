@@ -15,7 +15,7 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
-from fairness_engine.model_process.compiled_loops import Loops
+from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs.case_selection import picked_content

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
@@ -25,7 +25,7 @@ _OTHER_HOST_SECONDS = 60.0
 _FOREGROUND_POLL_SECONDS = 0.1
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
-_workers: dict[tuple[Path, str], subprocess.Popen[bytes]] = {}
+_workers: dict[tuple[Path, str], Started] = {}
 _lock = threading.Lock()
 
 
@@ -105,16 +105,16 @@ def _start(store: RunStore, run_id: str) -> None:
     environment["PYTHONPATH"] = os.pathsep.join([_PACKAGE_ROOT, *paths])
     if store.url is not None:
         environment[DATABASE_VARIABLE] = store.url
-    command = [sys.executable, "-P", "-m", "fairness_engine.runs.worker", "--workspace", str(store.workspace), run_id]
-    with (folder / "run.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603 - our own program; the run's id is hexadecimal
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=environment,
-            cwd=store.workspace,
-            start_new_session=True,
+    with (folder / "run.log").open("ab") as log, Path(os.devnull).open("rb") as nothing:
+        process = start(
+            WORKER_PROGRAM,
+            ["--workspace", str(store.workspace), run_id],
+            workspace=store.workspace,
+            loops=(),
+            streams=(nothing.fileno(), log.fileno(), log.fileno()),
+            folder=store.workspace,
+            environment=environment,
+            ends_with_owner=False,
         )
     with _lock:
         _workers[store.workspace, run_id] = process

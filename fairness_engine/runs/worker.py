@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairness_engine.errors import EvenhandError, ProcessError, StopReason
-from fairness_engine.model_process.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.questions import WhyNotCertifiable
+from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
@@ -101,7 +101,7 @@ class Worker:
         if not self._prepare():
             return RunState.CANCELLED
         files = [data.path, *([model.path] if model is not None else [])]
-        process = ModelProcess(store.workspace, files, self._log, ends_with_thread=True)
+        process = ModelProcess(store.workspace, files, self._log, loops=self._loops(), ends_with_thread=True)
         try:
             process.greet()
             store.set_result(self._run.id, "protections", process.protections)
@@ -150,9 +150,7 @@ class Worker:
 
     def _prepare(self) -> bool:
         """Compile the loops that the run needs when it is the first here; false when cancelled meanwhile."""
-        config = self._run.config
-        others = () if config.text_column else self._kind.loops  # of texts no rows are searched
-        arguments = (self._store.workspace, self._log, Loops.MODELS, *others)
+        arguments = (self._store.workspace, self._log, *self._loops())
         compiling = threading.Thread(target=prepare_compiled, args=arguments, daemon=True)
         compiling.start()
         compiling.join(_CANCEL_POLL_SECONDS)
@@ -163,6 +161,11 @@ class Worker:
             if self._is_cancel_wanted(time.monotonic()):
                 return False
         return True
+
+    def _loops(self) -> tuple[Loops, ...]:
+        """Those that the run needs; of texts no rows are searched."""
+        others = () if self._run.config.text_column else self._kind.loops
+        return (Loops.MODELS, *others)
 
     def _follow(self, process: ModelProcess, request: int, silence: float, deadline: float) -> None:
         """Fold what the process says until the reply to a request, or until cancelled.

@@ -181,7 +181,7 @@ def _standing(read: ReadTree, box: int) -> str:
 
 def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
     """What the model's process says of the box; ``None``, and a sentence, when it cannot."""
-    from fairness_engine.model_process.compiled_loops import Loops, ready_loops
+    from fairness_engine.model_process.starting.compiled_loops import Loops, ready_loops
 
     low, high = read.box(box)
     is_ready = Loops.CERTIFICATIONS in ready_loops(session.workspace())

@@ -145,7 +145,7 @@ class AppServer:
         """End what still works for this workspace: runs outlive the server on purpose, but not the test."""
         for folder in Path("/proc").iterdir():
             try:
-                is_ours = folder.name.isdigit() and os.fsencode(self.workspace) in (folder / "cmdline").read_bytes()
+                is_ours = folder.name.isdigit() and (folder / "cwd").readlink().is_relative_to(self.workspace)
                 if is_ours and int(folder.name) != os.getpid():
                     os.kill(int(folder.name), signal.SIGKILL)
             except OSError:

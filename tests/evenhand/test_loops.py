@@ -10,8 +10,8 @@ import numba
 import pytest
 
 from evenhand import loops
-from fairness_engine.model_process import compiled_loops
-from fairness_engine.model_process.compiled_loops import Loops
+from fairness_engine.model_process.starting import compiled_loops
+from fairness_engine.model_process.starting.compiled_loops import Loops
 
 
 @pytest.fixture

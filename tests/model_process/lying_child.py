@@ -20,6 +20,7 @@ from fairness_engine.pairs import Pairs
 parser = argparse.ArgumentParser()
 parser.add_argument("--scratch")
 parser.add_argument("--readable", action="append", type=Path)
+parser.add_argument("--compiled")
 parser.add_argument("--parent")
 parser.add_argument("--warm")
 options = parser.parse_args()

@@ -12,8 +12,8 @@ import pytest
 
 from fairness_engine import certification
 from fairness_engine.certification import warm_up
-from fairness_engine.model_process import compiled_loops
-from fairness_engine.model_process.compiled_loops import Loops
+from fairness_engine.model_process.starting import compiled_loops
+from fairness_engine.model_process.starting.compiled_loops import Loops
 
 
 def test_every_workspace_finds_the_loops_of_this_installation(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_loops_are_compiled_once_and_those_of_the_oldest_versions_go(
     folder = tmp_path / f"{tag}-new"
     monkeypatch.setattr(compiled_loops, "compiled_folder", lambda _: folder)
     monkeypatch.setattr(
-        compiled_loops, "CHILD_PROGRAM", "platform"
+        compiled_loops, "MODEL_PROGRAM", "platform"
     )  # a program that ends well: the loops are not the subject
     *others, foreign = (tmp_path / name for name in (f"{tag}-d", f"{tag}-a", f"{tag}-c", f"{tag}-b", "pypy-1"))
     for age, other in enumerate((*others, foreign)):

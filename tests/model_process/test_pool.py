@@ -17,7 +17,6 @@ import pytest
 from fairness_engine.arrays import pack_array
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError
-from fairness_engine.model_process.compiled_loops import Loops
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.questions import (
@@ -32,6 +31,7 @@ from fairness_engine.model_process.questions import (
     _read_scores,
 )
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.alive import process_start_time
@@ -39,7 +39,7 @@ from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from proof_events import census_space
-from worker_cases import ROOT, census_config, children_in, children_of, wait_for
+from worker_cases import ROOT, census_config, model_processes, wait_for
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 
@@ -131,9 +131,9 @@ def test_bad_input_is_raised_in_its_own_class_and_leaves_no_process(
 @NEEDS_PROC
 def test_a_killed_process_is_started_again(evaluator: Evaluator, store: RunStore, config: RunConfig) -> None:
     before, _ = ask(evaluator, config)
-    (child,) = children_in(store.workspace)
+    (child,) = model_processes(store.workspace)
     os.kill(child, signal.SIGKILL)
-    wait_for(lambda: not children_in(store.workspace))
+    wait_for(lambda: not model_processes(store.workspace))
     after, _ = ask(evaluator, config)
     assert np.array_equal(before, after)
 
@@ -146,11 +146,11 @@ def test_a_process_outlives_the_thread_that_started_it_but_not_its_idle_time(
     asking = threading.Thread(target=ask, args=(evaluator, config))
     asking.start()
     asking.join()
-    assert len(children_in(store.workspace)) == 1
-    wait_for(lambda: evaluator.n_open == 0 and not children_in(store.workspace), 5)
+    assert len(model_processes(store.workspace)) == 1
+    wait_for(lambda: evaluator.n_open == 0 and not model_processes(store.workspace), 5)
     ask(evaluator, config)
     evaluator.close()
-    assert not children_in(store.workspace)
+    assert not model_processes(store.workspace)
     with pytest.raises(RunError, match="was closed"):
         ask(evaluator, config)
 
@@ -171,7 +171,7 @@ def test_a_process_ends_when_its_program_is_killed(store: RunStore, config: RunC
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder.parent) as page:
         assert page.stdout is not None
         assert page.stdout.readline() == b"open\n"
-        (child,) = children_of(page.pid)
+        (child,) = model_processes(store.workspace, page.pid)
         page.kill()
     wait_for(lambda: process_start_time(child) is None, 5)
 
@@ -181,7 +181,7 @@ def test_no_more_than_so_many_processes_are_kept(store: RunStore, config: RunCon
     evaluator = Evaluator(store, max_open=2)
     for threshold in (0.3, 0.4, 0.5):
         ask(evaluator, replace(config, scope=Scope(("sex",), threshold=threshold)))
-    assert evaluator.n_open == len(children_in(store.workspace)) == 2
+    assert evaluator.n_open == len(model_processes(store.workspace)) == 2
     evaluator.close()
 
 

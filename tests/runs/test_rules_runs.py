@@ -23,9 +23,9 @@ from fairness_engine.events import RulesScored
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.result import read_checked
 from fairness_engine.groups.rule_sets.settings import RuleSettings
-from fairness_engine.model_process import compiled_loops
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Held, Plausible, Scores, Summary
+from fairness_engine.model_process.starting import compiled_loops
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue, worker

@@ -16,6 +16,7 @@ import pytest
 
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.model_process.starting import start
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
@@ -24,7 +25,7 @@ from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.store import RunStore
-from worker_cases import ROOT, census_config, children_of, endless_config, wait_for, wait_for_end, wait_for_pairs
+from worker_cases import ROOT, census_config, endless_config, model_processes, wait_for, wait_for_end, wait_for_pairs
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 
@@ -188,7 +189,7 @@ def test_a_killed_worker_is_noticed_and_its_pairs_are_kept(store: RunStore) -> N
     queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
     assert run.worker_pid is not None
-    (child,) = children_of(run.worker_pid)
+    (child,) = model_processes(store.workspace, run.worker_pid)
     before = store.n_pairs(run_id)
     os.kill(run.worker_pid, signal.SIGKILL)
     wait_for(lambda: queue.refresh(store, run_id).state is RunState.CRASHED, 5)
@@ -206,7 +207,7 @@ def test_a_killed_model_process_is_a_crash_with_its_pairs_and_a_sentence(store: 
     queue.launch(store, run_id)
     run = wait_for_pairs(store, run_id)
     before = time.monotonic()
-    os.kill(children_of(run.worker_pid or 0)[0], signal.SIGKILL)
+    os.kill(model_processes(store.workspace, run.worker_pid)[0], signal.SIGKILL)
     run = wait_for_end(store, run_id)
     assert time.monotonic() - before < 5
     assert run.state is RunState.CRASHED
@@ -279,7 +280,8 @@ def test_only_one_process_works_a_run(store: RunStore) -> None:
 
 
 def test_a_worker_that_never_claims_its_run_is_given_up(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue.sys, "executable", "/bin/false")
+    monkeypatch.setattr(start, "FORKED", ())
+    monkeypatch.setattr(start.sys, "executable", "/bin/false")
     run_id = store.create_run(census_config(store))
     queue.launch(store, run_id)
     run = wait_for_end(store, run_id, 5)

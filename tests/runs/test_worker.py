@@ -10,6 +10,7 @@ import pytest
 
 from fairness_engine.model_process import process as model_process
 from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.model_process.starting import start
 from fairness_engine.runs import kinds, worker
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.runs.writers import pairs
@@ -173,7 +174,7 @@ def test_a_process_that_does_not_listen_is_given_up(
     monkeypatch.setattr(model_process, "_SEND_SECONDS", 0.3)
     model = tmp_path / "model"
     model.write_text("deaf")
-    process = ModelProcess(store.workspace, [model, model], None, ends_with_thread=True)
+    process = ModelProcess(store.workspace, [model, model], None, loops=(), ends_with_thread=True)
     process.greet()
     with pytest.raises(model_process.ProcessError, match="does not listen"):
         process.ask("open", 5, padding="x" * 10_000_000)
@@ -183,7 +184,7 @@ def test_a_process_that_does_not_listen_is_given_up(
 
 
 def test_a_program_that_cannot_be_started_is_said(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_process.sys, "executable", "/no/such/python")
+    monkeypatch.setattr(start.sys, "executable", "/no/such/python")
     run = work(store, "no event")
     assert run.state is RunState.CRASHED
     assert "could not be started" in (run.message or "")
@@ -219,7 +220,7 @@ def test_the_log_takes_so_much_and_no_more(tmp_path: Path, store: RunStore, monk
     model = tmp_path / "model"
     log = tmp_path / "log"
     model.write_text("deep")  # its parser complains at length
-    process = ModelProcess(store.workspace, [model], log, ends_with_thread=True)
+    process = ModelProcess(store.workspace, [model], log, loops=(), ends_with_thread=True)
     wait_for(lambda: not process.is_alive)
     process.close()
     assert log.stat().st_size == 10

@@ -73,6 +73,7 @@ def child_environment(scratch: Path, numba_cache: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "NUMBA_CACHE_DIR": str(numba_cache),
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
         "CUDA_VISIBLE_DEVICES": "-1",
         "JOBLIB_MULTIPROCESSING": "0",
         "TF_CPP_MIN_LOG_LEVEL": "2",

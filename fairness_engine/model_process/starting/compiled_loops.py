@@ -10,12 +10,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import IO
 
 from fairness_engine.model_process.sandbox import walls
 
-CHILD_PROGRAM = "fairness_engine.model_process.server"
+MODEL_PROGRAM = "fairness_engine.model_process.server"
 _MAX_SECONDS = 900.0
 """A machine that does much else takes several times as long."""
 _MAX_OTHERS = 3
@@ -46,15 +47,20 @@ def compiled_folder(workspace: Path) -> Path:
     Beside the libraries of this installation, where every workspace finds them; in the workspace where that cannot be
     written.
     """
+    shared = Path(sys.prefix) / "share"
+    is_shared = os.access(shared if shared.exists() else sys.prefix, os.W_OK)
+    return (shared / "evenhand" if is_shared else workspace) / "compiled" / _version()
+
+
+@cache
+def _version() -> str:
+    """Of this interpreter, and of the loops' sources as this program found them."""
     from fairness_engine import __file__ as package
 
     kernels = [file.stat() for file in sorted(Path(package).parent.rglob("*kernels.py"))]
     newest = max(file.st_mtime_ns for file in kernels)
     n_bytes = sum(file.st_size for file in kernels)
-    version = f"{sys.implementation.cache_tag}-{newest:x}-{n_bytes:x}"
-    shared = Path(sys.prefix) / "share"
-    is_shared = os.access(shared if shared.exists() else sys.prefix, os.W_OK)
-    return (shared / "evenhand" if is_shared else workspace) / "compiled" / version
+    return f"{sys.implementation.cache_tag}-{newest:x}-{n_bytes:x}"
 
 
 def prepare_compiled(workspace: Path, log: Path | None, *parts: Loops) -> None:
@@ -102,7 +108,7 @@ def _compile(folder: Path, part: Loops, log: Path | None) -> None:
 def _warm_up(name: str, folder: Path, lock: int, errors: IO[bytes]) -> None:
     """Have one program compile; it holds the lock to its own end, whatever becomes of this one."""
     subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-P", "-m", CHILD_PROGRAM, "--warm", name],
+        [sys.executable, "-P", "-m", MODEL_PROGRAM, "--warm", name],
         env=walls.child_environment(folder, folder),
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -131,7 +137,7 @@ def _compiled_at(folder: Path) -> float:
 
 
 def copy_compiled(source: Path, target: Path) -> None:
-    """A copy of its own for the child: numba insists on a folder it can write, and none may write the shared one."""
+    """A copy of the loops of all for one process, which numba lets write there."""
     target.mkdir(mode=0o700)
     with contextlib.suppress(OSError):
         shutil.copytree(source, target, dirs_exist_ok=True)

@@ -1,0 +1,1 @@
+"""How the programs of runs and questions are started: loops compiled once, one parent that has everything loaded."""

@@ -1,0 +1,286 @@
+"""The fork server: has loaded what the programs of runs and questions need, and becomes them when asked.
+
+``python -P -m fairness_engine.model_process.starting.fork_server --channel FD [--loops NAME ...]``, started by
+``start.ForkServer`` with the scrubbed environment of a model's process. It never reads a file of a user, nor what a
+program is told: a request names the program alone, and the child reads the rest (arguments, environment, pipes) from a
+connection of its own. So a child inherits
+
+* modules and compiled loops, and with them the layout of the address space and the seed of Python's hashes,
+* its own connection and, where it starts programs itself, a channel to the fork server: nothing else is open,
+* the limits, the mask of new files and the niceness of the program that started the fork server,
+
+and gets an environment, a folder, standard streams, random states and a session of its own. There is one thread, which
+sleeps but for requests, ends of children, and what is left to be loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numba.core import caching
+
+from fairness_engine.model_process import server
+from fairness_engine.model_process.starting import start
+from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loops
+
+_IDLE_MS = 1_000
+"""After so long without a request what is left is loaded, a part at a time: a request in between waits for a part."""
+_LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "skops.io", "h5py", "onnx", "lime.lime_tabular", "z3")
+"""What reads a model, or works a technique, beside the loops."""
+_PR_SET_NAME = 15
+_SECONDS_TO_TELL = 30
+"""How long a child waits for what it is told to be."""
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A program that was forked.
+
+    Args:
+        pid, exit_file: its process, and a file descriptor that can be read once that has ended.
+        connection: to whoever wanted it.
+        ends_with_owner: is killed, with its group, when that hangs up.
+    """
+
+    pid: int
+    exit_file: int
+    connection: socket.socket
+    ends_with_owner: bool
+
+
+class _Server:
+    """Answers requests for programs until nobody is left who could ask, and nothing that was started.
+
+    Args:
+        channel: of the program that started it.
+        loops: that are compiled already.
+    """
+
+    def __init__(self, channel: socket.socket, loops: Sequence[Loops]) -> None:
+        self._pid = os.getpid()
+        self._folder = Path(os.environ["NUMBA_CACHE_DIR"])
+        self._loops = frozenset(loops)
+        self._loaded: set[str] = set()
+        self._channels = {channel.fileno(): channel}
+        self._children: dict[int, _Child] = {}
+        """By the descriptors of connection and exit file: two entries each, until the connection hangs up."""
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+
+    def serve(self) -> None:
+        """Until the end."""
+        soon: list[Callable[[], None]] = [
+            self._load_programs,
+            partial(self._load_loops, Loops.MODELS),
+            partial(self._load_loops, Loops.SEARCHES),
+        ]
+        later: list[Callable[[], None]] = [
+            partial(self._load_loops, Loops.CERTIFICATIONS),
+            *(partial(self._load, name, partial(importlib.import_module, name)) for name in _LIBRARIES),
+        ]
+        while self._channels or self._children:
+            ready = self._poll.poll(0 if soon else _IDLE_MS if later else None)
+            if not ready and (soon or later):
+                (soon or later).pop(0)()
+            files = [file for file, _ in ready]
+            for file in files:
+                if file in self._children:
+                    self._note(file)
+            for file in files:  # last, for they open files, whose numbers may be those of some just closed
+                if file in self._channels:
+                    self._hear(self._channels[file])
+
+    # --- loading --------------------------------------------------------------------------
+
+    def _load(self, name: str, load: Callable[[], object]) -> None:
+        if name in self._loaded:
+            return
+        self._loaded.add(name)
+        try:
+            load()
+        except Exception:  # noqa: BLE001 - a child that needs it will meet the same error, and say it
+            traceback.print_exc()
+        gc.freeze()  # what is here for good is not looked through by the collector, which would copy its pages
+
+    def _load_programs(self) -> None:
+        for program in start.FORKED:
+            self._load(program, partial(importlib.import_module, program))
+        self._load("session", server.load_session)
+
+    def _load_loops(self, part: Loops) -> None:
+        if part in self._loops:
+            for name in WARM_UPS[part]:
+                self._load(name, partial(server.warm_up, name))
+
+    # --- requests -------------------------------------------------------------------------
+
+    def _hear(self, channel: socket.socket) -> None:
+        """Take a request, or note that nobody is there any more."""
+        message, files, _, _ = socket.recv_fds(channel, start.MAX_REQUEST_BYTES, 1)
+        if not message or not files:
+            self._poll.unregister(channel)
+            del self._channels[channel.fileno()]
+            channel.close()
+            return
+        wanted = start.Wanted(**json.loads(message))
+        connection = socket.socket(fileno=files[0])
+        self._load_programs()
+        for part in wanted.loops:
+            self._load_loops(Loops(part))
+        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if wanted.may_start else None
+        try:
+            pid = os.fork()
+        except OSError:
+            connection.close()  # whoever asked starts an interpreter instead
+            return
+        if pid == 0:
+            self._become(wanted, connection, None if pair is None else pair[1])
+        if pair is not None:
+            pair[1].close()
+            self._channels[pair[0].fileno()] = pair[0]
+            self._poll.register(pair[0], select.POLLIN)
+        child = _Child(pid, os.pidfd_open(pid), connection, wanted.ends_with_owner)
+        self._children |= {child.exit_file: child, connection.fileno(): child}
+        self._poll.register(child.exit_file, select.POLLIN)
+        self._poll.register(connection, 0)  # a hang-up is told without being asked for
+
+    def _note(self, file: int) -> None:
+        """A child ended, or its owner hung up."""
+        child = self._children[file]
+        if file != child.exit_file:
+            if child.ends_with_owner:
+                _kill_group(child.pid)
+            self._hang_up(child)
+            return
+        if child.ends_with_owner:
+            _kill_group(child.pid)  # whatever it may have started; its number is nobody else's until it is waited for
+        _, status = os.waitpid(child.pid, 0)
+        if child.connection.fileno() >= 0:
+            with contextlib.suppress(OSError):
+                child.connection.sendall(start.NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            self._hang_up(child)
+        self._poll.unregister(child.exit_file)
+        del self._children[child.exit_file]
+        os.close(child.exit_file)
+
+    def _hang_up(self, child: _Child) -> None:
+        self._poll.unregister(child.connection)
+        del self._children[child.connection.fileno()]
+        child.connection.close()
+
+    # --- in the child ---------------------------------------------------------------------
+
+    def _become(self, wanted: start.Wanted, connection: socket.socket, channel: socket.socket | None) -> NoReturn:
+        """Be the program, to its end; nothing of the fork server stays open."""
+        status = 1
+        try:
+            os.setsid()  # first of all: who hangs up kills its group
+            self._close_all({connection.fileno(), *([channel.fileno()] if channel else [])})
+            connection.sendall(start.NUMBER.pack(os.getpid()))
+            told = _read_told(connection)
+            connection.close()
+            _settle(wanted.program, told)
+            start.adopt(channel, self._pid, self._folder, self._loops)
+            status = importlib.import_module(wanted.program).main(told["arguments"])
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
+            traceback.print_exc()
+        finally:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _close_all(self, kept: set[int]) -> None:
+        """Close every descriptor beyond the standard streams but those kept; through their objects where there are
+        some, which would else close a number that has become another file's.
+        """
+        for channel in self._channels.values():
+            channel.close()
+        for child in set(self._children.values()):
+            child.connection.close()
+        first = 3
+        for file in sorted(kept):
+            os.closerange(first, file)
+            first = file + 1
+        os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+
+
+def _read_told(connection: socket.socket) -> dict[str, Any]:
+    """What the child is told: its arguments, environment and folder, its standard streams as descriptors."""
+    connection.settimeout(_SECONDS_TO_TELL)
+    head, files, _, _ = socket.recv_fds(connection, start.NUMBER.size, 3)
+    (n_bytes,) = start.NUMBER.unpack(head)
+    content = bytearray()
+    while len(content) < n_bytes:
+        chunk = connection.recv(n_bytes - len(content))
+        if not chunk:
+            raise EOFError("whoever wanted this program is gone")
+        content += chunk
+    for stream, file in enumerate(files):
+        os.dup2(file, stream)
+        os.close(file)
+    told: dict[str, Any] = json.loads(content)
+    return told
+
+
+def _settle(program: str, told: dict[str, Any]) -> None:
+    """A folder, an environment, a name and random states of its own."""
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    time.tzset()
+    os.chdir(told["folder"])
+    sys.argv = [program, *told["arguments"]]
+    tempfile.tempdir = None
+    random.seed()
+    np.random.seed()  # noqa: NPY002 - what a library may take where it was given no generator
+    caching.Cache.save_overload = _keep_to_itself  # type: ignore[method-assign]
+    name = f"ev {program.rpartition('.')[2]}".encode()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name, 0, 0, 0)
+
+
+def _keep_to_itself(cache: caching.Cache, signature: object, _: object) -> None:
+    """Instead of writing what was compiled beside the loops of all, which is no child's to write: say that it was."""
+    print(f"Compiled, although it should have been at set-up: {cache}{signature}", file=sys.stderr, flush=True)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until nobody can ask any more and everything that was started has ended."""
+    parser = argparse.ArgumentParser(prog="fairness_engine.model_process.starting.fork_server")
+    parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--loops", type=Loops, nargs="*", default=[])
+    options = parser.parse_args(arguments)
+    server.leave_out_charts()
+    _Server(socket.socket(fileno=options.channel), options.loops).serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,318 @@
+"""Starts the programs of runs and questions: forked from one that has loaded all they need, or as new interpreters.
+
+A program that starts others often, or wants them soon, calls ``get_ready`` first: it starts the fork server
+(``fork_server.py``) in the background. Without one, where one cannot be (it takes Linux), or where it fails, each
+program is a new interpreter, which takes a second or two longer and does the same.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from fairness_engine.errors import ProcessError
+from fairness_engine.model_process.sandbox import walls
+from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
+from fairness_engine.store.alive import process_start_time
+
+SPAWN_VARIABLE = "EVENHAND_NO_FORK"
+"""Set to 1, every program is a new interpreter."""
+FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
+WORKER_PROGRAM = "fairness_engine.runs.worker"
+FORKED = (WORKER_PROGRAM, MODEL_PROGRAM)
+MAX_REQUEST_BYTES = 4096
+NUMBER = struct.Struct("<q")
+_SECONDS_TO_FORK = 60.0
+"""The fork server may be loading, or the machine busy."""
+_LOST = -9
+"""Status of a program whose end nobody saw."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of the fork server; what the program is told goes to the child alone.
+
+    Args:
+        program: a module with a ``main(arguments)``.
+        loops: that it will need.
+        ends_with_owner: kill it, and what it started, when whoever wanted it is gone.
+        may_start: it may ask for programs itself.
+    """
+
+    program: str
+    loops: tuple[str, ...]
+    ends_with_owner: bool
+    may_start: bool
+
+
+class ForkedProgram:
+    """A program that the fork server became; with the methods of ``subprocess.Popen`` that are in use here.
+
+    Args:
+        connection: to the fork server, which tells the end on it; hanging up is the wish to end it, where it ends with
+            its owner.
+    """
+
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._connection = connection
+        self._is_lost = False
+        self._born = process_start_time(pid)
+
+    def poll(self) -> int | None:
+        """The exit status once it ended: negative for a signal; ``None`` before."""
+        if self.returncode is None and not self._is_lost and _is_readable(self._connection, 0.0):
+            self._read_status()
+        if self.returncode is None and self._is_lost and process_start_time(self.pid) != self._born:
+            self.returncode = _LOST
+        return self.returncode
+
+    def _read_status(self) -> None:
+        status = b""
+        with contextlib.suppress(OSError):
+            status = self._connection.recv(NUMBER.size)
+        if status:
+            (self.returncode,) = NUMBER.unpack(status)
+        else:
+            self._is_lost = True  # the fork server was killed: the system tells, without a status
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status, as soon as it ended.
+
+        Args:
+            timeout: seconds.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not end so soon.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (status := self.poll()) is None:
+            left = 3600.0 if deadline is None else deadline - time.monotonic()
+            if left <= 0 and timeout is not None:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            if self._is_lost:
+                time.sleep(min(0.02, left))
+            else:
+                _is_readable(self._connection, left)
+        return status
+
+    def close(self) -> None:
+        """Want to hear no more of it."""
+        self._connection.close()
+
+
+Started = ForkedProgram | subprocess.Popen[bytes]
+
+
+class ForkServer:
+    """The handle on a fork server; safe to use from several threads.
+
+    Args:
+        channel: to it.
+        pid: its process.
+        loops: that it has, or loads when they are needed.
+    """
+
+    def __init__(self, channel: socket.socket, pid: int, loops: frozenset[Loops]) -> None:
+        self.pid = pid
+        self.loops = loops
+        self.is_usable = True
+        self._channel = channel
+
+    def fork(
+        self,
+        wanted: Wanted,
+        arguments: Sequence[str],
+        *,
+        streams: Sequence[int],
+        folder: Path,
+        environment: Mapping[str, str],
+    ) -> ForkedProgram | None:
+        """A program in a new process, as ``start`` has it; ``None`` when the fork server cannot.
+
+        Raises:
+            ProcessError: it gives no answer.
+        """
+        connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with theirs:
+                socket.send_fds(self._channel, [json.dumps(asdict(wanted)).encode()], [theirs.fileno()])
+            if not _is_readable(connection, _SECONDS_TO_FORK):
+                raise ProcessError("The fork server gave no answer within a minute. Start the app again.")
+            answer = connection.recv(NUMBER.size)
+            if not answer:
+                raise BrokenPipeError
+            told = {"arguments": list(arguments), "environment": dict(environment), "folder": str(folder)}
+            content = json.dumps(told).encode()
+            files = array.array("i", streams)
+            head = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)]
+            connection.sendmsg([NUMBER.pack(len(content))], head)
+            connection.sendall(content)
+        except OSError:
+            connection.close()
+            self.is_usable = False
+            return None
+        except BaseException:
+            connection.close()
+            raise
+        return ForkedProgram(connection, NUMBER.unpack(answer)[0])
+
+    def close(self) -> None:
+        """Ask no more of it: it ends when all that it started has ended."""
+        self.is_usable = False
+        self._channel.close()
+
+
+class _OwnServers:
+    """The fork server of this process, if it has one."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.server: ForkServer | None = None
+        self.folder: Path | None = None
+        """Of the loops that it has."""
+        self.started: list[subprocess.Popen[bytes]] = []
+        """Those that this process started and that have not ended yet."""
+
+
+_own = _OwnServers()
+
+
+def get_ready(workspace: Path) -> None:
+    """Have a fork server with all loops that are compiled; returns before it has loaded them.
+
+    Called again when more loops were compiled, it has one that has these too.
+    """
+    if not sys.platform.startswith("linux") or os.environ.get(SPAWN_VARIABLE) == "1":
+        return
+    folder = compiled_folder(workspace)
+    loops = ready_loops(workspace)
+    with _own.lock:
+        _own.started = [process for process in _own.started if process.poll() is None]
+        server = _own.server
+        if server is not None and server.is_usable and _own.folder == folder and loops <= server.loops:
+            return
+        if server is not None:
+            server.close()
+        with contextlib.suppress(OSError):  # what is wanted will be a new interpreter
+            _own.server = _start_fork_server(folder, loops)
+            _own.folder = folder
+
+
+def _start_fork_server(folder: Path, loops: frozenset[Loops]) -> ForkServer:
+    folder.mkdir(parents=True, exist_ok=True)
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, (folder / "fork-server.log").open("ab") as log:
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            FORK_SERVER,
+            "--channel",
+            str(theirs.fileno()),
+            "--loops",
+            *sorted(loops),
+        ]
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=walls.child_environment(folder, folder),
+            start_new_session=True,
+            pass_fds=[theirs.fileno()],
+        )
+    _own.started.append(process)
+    return ForkServer(channel, process.pid, loops)
+
+
+def adopt(channel: socket.socket | None, pid: int, folder: Path, loops: frozenset[Loops]) -> None:
+    """In a forked program: whom to ask for others; nobody without a channel.
+
+    Args:
+        channel, pid, loops: as in ``ForkServer``.
+        folder: of those loops.
+    """
+    _own.server = None if channel is None else ForkServer(channel, pid, loops)
+    _own.folder = folder
+
+
+def start(
+    program: str,
+    arguments: Sequence[str],
+    *,
+    workspace: Path,
+    loops: Iterable[Loops],
+    streams: Sequence[int],
+    folder: Path,
+    environment: Mapping[str, str],
+    ends_with_owner: bool,
+    parent_thread_stays: bool = True,
+) -> Started:
+    """Start a program in a process and a session of its own.
+
+    Args:
+        program: a module with a ``main(arguments)``.
+        workspace, loops: what it needs of compiled loops, and for which workspace.
+        streams: descriptors of its standard input, output and error.
+        folder: where it works.
+        environment: all of it.
+        ends_with_owner: it ends when this process does (``--parent`` is added to its arguments); one that does not may
+            start programs itself.
+        parent_thread_stays: false where the calling thread may end before the program: a new interpreter can then not
+            be told to end with this process.
+
+    Raises:
+        OSError: it cannot be started.
+        ProcessError: the fork server gives no answer.
+    """
+    server = _server_for(program, workspace, frozenset(loops))
+    if server is not None and server.is_usable:
+        wanted = Wanted(program, tuple(sorted(loops)), ends_with_owner, not ends_with_owner)
+        told = [*arguments, *(["--parent", str(server.pid)] if ends_with_owner else [])]
+        forked = server.fork(wanted, told, streams=streams, folder=folder, environment=environment)
+        if forked is not None:
+            return forked
+    told = [*arguments, *(["--parent", str(os.getpid())] if ends_with_owner and parent_thread_stays else [])]
+    stdin, stdout, stderr = streams
+    return subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-P", "-m", program, *told],
+        bufsize=0,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=folder,
+        env=dict(environment),
+        start_new_session=True,
+    )
+
+
+def _server_for(program: str, workspace: Path, loops: frozenset[Loops]) -> ForkServer | None:
+    """The fork server that can be asked for a program, if there is one."""
+    if _own.server is None or program not in FORKED:
+        return None
+    is_mine = bool(_own.started)
+    if is_mine and not loops & ready_loops(workspace) <= _own.server.loops:  # they were compiled after it was started
+        get_ready(workspace)
+    return _own.server if _own.folder == compiled_folder(workspace) else None
+
+
+def _is_readable(connection: socket.socket, seconds: float) -> bool:
+    """Whether there is something to read, or it was hung up, within so long."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(max(0.0, seconds) * 1000))

@@ -19,6 +19,7 @@ from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.model_process.process import MAX_LOG_BYTES, ModelProcess
 from fairness_engine.model_process.questions import A, Question, Target
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+from fairness_engine.model_process.starting.start import libraries_taken, load_soon
 from fairness_engine.store.run_config import unsafe_formats_allowed
 from fairness_engine.store.store import RunStore
 
@@ -145,11 +146,18 @@ class Evaluator:
         model = store.file(target.model_id) if target.model_id else None
         files = [data.path, *([model.path] if model is not None else [])]
         # a page's thread may end long before this process: the child ends with the pipe instead
-        process = ModelProcess(store.workspace, files, self._log(), loops=loops, ends_with_thread=False)
+        process = ModelProcess(
+            store.workspace,
+            files,
+            self._log(),
+            loops=loops,
+            libraries=store.libraries(target.model_id),
+            ends_with_thread=False,
+        )
         try:
             process.greet()
             self._protections = {**process.protections, "ends_with_parent": True}
-            process.ask(
+            opened = process.ask(
                 "open",
                 LOAD_SECONDS,
                 data={"path": str(data.path), "name": data.name},
@@ -161,6 +169,10 @@ class Evaluator:
         except BaseException:
             process.close()
             raise
+        if model is not None:
+            libraries = libraries_taken(opened)
+            store.note_libraries(model.id, libraries)
+            load_soon(libraries)  # a run of this model may be next
         return process
 
     def _log(self) -> Path:

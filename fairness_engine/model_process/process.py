@@ -54,6 +54,7 @@ class ModelProcess:
         workspace: where scratch folders and the cache of compiled loops lie.
         readable: files the child may read beside its own libraries.
         loops: that it will need, if they are compiled.
+        libraries: that it is known to need, of ``start.LIBRARIES``.
         log: gets what the child writes to its standard error; ``None`` throws it away.
         ends_with_thread: kill the child when the thread that starts it ends, and so with this process (Linux).
 
@@ -67,7 +68,8 @@ class ModelProcess:
         readable: Sequence[Path],
         log: Path | None,
         *,
-        loops: Iterable[Loops],
+        loops: Iterable[Loops] = (),
+        libraries: Sequence[str] = (),
         ends_with_thread: bool,
     ) -> None:
         self._scratch = _make_scratch(workspace)
@@ -82,8 +84,20 @@ class ModelProcess:
         errors, their_errors = os.pipe()
         self._pipes = [self._input, self._output, errors]
         try:
-            self._process = self._start(
-                workspace, readable, loops, (their_input, their_output, their_errors), ends_with_thread
+            compiled = compiled_folder(workspace)
+            arguments = ["--scratch", str(self._scratch), "--compiled", str(compiled)]
+            arguments += [text for path in readable for text in ("--readable", str(path))]
+            self._process: Started = start(
+                PROGRAM,
+                arguments,
+                workspace=workspace,
+                loops=loops,
+                libraries=libraries,
+                streams=(their_input, their_output, their_errors),
+                folder=self._scratch,
+                environment=walls.child_environment(self._scratch, self._scratch / "numba"),
+                ends_with_owner=True,
+                parent_thread_stays=ends_with_thread,
             )
         except BaseException as error:
             self._close_pipes()
@@ -97,29 +111,6 @@ class ModelProcess:
         os.set_blocking(self._input, False)
         self._log = threading.Thread(target=_drain, args=(errors, log), daemon=True)
         self._log.start()
-
-    def _start(
-        self,
-        workspace: Path,
-        readable: Sequence[Path],
-        loops: Iterable[Loops],
-        streams: Sequence[int],
-        ends_with_thread: bool,
-    ) -> Started:
-        compiled = compiled_folder(workspace)
-        arguments = ["--scratch", str(self._scratch), "--compiled", str(compiled)]
-        arguments += [text for path in readable for text in ("--readable", str(path))]
-        return start(
-            PROGRAM,
-            arguments,
-            workspace=workspace,
-            loops=loops,
-            streams=streams,
-            folder=self._scratch,
-            environment=walls.child_environment(self._scratch, self._scratch / "numba"),
-            ends_with_owner=True,
-            parent_thread_stays=ends_with_thread,
-        )
 
     @property
     def pid(self) -> int:

@@ -24,6 +24,7 @@ from fairness_engine.clock import Clock
 from fairness_engine.errors import EvenhandError, FitError, ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, copy_compiled
+from fairness_engine.model_process.starting.start import LIBRARIES
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, TreeReady
@@ -97,7 +98,7 @@ class RequestServer:
             from fairness_engine.model_process.session import open_all
 
             self._opened = open_all(request)
-            return self._opened.summary()
+            return {**self._opened.summary(), "libraries": [name for name in LIBRARIES if name in sys.modules]}
         if self._opened is None:
             raise ProcessError("Nothing was opened yet.")
         if request["do"] == "run":

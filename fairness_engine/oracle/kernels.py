@@ -377,4 +377,5 @@ def warm_up() -> None:
     wide = (np.zeros((1, 2, 1)), np.zeros((1, 2), np.int8))
     plainest(*wide, free, np.zeros((1, 2)), sets, np.array([[0, 2]]), np.array([0, 1]), sets, free + 1, 0.0)
     choices, values, is_down = propose_moves(rows, np.zeros((2, 2)), free, down, down, ones, ones, ones)
-    settle_moves(rows, is_down, is_down, choices, values, is_down, ones, free, 1.0)
+    for chances in (ones, rows[:, 0]):  # a column of a table of draws
+        settle_moves(rows, is_down, is_down, choices, values, is_down, chances, free, 1.0)

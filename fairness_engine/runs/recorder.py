@@ -72,6 +72,8 @@ class RunRecorder:
         self._written = 0.0
         self._stopped: Stopped | None = None
         self._replied = 0
+        self.reply: dict[str, Any] = {}
+        """The last reply that was taken, which nobody has checked."""
 
     @property
     def stop_reason(self) -> StopReason | None:
@@ -107,6 +109,7 @@ class RunRecorder:
             self._store.set_phase(self._run_id, content["phase"])
         elif isinstance(content.get("reply"), int):
             self._replied = content["reply"]
+            self.reply = content
             raise_failure(content)
         else:
             raise breach("it sent a line that is neither an event nor a reply")

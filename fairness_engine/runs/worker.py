@@ -22,6 +22,7 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
+from fairness_engine.model_process.starting.start import libraries_taken
 from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
@@ -101,7 +102,14 @@ class Worker:
         if not self._prepare():
             return RunState.CANCELLED
         files = [data.path, *([model.path] if model is not None else [])]
-        process = ModelProcess(store.workspace, files, self._log, loops=self._loops(), ends_with_thread=True)
+        process = ModelProcess(
+            store.workspace,
+            files,
+            self._log,
+            loops=self._loops(),
+            libraries=store.libraries(config.model_id),
+            ends_with_thread=True,
+        )
         try:
             process.greet()
             store.set_result(self._run.id, "protections", process.protections)
@@ -117,6 +125,8 @@ class Worker:
             opened = process.send("open", **request)
             self._follow(process, opened, LOAD_SECONDS, time.monotonic() + LOAD_SECONDS)
             if self._cancelled_at is None:
+                if model is not None:
+                    store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
                 picked = self._kind.picked(store, config)
                 store.set_phase(self._run.id, self._kind.first_phase)

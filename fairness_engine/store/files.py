@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from sqlalchemy import Engine, insert, select
@@ -63,6 +64,26 @@ class FileStore:
         if row is None:
             raise RunError(f"There is no file '{file_id}' in this workspace. Upload it again.")
         return StoredFile(row.id, row.name, FileRole(row.role), self._path(row.sha256), row.n_bytes, row.sha256)
+
+    def libraries(self, file_id: str) -> tuple[str, ...]:
+        """The large libraries that opening a file is known to take; none where it was never opened."""
+        try:
+            return tuple(self._libraries_file(file_id).read_text().split())
+        except OSError:
+            return ()
+
+    def note_libraries(self, file_id: str, libraries: Collection[str]) -> None:
+        """Note what opening a file took. It makes the next start faster and changes nothing else: a note that cannot
+        be written is none.
+        """
+        if set(libraries) != set(self.libraries(file_id)):
+            note = self._libraries_file(file_id)
+            with contextlib.suppress(OSError):
+                note.parent.mkdir(mode=0o700, exist_ok=True)
+                note.write_text(" ".join(sorted(libraries)))
+
+    def _libraries_file(self, file_id: str) -> Path:
+        return self.workspace / "libraries" / file_id
 
     def _path(self, sha256: str) -> Path:
         return self.workspace / "files" / sha256[:2] / sha256

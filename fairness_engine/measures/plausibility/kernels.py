@@ -164,4 +164,6 @@ def warm_up() -> None:
     box = np.zeros((1, 1), dtype=np.uint16)
     nearest(people, box, 1, 1, np.zeros((BLOCK, 1)), codes, box, box, False)
     indices = np.zeros(1, dtype=np.int64)
-    count_unseen(np.zeros((1, 1), dtype=np.int64), indices, indices, indices, indices, np.zeros(1, dtype=np.bool_))
+    for order in ("C", "F"):
+        positions = np.zeros((2, 2), dtype=np.int64, order=order)
+        count_unseen(positions, indices, indices, indices, indices, np.zeros(1, dtype=np.bool_))

@@ -45,6 +45,8 @@ from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loop
 
 _IDLE_MS = 1_000
 """After so long without a request what is left is loaded, a part at a time: a request in between waits for a part."""
+_UNASKED_MS = 600_000
+"""A fork server with large libraries ends after so long without a request and without a child."""
 _LIBRARIES = ("sklearn.tree", "sklearn.ensemble", "skops.io", "h5py", "onnx", "lime.lime_tabular", "z3")
 """What reads a model, or works a technique, beside the loops."""
 _PR_SET_NAME = 15
@@ -74,10 +76,15 @@ class _Server:
     Args:
         channel: of the program that started it.
         loops: that are compiled already.
+        libraries: of ``start.LIBRARIES``, that are loaded for programs that need them; with some it ends when nobody
+            asked for long.
     """
 
-    def __init__(self, channel: socket.socket, loops: Sequence[Loops]) -> None:
+    def __init__(self, channel: socket.socket, loops: Sequence[Loops], libraries: Sequence[str] = ()) -> None:
         self._pid = os.getpid()
+        self._libraries = tuple(libraries)
+        self._others: dict[tuple[str, ...], _Child] = {}
+        """Fork servers with other libraries, by these; each is a child that need not be waited for."""
         self._folder = Path(os.environ["NUMBA_CACHE_DIR"])
         self._loops = frozenset(loops)
         self._loaded: set[str] = set()
@@ -98,10 +105,14 @@ class _Server:
             partial(self._load_loops, Loops.CERTIFICATIONS),
             *(partial(self._load, name, partial(importlib.import_module, name)) for name in _LIBRARIES),
         ]
-        while self._channels or self._children:
-            ready = self._poll.poll(0 if soon else _IDLE_MS if later else None)
+        for name in self._libraries:
+            self._load(name, partial(importlib.import_module, start.LIBRARIES[name]))
+        while self._channels or set(self._children.values()) - set(self._others.values()):
+            ready = self._poll.poll(0 if soon else _IDLE_MS if later else _UNASKED_MS if self._libraries else None)
             if not ready and (soon or later):
                 (soon or later).pop(0)()
+            elif not ready and not self._children:
+                return
             files = [file for file, _ in ready]
             for file in files:
                 if file in self._children:
@@ -137,17 +148,23 @@ class _Server:
     def _hear(self, channel: socket.socket) -> None:
         """Take a request, or note that nobody is there any more."""
         message, files, _, _ = socket.recv_fds(channel, start.MAX_REQUEST_BYTES, 1)
-        if not message or not files:
+        if not message:
             self._poll.unregister(channel)
             del self._channels[channel.fileno()]
             channel.close()
             return
         wanted = start.Wanted(**json.loads(message))
+        libraries = tuple(wanted.libraries)
+        if libraries and libraries != self._libraries:
+            self._hand_on(libraries, message, files)
+            return
+        if not files:
+            return
         connection = socket.socket(fileno=files[0])
         self._load_programs()
         for part in wanted.loops:
             self._load_loops(Loops(part))
-        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if wanted.may_start else None
+        pair = _new_channel() if wanted.may_start else None
         try:
             pid = os.fork()
         except OSError:
@@ -159,10 +176,43 @@ class _Server:
             pair[1].close()
             self._channels[pair[0].fileno()] = pair[0]
             self._poll.register(pair[0], select.POLLIN)
-        child = _Child(pid, os.pidfd_open(pid), connection, wanted.ends_with_owner)
-        self._children |= {child.exit_file: child, connection.fileno(): child}
+        self._watch(_Child(pid, os.pidfd_open(pid), connection, wanted.ends_with_owner))
+
+    def _watch(self, child: _Child) -> None:
+        self._children |= {child.exit_file: child, child.connection.fileno(): child}
         self._poll.register(child.exit_file, select.POLLIN)
-        self._poll.register(connection, 0)  # a hang-up is told without being asked for
+        self._poll.register(child.connection, 0)  # a hang-up is told without being asked for
+
+    def _hand_on(self, libraries: tuple[str, ...], message: bytes, files: Sequence[int]) -> None:
+        """Have a fork server with some libraries answer; one that ended is begun again."""
+        for _ in range(2):
+            other = self._others.get(libraries) or self._begin_other(libraries)
+            try:
+                socket.send_fds(other.connection, [message], files)
+                break
+            except OSError:
+                del self._others[libraries]
+        for file in files:
+            os.close(file)
+
+    def _begin_other(self, libraries: tuple[str, ...]) -> _Child:
+        mine, theirs = _new_channel()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                self._close_all({theirs.fileno()})
+                _Server(theirs, sorted(self._loops), libraries).serve()
+                status = 0
+            except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        theirs.close()
+        other = _Child(pid, os.pidfd_open(pid), mine, ends_with_owner=False)
+        self._watch(other)
+        self._others[libraries] = other
+        return other
 
     def _note(self, file: int) -> None:
         """A child ended, or its owner hung up."""
@@ -201,7 +251,8 @@ class _Server:
             connection.close()
             _settle(wanted.program, told)
             start.adopt(channel, self._pid, self._folder, self._loops)
-            status = importlib.import_module(wanted.program).main(told["arguments"])
+            parent = ["--parent", str(self._pid)] if wanted.ends_with_owner else []
+            status = importlib.import_module(wanted.program).main([*told["arguments"], *parent])
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
@@ -256,6 +307,7 @@ def _settle(program: str, told: dict[str, Any]) -> None:
     random.seed()
     np.random.seed()  # noqa: NPY002 - what a library may take where it was given no generator
     caching.Cache.save_overload = _keep_to_itself  # type: ignore[method-assign]
+    caching._CacheLocator.ensure_cache_path = _is_read_only  # type: ignore[method-assign]
     name = f"ev {program.rpartition('.')[2]}".encode()
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name, 0, 0, 0)
@@ -264,6 +316,17 @@ def _settle(program: str, told: dict[str, Any]) -> None:
 def _keep_to_itself(cache: caching.Cache, signature: object, _: object) -> None:
     """Instead of writing what was compiled beside the loops of all, which is no child's to write: say that it was."""
     print(f"Compiled, although it should have been at set-up: {cache}{signature}", file=sys.stderr, flush=True)
+
+
+def _is_read_only(_: object) -> None:
+    """Instead of trying whether loops can be kept where those of all are, which the walls forbid: modules that are
+    imported behind them would look for theirs elsewhere, and compile anew what is here.
+    """
+
+
+def _new_channel() -> tuple[socket.socket, socket.socket]:
+    """Two ends on which requests for programs go."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def _kill_group(pid: int) -> None:

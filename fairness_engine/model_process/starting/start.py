@@ -32,6 +32,10 @@ SPAWN_VARIABLE = "EVENHAND_NO_FORK"
 FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
 WORKER_PROGRAM = "fairness_engine.runs.worker"
 FORKED = (WORKER_PROGRAM, MODEL_PROGRAM)
+LIBRARIES = {"tensorflow": "keras"}
+"""Libraries that only some models need and that take seconds, and what loads each: a fork server of their own has
+done it.
+"""
 MAX_REQUEST_BYTES = 4096
 NUMBER = struct.Struct("<q")
 _SECONDS_TO_FORK = 60.0
@@ -47,14 +51,16 @@ class Wanted:
     Args:
         program: a module with a ``main(arguments)``.
         loops: that it will need.
+        libraries: of ``LIBRARIES``, that it will need.
         ends_with_owner: kill it, and what it started, when whoever wanted it is gone.
         may_start: it may ask for programs itself.
     """
 
     program: str
-    loops: tuple[str, ...]
-    ends_with_owner: bool
-    may_start: bool
+    loops: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    ends_with_owner: bool = True
+    may_start: bool = False
 
 
 class ForkedProgram:
@@ -170,6 +176,11 @@ class ForkServer:
             raise
         return ForkedProgram(connection, NUMBER.unpack(answer)[0])
 
+    def load(self, libraries: Sequence[str]) -> None:
+        """Have libraries loaded, so that a program that needs them starts soon; returns at once."""
+        with contextlib.suppress(OSError):
+            self._channel.send(json.dumps(asdict(Wanted("", libraries=tuple(libraries)))).encode())
+
     def close(self) -> None:
         """Ask no more of it: it ends when all that it started has ended."""
         self.is_usable = False
@@ -256,7 +267,8 @@ def start(
     arguments: Sequence[str],
     *,
     workspace: Path,
-    loops: Iterable[Loops],
+    loops: Iterable[Loops] = (),
+    libraries: Sequence[str] = (),
     streams: Sequence[int],
     folder: Path,
     environment: Mapping[str, str],
@@ -268,6 +280,7 @@ def start(
     Args:
         program: a module with a ``main(arguments)``.
         workspace, loops: what it needs of compiled loops, and for which workspace.
+        libraries: of ``LIBRARIES``, that it needs.
         streams: descriptors of its standard input, output and error.
         folder: where it works.
         environment: all of it.
@@ -282,9 +295,8 @@ def start(
     """
     server = _server_for(program, workspace, frozenset(loops))
     if server is not None and server.is_usable:
-        wanted = Wanted(program, tuple(sorted(loops)), ends_with_owner, not ends_with_owner)
-        told = [*arguments, *(["--parent", str(server.pid)] if ends_with_owner else [])]
-        forked = server.fork(wanted, told, streams=streams, folder=folder, environment=environment)
+        wanted = Wanted(program, tuple(sorted(loops)), tuple(libraries), ends_with_owner, not ends_with_owner)
+        forked = server.fork(wanted, arguments, streams=streams, folder=folder, environment=environment)
         if forked is not None:
             return forked
     told = [*arguments, *(["--parent", str(os.getpid())] if ends_with_owner and parent_thread_stays else [])]
@@ -299,6 +311,20 @@ def start(
         env=dict(environment),
         start_new_session=True,
     )
+
+
+def load_soon(libraries: Sequence[str]) -> None:
+    """Have libraries loaded by the fork server, if there is one: a program that needs them will be wanted."""
+    if libraries and _own.server is not None and _own.server.is_usable:
+        _own.server.load(libraries)
+
+
+def libraries_taken(opened: Mapping[str, object]) -> tuple[str, ...]:
+    """The large libraries that a model's process says to have taken, in its reply to ``open``; it is asked nothing
+    that it could profit from.
+    """
+    said = opened.get("libraries")
+    return tuple(name for name in LIBRARIES if name in said) if isinstance(said, list) else ()
 
 
 def _server_for(program: str, workspace: Path, loops: frozenset[Loops]) -> ForkServer | None:

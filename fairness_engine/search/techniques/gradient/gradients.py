@@ -163,7 +163,8 @@ class TrueSlopes:
         both = gradient_kernels.pair_rows(rows, own, other, domain.protected, domain.variant_values)
         chosen = None if scores is None else pair_scores(scores, own, other)
         classes = None if chosen is None else model.decide(chosen)
-        slopes = self._oracle.gradients(both, classes)[:, self._terrain.columns] * self._terrain.unit
+        slopes = np.ascontiguousarray(self._oracle.gradients(both, classes)[:, self._terrain.columns])
+        slopes *= self._terrain.unit
         if chosen is not None and classes is not None:
             slopes *= self.factors(chosen, classes)[:, None]
         return slopes[: len(rows)], slopes[len(rows) :]

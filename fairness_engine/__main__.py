@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given and given[0] not in _WITHOUT_MODEL and not {"-h", "--help"} & set(given):
-        get_ready(_workspace(given))
+        get_ready(_workspace(given), ahead=False)
     from fairness_engine.cli.main import main as command_line
 
     return command_line(given, program, others)

@@ -224,8 +224,6 @@ class ModelProcess:
         if self._process.returncode is None:
             self.kill()
             self._process.wait()
-        if isinstance(self._process, ForkedProgram):
-            self._process.close()
         self._log.join(_EXIT_SECONDS)
         self._close_pipes()
         shutil.rmtree(self._scratch, ignore_errors=True)

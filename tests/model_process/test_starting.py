@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
     patch.setattr(walls, "child_environment", with_tests)
     workspace = tmp_path_factory.mktemp("workspace")
-    server = start._start_fork_server(compiled_folder(workspace), ready_loops(workspace))
+    server = start._start_fork_server(compiled_folder(workspace), ready_loops(workspace), ahead=True)
     patch.undo()
     yield server
     server.close()
@@ -58,7 +58,6 @@ def run_probe(
     """What the probe tells."""
     program, told = forked(server, folder, *arguments, environment=environment, may_start=may_start)
     assert program.wait(60) == 0, told
-    program.close()
     answer: dict[str, Any] = json.loads(told)
     return answer
 
@@ -77,7 +76,7 @@ def forked(
     os.write(tell, b"a line of input\n")
     os.close(tell)
     program = server.fork(
-        Wanted(PROBE, (), ends_with_owner, may_start),
+        Wanted(PROBE, ends_with_owner=ends_with_owner, may_start=may_start),
         arguments,
         streams=(their_input, their_output, 2),
         folder=folder,
@@ -90,9 +89,15 @@ def forked(
         return program, stream.read() if arguments[0] == "tell" else ""
 
 
+def end(program: ForkedProgram) -> None:
+    """Kill a program."""
+    os.killpg(program.pid, signal.SIGKILL)
+    assert program.wait(30) == -signal.SIGKILL
+
+
 def test_a_program_gets_what_it_is_told_and_a_session_of_its_own(server: ForkServer, tmp_path: Path) -> None:
     told = run_probe(server, tmp_path, "tell", "x y", environment={"ONE": "1", "TMPDIR": str(tmp_path)})
-    assert told["arguments"] == ["tell", "x y"]
+    assert told["arguments"] == ["tell", "x y", "--parent", str(server.pid)]  # what it ends with
     assert told["argv"] == [PROBE, "tell", "x y"]
     assert told["folder"] == str(tmp_path)
     assert told["environment"] == {"ONE": "1", "TMPDIR": str(tmp_path)}
@@ -114,7 +119,7 @@ def test_nothing_is_open_but_the_standard_streams(server: ForkServer, tmp_path: 
         assert len(told["open_files"]) == 1  # the way to the fork server
         assert told["open_files"][0].startswith("socket:")
     database.close()
-    other.close()
+    end(other)
 
 
 def test_there_is_one_thread(server: ForkServer, tmp_path: Path) -> None:
@@ -141,7 +146,7 @@ def test_rows_of_another_review_are_not_in_memory(server: ForkServer, tmp_path: 
     secret = secrets.token_hex(16)
     other, _ = forked(server, tmp_path, "sleep", secret)
     assert not run_probe(server, tmp_path, "tell", secret[::-1])["knows_secret"]
-    other.close()
+    end(other)
 
 
 def test_chance_is_every_programs_own(server: ForkServer, tmp_path: Path) -> None:
@@ -184,13 +189,13 @@ def test_a_program_ends_with_its_owner_and_so_does_what_it_started(
     if how == "kill":
         os.kill(program.pid, signal.SIGKILL)
     else:
-        program.close()
+        program._connection.close()
     wait_for(lambda: not group_of(program.pid), 10)
 
 
 def test_a_program_that_need_not_end_outlives_its_owner(server: ForkServer, tmp_path: Path) -> None:
     program, _ = forked(server, tmp_path, "sleep", ends_with_owner=False)
-    program.close()
+    program._connection.close()
     run_probe(server, tmp_path, "tell")  # the fork server has heard of it by now
     assert len(group_of(program.pid)) == 2
     os.killpg(program.pid, signal.SIGKILL)

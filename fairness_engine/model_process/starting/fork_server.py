@@ -78,9 +78,13 @@ class _Server:
         loops: that are compiled already.
         libraries: of ``start.LIBRARIES``, that are loaded for programs that need them; with some it ends when nobody
             asked for long.
+        is_ahead: what nobody has asked for is loaded while nobody asks.
     """
 
-    def __init__(self, channel: socket.socket, loops: Sequence[Loops], libraries: Sequence[str] = ()) -> None:
+    def __init__(
+        self, channel: socket.socket, loops: Sequence[Loops], libraries: Sequence[str] = (), *, is_ahead: bool
+    ) -> None:
+        self._is_ahead = is_ahead
         self._pid = os.getpid()
         self._libraries = tuple(libraries)
         self._others: dict[tuple[str, ...], _Child] = {}
@@ -107,6 +111,8 @@ class _Server:
         ]
         for name in self._libraries:
             self._load(name, partial(importlib.import_module, start.LIBRARIES[name]))
+        if not self._is_ahead:
+            later = []
         while self._channels or set(self._children.values()) - set(self._others.values()):
             ready = self._poll.poll(0 if soon else _IDLE_MS if later else _UNASKED_MS if self._libraries else None)
             if not ready and (soon or later):
@@ -202,7 +208,7 @@ class _Server:
             status = 1
             try:
                 self._close_all({theirs.fileno()})
-                _Server(theirs, sorted(self._loops), libraries).serve()
+                _Server(theirs, sorted(self._loops), libraries, is_ahead=self._is_ahead).serve()
                 status = 0
             except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
                 traceback.print_exc()
@@ -339,9 +345,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="fairness_engine.model_process.starting.fork_server")
     parser.add_argument("--channel", type=int, required=True)
     parser.add_argument("--loops", type=Loops, nargs="*", default=[])
+    parser.add_argument("--ahead", action="store_true")
     options = parser.parse_args(arguments)
     server.leave_out_charts()
-    _Server(socket.socket(fileno=options.channel), options.loops).serve()
+    _Server(socket.socket(fileno=options.channel), options.loops, is_ahead=options.ahead).serve()
     return 0
 
 

@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
-import time
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +25,6 @@ from pathlib import Path
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
-from fairness_engine.store.alive import process_start_time
 
 SPAWN_VARIABLE = "EVENHAND_NO_FORK"
 """Set to 1, every program is a new interpreter."""
@@ -42,6 +41,8 @@ _SECONDS_TO_FORK = 60.0
 """The fork server may be loading, or the machine busy."""
 _LOST = -9
 """Status of a program whose end nobody saw."""
+_LONG_SECONDS = 1_000_000.0
+_SECONDS_TO_TELL = 1.0
 
 
 @dataclass(frozen=True)
@@ -67,22 +68,23 @@ class ForkedProgram:
     """A program that the fork server became; with the methods of ``subprocess.Popen`` that are in use here.
 
     Args:
-        connection: to the fork server, which tells the end on it; hanging up is the wish to end it, where it ends with
-            its owner.
+        connection: to the fork server, which tells the end on it; when it is hung up a program ends that ends with its
+            owner.
     """
 
     def __init__(self, connection: socket.socket, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
         self._connection = connection
+        self._exit_file = os.pidfd_open(pid)
+        self._close_exit_file = weakref.finalize(self, os.close, self._exit_file)
         self._is_lost = False
-        self._born = process_start_time(pid)
 
     def poll(self) -> int | None:
         """The exit status once it ended: negative for a signal; ``None`` before."""
-        if self.returncode is None and not self._is_lost and _is_readable(self._connection, 0.0):
+        if self.returncode is None and not self._is_lost and _is_readable(self._connection.fileno(), 0.0):
             self._read_status()
-        if self.returncode is None and self._is_lost and process_start_time(self.pid) != self._born:
+        if self.returncode is None and self._is_lost and _is_readable(self._exit_file, 0.0):
             self.returncode = _LOST
         return self.returncode
 
@@ -93,10 +95,11 @@ class ForkedProgram:
         if status:
             (self.returncode,) = NUMBER.unpack(status)
         else:
-            self._is_lost = True  # the fork server was killed: the system tells, without a status
+            self._is_lost = True  # the fork server was killed: the system tells that it ended, without a status
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit status, as soon as it ended.
+        """The exit status, as soon as it ended; it is told by the fork server, which may be busy: -9 when it was told
+        nothing within a second.
 
         Args:
             timeout: seconds.
@@ -104,20 +107,16 @@ class ForkedProgram:
         Raises:
             subprocess.TimeoutExpired: it did not end so soon.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while (status := self.poll()) is None:
-            left = 3600.0 if deadline is None else deadline - time.monotonic()
-            if left <= 0 and timeout is not None:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout)
-            if self._is_lost:
-                time.sleep(min(0.02, left))
-            else:
-                _is_readable(self._connection, left)
-        return status
-
-    def close(self) -> None:
-        """Want to hear no more of it."""
+        if self.poll() is None and not _is_readable(self._exit_file, _LONG_SECONDS if timeout is None else timeout):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or _LONG_SECONDS)
+        if self.poll() is None:
+            _is_readable(self._connection.fileno(), _SECONDS_TO_TELL)
+        if self.poll() is None:
+            self.returncode = _LOST
+        self._close_exit_file()
         self._connection.close()
+        assert self.returncode is not None, "it was just set"
+        return self.returncode
 
 
 Started = ForkedProgram | subprocess.Popen[bytes]
@@ -156,7 +155,7 @@ class ForkServer:
         try:
             with theirs:
                 socket.send_fds(self._channel, [json.dumps(asdict(wanted)).encode()], [theirs.fileno()])
-            if not _is_readable(connection, _SECONDS_TO_FORK):
+            if not _is_readable(connection.fileno(), _SECONDS_TO_FORK):
                 raise ProcessError("The fork server gave no answer within a minute. Start the app again.")
             answer = connection.recv(NUMBER.size)
             if not answer:
@@ -202,10 +201,14 @@ class _OwnServers:
 _own = _OwnServers()
 
 
-def get_ready(workspace: Path) -> None:
+def get_ready(workspace: Path, *, ahead: bool = True) -> None:
     """Have a fork server with all loops that are compiled; returns before it has loaded them.
 
     Called again when more loops were compiled, it has one that has these too.
+
+    Args:
+        workspace: where the loops may lie.
+        ahead: let it load what it was not asked for yet, while nobody asks: for a program that stays.
     """
     if not sys.platform.startswith("linux") or os.environ.get(SPAWN_VARIABLE) == "1":
         return
@@ -219,11 +222,11 @@ def get_ready(workspace: Path) -> None:
         if server is not None:
             server.close()
         with contextlib.suppress(OSError):  # what is wanted will be a new interpreter
-            _own.server = _start_fork_server(folder, loops)
+            _own.server = _start_fork_server(folder, loops, ahead=ahead)
             _own.folder = folder
 
 
-def _start_fork_server(folder: Path, loops: frozenset[Loops]) -> ForkServer:
+def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool) -> ForkServer:
     folder.mkdir(parents=True, exist_ok=True)
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, (folder / "fork-server.log").open("ab") as log:
@@ -236,6 +239,7 @@ def _start_fork_server(folder: Path, loops: frozenset[Loops]) -> ForkServer:
             str(theirs.fileno()),
             "--loops",
             *sorted(loops),
+            *(["--ahead"] if ahead else []),
         ]
         process = subprocess.Popen(  # noqa: S603 - our own program
             command,
@@ -337,8 +341,8 @@ def _server_for(program: str, workspace: Path, loops: frozenset[Loops]) -> ForkS
     return _own.server if _own.folder == compiled_folder(workspace) else None
 
 
-def _is_readable(connection: socket.socket, seconds: float) -> bool:
-    """Whether there is something to read, or it was hung up, within so long."""
+def _is_readable(file: int, seconds: float) -> bool:
+    """Whether there is something to read, or it was hung up, or a process has ended, within so long."""
     waiting = select.poll()
-    waiting.register(connection, select.POLLIN)
+    waiting.register(file, select.POLLIN)
     return bool(waiting.poll(max(0.0, seconds) * 1000))

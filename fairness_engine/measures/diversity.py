@@ -8,15 +8,16 @@ model, the domain and the data alone, so every search of a review is measured wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
-from fairness_engine.codec import encode
+from fairness_engine.codec import Count, Number, encode, hold
 from fairness_engine.errors import StopReason
 from fairness_engine.events import Event, PairsFound, ResultReady, Stopped
 from fairness_engine.measures.results import Discovery, Diversity
@@ -66,26 +67,53 @@ yardstick.
 _SEED = 4_2024
 _BLOCK_ROWS = 500
 
+Child = Annotated[int, Meta(ge=-MAX_LEAVES, lt=MAX_LEAVES)]
+
 
 @dataclass(frozen=True)
 class Surrogate:
     """A tree of the model's decisions by what is not protected, so that an individual lies in exactly one leaf.
 
+    It travels and is kept as plain JSON: what it was learned with is not needed to use it.
+
     Args:
-        tree: a fitted ``DecisionTreeClassifier``; ``None`` where nothing tells individuals apart.
-        columns: the columns it takes ``(n_free,)``.
-        n_leaves: how many regions there are.
+        columns: what each node but the leaves asks about, the first node first; ``(n_nodes,)`` as all that follow.
+        thresholds: a value, as a float32, goes left up to here.
+        left, right: the next node, or ``-1 - leaf``.
     """
 
-    tree: Any
-    columns: IntArray
-    n_leaves: int
+    columns: Annotated[list[Count], Meta(max_length=MAX_LEAVES)]
+    thresholds: Annotated[list[Number], Meta(max_length=MAX_LEAVES)]
+    left: Annotated[list[Child], Meta(max_length=MAX_LEAVES)]
+    right: Annotated[list[Child], Meta(max_length=MAX_LEAVES)]
+
+    def __post_init__(self) -> None:
+        hold(len(self.columns) == len(self.thresholds) == len(self.left) == len(self.right), "number of nodes")
+        children = [*self.left, *self.right]
+        leaves = [-1 - child for child in children if child < 0]
+        hold(sorted(leaves) == list(range(len(self.columns) + 1)) or not self.columns, "leaves")
+        for side in (self.left, self.right):
+            hold(all(child < 0 or node < child < len(side) for node, child in enumerate(side)), "order of nodes")
+
+    @property
+    def n_leaves(self) -> int:
+        """How many regions there are."""
+        return len(self.columns) + 1
 
     def leaves(self, rows: FloatArray) -> IntArray:
-        """The leaf of each row ``(n_rows,)``."""
-        if self.tree is None or not len(rows):
-            return np.zeros(len(rows), dtype=np.int64)
-        return np.asarray(self.tree.apply(rows[:, self.columns].astype(np.float32)), dtype=np.int64)
+        """The leaf of each row ``(n_rows, n_columns)``: ``(n_rows,)``."""
+        at = np.full(len(rows), 0 if self.columns else -1, dtype=np.int64)
+        columns = np.array(self.columns, dtype=np.int64)
+        thresholds = np.array(self.thresholds)
+        children = np.array([self.left, self.right], dtype=np.int64)
+        values = rows.astype(np.float32)
+        going = np.flatnonzero(at >= 0)
+        while len(going):
+            node = at[going]
+            goes_right = values[going, columns[node]] > thresholds[node]
+            at[going] = children[goes_right.astype(np.int64), node]
+            going = going[at[going] >= 0]
+        return -1 - at
 
 
 def fit_surrogate(model: Model, domain: Domain, data_rows: FloatArray, clock: Clock = NO_LIMIT) -> Surrogate | None:
@@ -108,12 +136,25 @@ def fit_surrogate(model: Model, domain: Domain, data_rows: FloatArray, clock: Cl
         part = slice(start, start + _BLOCK_ROWS)
         decisions[part] = model.decide(model.scores(rows[part]))
     if not len(domain.free):
-        return Surrogate(None, domain.free, 1)
+        return Surrogate([], [], [], [])
     from sklearn.tree import DecisionTreeClassifier  # in the model's process only
 
     tree = DecisionTreeClassifier(max_leaf_nodes=MAX_LEAVES, min_samples_leaf=MIN_ROWS_IN_LEAF, random_state=0)
     tree.fit(rows[:, domain.free].astype(np.float32), decisions)
-    return Surrogate(tree, domain.free, int(tree.get_n_leaves()))
+    return _plain(tree.tree_, domain.free)
+
+
+def _plain(tree: Any, columns: IntArray) -> Surrogate:
+    """A tree of scikit-learn by its nodes, which it numbers from the root on, leaves and others alike."""
+    is_leaf = tree.children_left < 0
+    number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)
+    nodes = np.flatnonzero(~is_leaf)
+    return Surrogate(
+        columns[tree.feature[nodes]].tolist(),
+        tree.threshold[nodes].tolist(),
+        number[tree.children_left[nodes]].tolist(),
+        number[tree.children_right[nodes]].tolist(),
+    )
 
 
 def _surrogate_rows(domain: Domain, data_rows: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -194,15 +235,18 @@ class _Sample:
 
 def with_diversity(
     events: Iterator[Event],
-    model: Model,
-    domain: Domain,
-    data_rows: FloatArray,
+    learn: Callable[[Clock], Surrogate | None],
     clock: Clock = NO_LIMIT,
 ) -> Iterator[Event]:
     """The events of a search, and before the last one the result ``diversity``.
 
     The measure begins when the search has ended and takes no part of its budget. A search that found nothing or was
     cancelled has none, nor has a model that is too slow for it (``MAX_SECONDS``).
+
+    Args:
+        events: of a search.
+        learn: makes the tree, or has it; ``None`` when the clock ended it.
+        clock: the search's own.
 
     Yields:
         what ``events`` yields, and ``ResultReady`` with a ``Diversity``.
@@ -212,19 +256,14 @@ def with_diversity(
         if isinstance(event, PairsFound):
             sample.add(event.pairs.first)
         if isinstance(event, Stopped) and event.reason is not StopReason.CANCELLED:
-            content = _diversity(sample, model, domain, data_rows, clock.anew(MAX_SECONDS))
-            if content is not None:
-                yield ResultReady("diversity", encode(content))
+            rows = sample.rows()
+            surrogate = None if rows is None else learn(clock.anew(MAX_SECONDS))
+            if rows is not None and surrogate is not None:
+                yield ResultReady("diversity", encode(_diversity(surrogate, rows, sample.n_seen)))
         yield event
 
 
-def _diversity(sample: _Sample, model: Model, domain: Domain, data_rows: FloatArray, clock: Clock) -> Diversity | None:
-    rows = sample.rows()
-    if rows is None:
-        return None
-    surrogate = fit_surrogate(model, domain, data_rows, clock)
-    if surrogate is None:
-        return None
+def _diversity(surrogate: Surrogate, rows: FloatArray, n_found: int) -> Diversity:
     _, counts = np.unique(surrogate.leaves(rows), return_counts=True)
     per_100, per_1000 = (expected_leaves(counts, n) for n in SIZES)
-    return Diversity(surrogate.n_leaves, len(counts), sample.n_seen, len(rows), per_100, per_1000)
+    return Diversity(surrogate.n_leaves, len(counts), n_found, len(rows), per_100, per_1000)

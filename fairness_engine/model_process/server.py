@@ -111,12 +111,12 @@ class RequestServer:
         from fairness_engine.store.run_config import RunConfig
 
         config = RunConfig.from_json(request["config"])
-        opened = opened.with_picked(request.get("cases"), request.get("rule_set"))
+        opened = opened.given(request)
         clock = Clock(config.budget.max_seconds or math.inf, self._cancel.is_set)
         for event in opened.run(config, clock, lambda between: self._send(to_line(between))):
             for small in split(event):
                 self._send(to_line(small))
-        return {}
+        return {"learned": opened.learned}
 
 
 def answer(opened: ModelSession | TextSession, question: str, content: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import pack_array, unpack_array
 from fairness_engine.clock import Clock
-from fairness_engine.codec import encode
+from fairness_engine.codec import decode, encode
 from fairness_engine.data.dataset import Dataset, make_dataset
 from fairness_engine.data.recorded import RecordedDecisions, recorded_labels, recorded_predictions
 from fairness_engine.data.schema import Schema
@@ -33,6 +33,7 @@ from fairness_engine.store.run_config import RunConfig
 if TYPE_CHECKING:
     from fairness_engine.certification.box_inspection.inspector import BoxInspector
     from fairness_engine.certification.settings import CertifySettings
+    from fairness_engine.measures.diversity import Surrogate
     from fairness_engine.measures.plausibility.plausibility import Plausibility
     from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 
@@ -49,6 +50,7 @@ class ModelSession:
             decisions.
         model_file: where the model's file is and what it was called, to train it again.
         picked, group: pairs and the rule set that a person picked for a retraining.
+        surrogate: the tree that diversity is measured by, where an earlier run learned it.
     """
 
     dataset: Dataset
@@ -58,6 +60,7 @@ class ModelSession:
     model_file: tuple[Path, str] | None = None
     picked: Pairs | None = None
     group: RuleGroup | None = None
+    surrogate: Surrogate | None = None
 
     @cached_property
     def domain(self) -> Domain:
@@ -89,14 +92,38 @@ class ModelSession:
 
         yield from OF_TABLES[config.kind](self, config, clock, report)
 
-    def with_picked(self, packed: Any, rule_set: Any = None) -> ModelSession:
-        """The same with the pairs and the rule set that a person picked, as they came in a request; ``None`` for
-        none.
+    def given(self, request: Mapping[str, Any]) -> ModelSession:
+        """The same with what a request brings for a run: the pairs (``cases``) and the ``rule_set`` that a person
+        picked, the ``surrogate`` that an earlier run learned; each may be missing.
         """
+        from fairness_engine.measures.diversity import Surrogate
         from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 
-        pairs = None if packed is None else unpack_pairs(packed, self.domain.n_columns)
-        return replace(self, picked=pairs, group=None if rule_set is None else RuleGroup.from_json(rule_set))
+        cases = request.get("cases")
+        rule_set = request.get("rule_set")
+        surrogate = request.get("surrogate")
+        return replace(
+            self,
+            picked=None if cases is None else unpack_pairs(cases, self.domain.n_columns),
+            group=None if rule_set is None else RuleGroup.from_json(rule_set),
+            surrogate=None if surrogate is None else decode(Surrogate, surrogate),
+        )
+
+    def learn_surrogate(self, clock: Clock) -> Surrogate | None:
+        """The tree that diversity is measured by, unless it was given; ``None`` when the clock ended it."""
+        from fairness_engine.measures.diversity import fit_surrogate
+
+        if self.surrogate is not None:
+            return self.surrogate
+        surrogate = fit_surrogate(self.model, self.domain, self.dataset.rows, clock)
+        if surrogate is not None:
+            self.learned["surrogate"] = encode(surrogate)
+        return surrogate
+
+    @cached_property
+    def learned(self) -> dict[str, Any]:
+        """What a run learned that the next one of the same question need not learn again; plain JSON, by name."""
+        return {}
 
     def recorded(self, predictions: str = "", dataset: Dataset | None = None) -> RecordedDecisions:
         """What a column of the data decides: of predictions, or the label when no name is given.

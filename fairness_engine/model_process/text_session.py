@@ -74,13 +74,17 @@ class TextSession:
 
         yield from work_texts(self, config, clock, report)
 
-    def with_picked(self, _: Any, rule_set: Any = None) -> TextSession:
-        """The same with the rule set that a person picked, as it came in a request; ``None`` for none. Pairs are of
-        tables.
-        """
+    def given(self, request: Mapping[str, Any]) -> TextSession:
+        """The same with the ``rule_set`` that a person picked, where a request brings one. Pairs are of tables."""
         from fairness_engine.retraining.evaluation.rule_group import RuleGroup
 
+        rule_set = request.get("rule_set")
         return replace(self, group=None if rule_set is None else RuleGroup.from_json(rule_set))
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """As ``ModelSession.learned``; of texts there is nothing."""
+        return {}
 
     def trainable(self) -> dict[str, Any]:
         """Can the model be retrained on the texts, as JSON."""

@@ -45,7 +45,7 @@ def _search(opened: ModelSession, config: RunConfig, clock: Clock, _: Report) ->
     starts = start_rows(rows, config.max_starts, config.seed)
     events = run_search(technique, opened.model, opened.domain, starts, config.budget, config.seed, clock.anew())
     events = (_with_left_out(opened, event, len(starts)) for event in events)
-    events = with_diversity(with_discovery(events), opened.model, opened.domain, rows, clock)
+    events = with_diversity(with_discovery(events), opened.learn_surrogate, clock)
     yield from with_plausibility(events, lambda: opened.plausibility, clock)
 
 

@@ -19,6 +19,7 @@ from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs.case_selection import picked_content
+from fairness_engine.runs.surrogates import keep_surrogate, known_surrogate
 from fairness_engine.runs.writers.models import ModelWriter
 from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.runs.writers.proofs import ProofsWriter
@@ -57,7 +58,8 @@ class RunKind(Generic[S]):
         needs_model: whether a configuration needs one.
         spent: what counts against which limit, beside the budget's seconds.
         finds: what is found, in a word.
-        picked: what a person picked for a run, as its process is told.
+        given: what its process is told beside the configuration: what a person picked, or an earlier run learned.
+        keep: takes what its process has learned for the next run, which may be anything.
         grace_seconds: how much longer than its budget of seconds a run may take.
         silence_seconds: how long it may say nothing.
         cancel_seconds: how long a cancelled one may take to stop by itself before its process is killed.
@@ -73,7 +75,8 @@ class RunKind(Generic[S]):
     needs_model: Callable[[S], bool] = lambda _: True
     spent: Callable[[RunRecord, S], tuple[Spent, ...]] = lambda _, __: ()
     finds: str = "found"
-    picked: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
+    given: Callable[[RunStore, RunConfig], dict[str, Any]] = lambda _, __: {}
+    keep: Callable[[RunStore, RunConfig, dict[str, Any]], None] = lambda _, __, ___: None
     grace_seconds: float = 120.0
     silence_seconds: float = 600.0
     cancel_seconds: float = 0.25
@@ -140,6 +143,8 @@ SEARCH = RunKind(
     ("reading", "notes", "plausibility", "discovery", "diversity", "split", "scan"),
     (PairsWriter,),
     spent=_spent_by_search,
+    given=known_surrogate,
+    keep=keep_surrogate,
 )
 ESTIMATE = RunKind(
     "estimate",
@@ -180,7 +185,7 @@ RETRAIN = RunKind(
     ),
     (ModelWriter,),
     first_phase="reading the model",
-    picked=picked_content,
+    given=picked_content,
     grace_seconds=600.0,  # it ends the fit of an estimator, measures the new model and searches its rule sets
     silence_seconds=3600.0,  # one fit tells nothing until it is done; a person can cancel it, and a budget ends it
     cancel_seconds=10.0,

@@ -128,10 +128,13 @@ class Worker:
                 if model is not None:
                     store.note_libraries(model.id, libraries_taken(self._recorder.reply))
                 most = (config.budget.max_seconds or MAX_RUN_SECONDS) + self._kind.grace_seconds
-                picked = self._kind.picked(store, config)
+                given = self._kind.given(store, config)
                 store.set_phase(self._run.id, self._kind.first_phase)
-                worked = process.send("run", config=config.to_json(), **picked)
+                worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
+                learned = self._recorder.reply.get("learned")
+                if isinstance(learned, dict):
+                    self._kind.keep(store, config, learned)
         finally:
             process.close()
         self._follow_up()

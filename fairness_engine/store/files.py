@@ -67,23 +67,33 @@ class FileStore:
 
     def libraries(self, file_id: str) -> tuple[str, ...]:
         """The large libraries that opening a file is known to take; none where it was never opened."""
-        try:
-            return tuple(self._libraries_file(file_id).read_text().split())
-        except OSError:
-            return ()
+        return tuple(self.note("libraries", file_id).split())
 
     def note_libraries(self, file_id: str, libraries: Collection[str]) -> None:
-        """Note what opening a file took. It makes the next start faster and changes nothing else: a note that cannot
-        be written is none.
-        """
+        """Note what opening a file took."""
         if set(libraries) != set(self.libraries(file_id)):
-            note = self._libraries_file(file_id)
-            with contextlib.suppress(OSError):
-                note.parent.mkdir(mode=0o700, exist_ok=True)
-                note.write_text(" ".join(sorted(libraries)))
+            self.keep_note("libraries", file_id, " ".join(sorted(libraries)))
 
-    def _libraries_file(self, file_id: str) -> Path:
-        return self.workspace / "libraries" / file_id
+    def note(self, about: str, name: str) -> str:
+        """What was noted of something; empty where nothing was."""
+        try:
+            return (self.workspace / about / name).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return ""
+
+    def keep_note(self, about: str, name: str, text: str) -> None:
+        """Note what makes the next start faster and changes nothing else: a note that cannot be written is none.
+
+        Args:
+            about, name: the folder of the workspace, and the file in it.
+        """
+        folder = self.workspace / about
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).replace(folder / name)
 
     def _path(self, sha256: str) -> Path:
         return self.workspace / "files" / sha256[:2] / sha256

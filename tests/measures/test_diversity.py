@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -83,7 +84,8 @@ def search_events(n_evaluations: int = 3000, seed: int = 0) -> Iterator[Event]:
 
 
 def measured(events: Iterator[Event]) -> list[Event]:
-    return list(with_diversity(events, function_model(biased_score), small_domain(), np.empty((0, 5))))
+    learn = partial(fit_surrogate, function_model(biased_score), small_domain(), np.empty((0, 5)))
+    return list(with_diversity(events, learn))
 
 
 def test_the_result_comes_before_the_last_event_and_counts_by_hand() -> None:
@@ -150,9 +152,8 @@ def test_a_search_that_found_nothing_or_was_cancelled_has_none() -> None:
 
 def test_a_cancel_during_the_measure_and_a_slow_model_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = function_model(biased_score)
-    domain = small_domain()
-    none = np.empty((0, 5))
-    events = list(with_diversity(search_events(), model, domain, none, Clock(is_cancelled=lambda: True)))
+    learn = partial(fit_surrogate, model, small_domain(), np.empty((0, 5)))
+    events = list(with_diversity(search_events(), learn, Clock(is_cancelled=lambda: True)))
     assert not [event for event in events if isinstance(event, ResultReady)]
     assert model.predictor.n_rows_asked == 0
     monkeypatch.setattr(diversity, "MAX_SECONDS", 0.0)

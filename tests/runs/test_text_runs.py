@@ -161,7 +161,7 @@ def test_a_rule_set_of_terms_can_be_picked_and_one_of_a_table_cannot(store: RunS
     assert picked is not None
     group = RuleGroup.from_json(picked)
     assert group.words == "texts with “muslim”"
-    opened = opened_texts().with_picked(None, picked)
+    opened = opened_texts().given({"rule_set": picked})
     assert opened.group == group
     table = replace(census_config(store), kind=kinds.RETRAIN.name, technique="", settings=wanted)
     with pytest.raises(RunError, match="got one on religion"):

@@ -29,6 +29,9 @@ already.
 """
 _SAME = 1e-9
 
+_Measured = dict[object, tuple[float, float, float, float]]
+"""Mean, deviation, least value and span of inputs over all rows, by their name and how categories are numbered."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -69,10 +72,11 @@ def ways_of(model: Model, schema: Schema, rows: FloatArray) -> list[Way]:
         rows: of the data ``(n_rows, n_columns)``: scalings are by their mean and deviation, or their range.
     """
     found: dict[bytes, Way] = {}
+    measured: _Measured = {}
     for order, layout in _layouts(model, schema, rows):
         whole = replace(schema, layout=layout, model_input=ModelInput.AUTO if layout.order else schema.model_input)
         with suppress(InputError):
-            for scaling, pairs in _scalings(model, whole, rows):
+            for scaling, pairs in _scalings(model, whole, rows, measured):
                 way = Way(order, scaling, replace(whole, layout=replace(layout, scaling=pairs)))
                 inputs = plain_encoder(model, way.schema).plain(rows[:_N_COMPARED])
                 found.setdefault(inputs.to_csv().encode() if hasattr(inputs, "to_csv") else inputs.tobytes(), way)
@@ -90,7 +94,7 @@ def is_by_data(model: Model, schema: Schema, rows: FloatArray) -> bool:
         bare = replace(schema, layout=replace(schema.layout, scaling={}))
         return any(
             name_pairs and all(name in name_pairs and _is_near(pair, name_pairs[name]) for name, pair in said.items())
-            for _, name_pairs in _scalings(model, bare, rows)
+            for _, name_pairs in _scalings(model, bare, rows, {})
         )
     return False
 
@@ -194,31 +198,39 @@ def _codings(schema: Schema, columns: Sequence[str], rows: FloatArray) -> dict[s
     return found
 
 
-def _scalings(model: Model, schema: Schema, rows: FloatArray) -> Iterator[tuple[str, dict[str, Any]]]:
+def _scalings(
+    model: Model, schema: Schema, rows: FloatArray, measured: _Measured
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Scalings of inputs that a model may have been trained on, ``(shift, scale)`` by the input's name; none is the
     first.
+
+    Args:
+        measured: of other orders of the same inputs; what is missing is added.
     """
     yield PLAIN, {}
     encoder = plain_encoder(model, schema)
-    inputs = encoder.plain(rows)
     numbers = number_inputs(encoder, schema)
-    is_frame = hasattr(inputs, "to_csv")
+    is_frame = hasattr(encoder.plain(rows[:1]), "to_csv")
     names = [name for name in encoder.names if not is_frame or name in numbers]
     if not names:
         return
-    values = np.asarray(inputs[names] if is_frame else inputs, dtype=np.float64)
-    mean = values.mean(axis=0)
-    deviation = values.std(axis=0)
-    low = values.min(axis=0)
-    span = np.ptp(values, axis=0)
-    for words, shift, scale in (
-        ("scaled to mean 0 and deviation 1", mean, deviation),
-        ("scaled to 0 to 1", low, span),
-    ):
-        pairs = {
-            name: (float(shift[i]), float(scale[i]) if scale[i] > 0 else 1.0)  # as scikit-learn scales a constant
-            for i, name in enumerate(names)
+    coding = tuple(sorted(schema.layout.codes.items()))
+    if any((name, coding) not in measured for name in names):
+        inputs = encoder.plain(rows)
+        values = np.asarray(inputs[names] if is_frame else inputs, dtype=np.float64)
+        figures = zip(values.mean(axis=0), values.std(axis=0), values.min(axis=0), np.ptp(values, axis=0), strict=True)
+        measured |= {
+            (name, coding): (float(mean), float(deviation), float(low), float(span))
+            for name, (mean, deviation, low, span) in zip(names, figures, strict=True)
         }
+    for words, shift, scale in (
+        ("scaled to mean 0 and deviation 1", 0, 1),
+        ("scaled to 0 to 1", 2, 3),
+    ):
+        pairs = {}
+        for name in names:
+            own = measured[name, coding]
+            pairs[name] = (own[shift], own[scale] if own[scale] > 0 else 1.0)  # as scikit-learn scales a constant
         of_numbers = {name: pairs[name] for name in names if name in numbers}
         if of_numbers:
             yield f"numbers {words}", of_numbers

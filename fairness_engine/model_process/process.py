@@ -214,8 +214,9 @@ class ModelProcess:
 
     def kill(self) -> None:
         """End it and all it started, at once; fine to call twice and from any thread."""
-        if isinstance(self._process, ForkedProgram) and self._process.poll() is not None:
-            return  # its number may be another's by now; the fork server has ended what it started
+        if isinstance(self._process, ForkedProgram):
+            self._process.kill()
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import secrets
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting import start
@@ -199,6 +202,86 @@ def test_a_program_that_need_not_end_outlives_its_owner(server: ForkServer, tmp_
     run_probe(server, tmp_path, "tell")  # the fork server has heard of it by now
     assert len(group_of(program.pid)) == 2
     os.killpg(program.pid, signal.SIGKILL)
+
+
+def test_a_request_is_not_looked_for_where_a_program_has_just_ended(server: ForkServer, tmp_path: Path) -> None:
+    """The number of a descriptor that is closed is the next one's: of an ended program that of the next channel."""
+    ended, _ = forked(server, tmp_path, "sleep")
+    os.kill(server.pid, signal.SIGSTOP)
+    os.kill(ended.pid, signal.SIGKILL)
+    worker = Wanted(PROBE, may_start=True)
+    connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    server._ask(worker, theirs)  # both are seen at once
+    theirs.close()
+    os.kill(server.pid, signal.SIGCONT)
+    assert run_probe(server, tmp_path, "tell")
+    connection.close()
+
+
+def test_what_is_no_request_is_passed_over(server: ForkServer, tmp_path: Path) -> None:
+    for message in (b"x", b"{}", b"[]", b'{"program": "none", "loops": ["none"]}', b"{" * 10_000):
+        server._channel.send(message)
+    server.load(["none"])
+    connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    socket.send_fds(server._channel, [b"{}"], [theirs.fileno()])
+    theirs.close()
+    assert connection.recv(1) == b""  # whoever asked so is told
+    assert run_probe(server, tmp_path, "tell")
+
+
+def test_where_there_are_no_more_files_a_program_is_a_new_interpreter(server: ForkServer, tmp_path: Path) -> None:
+    run_probe(server, tmp_path, "tell")  # all that it loads for a program is loaded
+    before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    is_forked = []
+    for n_files in range(3, 20):
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (n_files, before[1]))
+        server.is_usable = True
+        wanted = Wanted(PROBE, ends_with_owner=False, may_start=True)
+        program = server.fork(wanted, ["leave", "0"], streams=(0, 1, 2), folder=tmp_path, environment={})
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+        is_forked.append(program is not None)
+        assert program is None or program.wait(30) in (0, 1)  # it may have been given no streams
+    assert is_forked == sorted(is_forked)
+    assert not is_forked[0]
+    assert is_forked[-1]
+    server.is_usable = True
+    assert run_probe(server, tmp_path, "tell")
+
+
+def test_a_program_that_ends_at_once_is_one_that_ended(server: ForkServer, tmp_path: Path) -> None:
+    for _ in range(20):
+        program = server.fork(Wanted(PROBE), [], streams=(0, 1, 2), folder=tmp_path / "none", environment={})
+        assert program is not None
+        assert program.wait(30) == 1
+
+
+def test_a_fork_server_that_does_not_answer_is_not_asked_again(
+    tmp_path: Path, own: start._OwnServers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start.get_ready(tmp_path)
+    assert own.server is not None
+    stopped = own.server.pid
+    model_process(tmp_path).close()
+    os.kill(stopped, signal.SIGSTOP)
+    monkeypatch.setattr(start, "_SECONDS_TO_FORK", 0.2)
+    with pytest.raises(ProcessError, match="gave no answer"):
+        model_process(tmp_path)
+    spawned = model_process(tmp_path)
+    assert kind_of_start(spawned) is subprocess.Popen
+    spawned.close()
+    monkeypatch.undo()
+    monkeypatch.setattr(start, "_own", own)
+    start.get_ready(tmp_path)
+    assert own.server.pid != stopped
+    os.kill(stopped, signal.SIGCONT)
+    wait_for(lambda: process_start_time(stopped) is None)
+
+
+def test_more_requests_than_a_fork_server_can_take_do_not_block_whoever_asks(server: ForkServer) -> None:
+    os.kill(server.pid, signal.SIGSTOP)
+    for _ in range(2_000):
+        server.load([])
+    os.kill(server.pid, signal.SIGCONT)
 
 
 def model_process(tmp_path: Path) -> ModelProcess:

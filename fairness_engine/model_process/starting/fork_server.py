@@ -119,13 +119,13 @@ class _Server:
                 (soon or later).pop(0)()
             elif not ready and not self._children:
                 return
-            files = [file for file, _ in ready]
-            for file in files:
+            # who asks is looked up first: a request opens files, whose numbers may be those of some just closed
+            asking = [self._channels[file] for file, _ in ready if file in self._channels]
+            for file, _ in ready:
                 if file in self._children:
                     self._note(file)
-            for file in files:  # last, for they open files, whose numbers may be those of some just closed
-                if file in self._channels:
-                    self._hear(self._channels[file])
+            for channel in asking:
+                self._hear(channel)
 
     # --- loading --------------------------------------------------------------------------
 
@@ -153,72 +153,94 @@ class _Server:
 
     def _hear(self, channel: socket.socket) -> None:
         """Take a request, or note that nobody is there any more."""
-        message, files, _, _ = socket.recv_fds(channel, start.MAX_REQUEST_BYTES, 1)
+        try:
+            message, files, _, _ = socket.recv_fds(channel, start.MAX_REQUEST_BYTES, 1, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
         if not message:
             self._poll.unregister(channel)
             del self._channels[channel.fileno()]
             channel.close()
             return
-        wanted = start.Wanted(**json.loads(message))
+        connections = [socket.socket(fileno=file) for file in files]
+        try:
+            self._answer(start.Wanted(**json.loads(message)), message, connections)
+        except (OSError, TypeError, ValueError):  # no more processes or files, or no request
+            traceback.print_exc()
+            for connection in connections:  # whoever asked is told by it, and starts an interpreter instead
+                connection.close()
+
+    def _answer(self, wanted: start.Wanted, message: bytes, connections: list[socket.socket]) -> None:
+        """Fork, or have it done by a fork server with other libraries; without a connection these are loaded only."""
         libraries = tuple(wanted.libraries)
         if libraries and libraries != self._libraries:
-            self._hand_on(libraries, message, files)
+            self._hand_on(libraries, message, connections)
             return
-        if not files:
+        if not connections:
             return
-        connection = socket.socket(fileno=files[0])
         self._load_programs()
         for part in wanted.loops:
             self._load_loops(Loops(part))
-        pair = _new_channel() if wanted.may_start else None
-        try:
-            pid = os.fork()
-        except OSError:
-            connection.close()  # whoever asked starts an interpreter instead
-            return
-        if pid == 0:
-            self._become(wanted, connection, None if pair is None else pair[1])
+        with contextlib.ExitStack() as opened:  # closed again where not all can be had
+            pair = _new_channel() if wanted.may_start else None
+            for end in pair or ():
+                opened.enter_context(end)
+            pid = self._fork(partial(self._become, wanted, connections[0], None if pair is None else pair[1]))
+            child = _Child(pid, _exit_file(pid), connections[0], wanted.ends_with_owner)
+            opened.pop_all()
         if pair is not None:
             pair[1].close()
             self._channels[pair[0].fileno()] = pair[0]
             self._poll.register(pair[0], select.POLLIN)
-        self._watch(_Child(pid, os.pidfd_open(pid), connection, wanted.ends_with_owner))
+        self._watch(child)
+
+    def _fork(self, become: Callable[[], NoReturn]) -> int:
+        """The process of a child."""
+        sys.stdout.flush()  # what a library has printed belongs to this process's log
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            become()
+        return pid
 
     def _watch(self, child: _Child) -> None:
         self._children |= {child.exit_file: child, child.connection.fileno(): child}
         self._poll.register(child.exit_file, select.POLLIN)
         self._poll.register(child.connection, 0)  # a hang-up is told without being asked for
 
-    def _hand_on(self, libraries: tuple[str, ...], message: bytes, files: Sequence[int]) -> None:
+    def _hand_on(self, libraries: tuple[str, ...], message: bytes, connections: list[socket.socket]) -> None:
         """Have a fork server with some libraries answer; one that ended is begun again."""
         for _ in range(2):
             other = self._others.get(libraries) or self._begin_other(libraries)
             try:
-                socket.send_fds(other.connection, [message], files)
+                start.send_request(other.connection, message, connections)
+                break
+            except BlockingIOError:  # it has more to do than it can: this one is left to a new interpreter
                 break
             except OSError:
                 del self._others[libraries]
-        for file in files:
-            os.close(file)
+        for connection in connections:
+            connection.close()
 
     def _begin_other(self, libraries: tuple[str, ...]) -> _Child:
         mine, theirs = _new_channel()
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                self._close_all({theirs.fileno()})
-                _Server(theirs, sorted(self._loops), libraries, is_ahead=self._is_ahead).serve()
-                status = 0
-            except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
-                traceback.print_exc()
-            finally:
-                os._exit(status)
-        theirs.close()
-        other = _Child(pid, os.pidfd_open(pid), mine, ends_with_owner=False)
+        with mine, theirs:
+            pid = self._fork(partial(self._become_other, libraries, theirs))
+            other = _Child(pid, _exit_file(pid), mine.dup(), ends_with_owner=False)
         self._watch(other)
         self._others[libraries] = other
         return other
+
+    def _become_other(self, libraries: tuple[str, ...], channel: socket.socket) -> NoReturn:
+        status = 1
+        try:
+            self._close_all({channel.fileno()})
+            _Server(channel, sorted(self._loops), libraries, is_ahead=self._is_ahead).serve()
+            status = 0
+        except BaseException:  # noqa: BLE001 - as the interpreter does with what nobody caught
+            traceback.print_exc()
+        finally:
+            os._exit(status)
 
     def _note(self, file: int) -> None:
         """A child ended, or its owner hung up."""
@@ -310,6 +332,8 @@ def _settle(program: str, told: dict[str, Any]) -> None:
     os.chdir(told["folder"])
     sys.argv = [program, *told["arguments"]]
     tempfile.tempdir = None
+    paths = [path for path in told["environment"].get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path += [path for path in paths if path not in sys.path]
     random.seed()
     np.random.seed()  # noqa: NPY002 - what a library may take where it was given no generator
     caching.Cache.save_overload = _keep_to_itself  # type: ignore[method-assign]
@@ -328,6 +352,21 @@ def _is_read_only(_: object) -> None:
     """Instead of trying whether loops can be kept where those of all are, which the walls forbid: modules that are
     imported behind them would look for theirs elsewhere, and compile anew what is here.
     """
+
+
+def _exit_file(pid: int) -> int:
+    """A descriptor that can be read once a child has ended, which nobody has waited for; without one it is ended.
+
+    Raises:
+        OSError: there are no more.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        _kill_group(pid)
+        os.kill(pid, signal.SIGKILL)  # before it had a group of its own
+        os.waitpid(pid, 0)
+        raise
 
 
 def _new_channel() -> tuple[socket.socket, socket.socket]:

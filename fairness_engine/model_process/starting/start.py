@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -70,15 +71,22 @@ class ForkedProgram:
     Args:
         connection: to the fork server, which tells the end on it; when it is hung up a program ends that ends with its
             owner.
+        exit_file: a descriptor of the process, from now on this object's.
     """
 
-    def __init__(self, connection: socket.socket, pid: int) -> None:
+    def __init__(self, connection: socket.socket, pid: int, exit_file: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
         self._connection = connection
-        self._exit_file = os.pidfd_open(pid)
-        self._close_exit_file = weakref.finalize(self, os.close, self._exit_file)
+        self._exit_file = exit_file
+        self._close_exit_file = weakref.finalize(self, os.close, exit_file)
         self._is_lost = False
+
+    def kill(self) -> None:
+        """End it at once, never another process of its number; the fork server ends what it has started."""
+        if self._close_exit_file.alive:
+            with contextlib.suppress(OSError):  # it has ended, or was waited for just now
+                signal.pidfd_send_signal(self._exit_file, signal.SIGKILL)
 
     def poll(self) -> int | None:
         """The exit status once it ended: negative for a signal; ``None`` before."""
@@ -152,33 +160,44 @@ class ForkServer:
             ProcessError: it gives no answer.
         """
         connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        exit_file = -1
         try:
             with theirs:
-                socket.send_fds(self._channel, [json.dumps(asdict(wanted)).encode()], [theirs.fileno()])
+                self._ask(wanted, theirs)
             if not _is_readable(connection.fileno(), _SECONDS_TO_FORK):
-                raise ProcessError("The fork server gave no answer within a minute. Start the app again.")
+                self.is_usable = False  # the next one is a new interpreter
+                raise ProcessError("The fork server gave no answer within a minute. Try it again.")
             answer = connection.recv(NUMBER.size)
             if not answer:
                 raise BrokenPipeError
+            (pid,) = NUMBER.unpack(answer)
+            exit_file = os.pidfd_open(pid)  # while it waits for what it is told
             told = {"arguments": list(arguments), "environment": dict(environment), "folder": str(folder)}
             content = json.dumps(told).encode()
-            files = array.array("i", streams)
-            head = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)]
-            connection.sendmsg([NUMBER.pack(len(content))], head)
+            connection.sendmsg([NUMBER.pack(len(content))], _passing(streams))
             connection.sendall(content)
+        except BlockingIOError:  # it has as many requests as it can take, and will have time for others
+            connection.close()
+            return None
         except OSError:
             connection.close()
+            if exit_file >= 0:
+                os.close(exit_file)
             self.is_usable = False
             return None
         except BaseException:
             connection.close()
             raise
-        return ForkedProgram(connection, NUMBER.unpack(answer)[0])
+        return ForkedProgram(connection, pid, exit_file)
 
     def load(self, libraries: Sequence[str]) -> None:
         """Have libraries loaded, so that a program that needs them starts soon; returns at once."""
         with contextlib.suppress(OSError):
-            self._channel.send(json.dumps(asdict(Wanted("", libraries=tuple(libraries)))).encode())
+            self._ask(Wanted("", libraries=tuple(libraries)))
+
+    def _ask(self, wanted: Wanted, *connections: socket.socket) -> None:
+        content = json.dumps(asdict(wanted)).encode()
+        send_request(self._channel, content, connections)
 
     def close(self) -> None:
         """Ask no more of it: it ends when all that it started has ended."""
@@ -253,6 +272,21 @@ def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool) ->
         )
     _own.started.append(process)
     return ForkServer(channel, process.pid, loops)
+
+
+def send_request(channel: socket.socket, content: bytes, connections: Sequence[socket.socket]) -> None:
+    """Send a request, and with it its own connection, without waiting.
+
+    Raises:
+        BlockingIOError: nobody has heard the last ones yet.
+        OSError: nobody is there.
+    """
+    channel.sendmsg([content], _passing([each.fileno() for each in connections]), socket.MSG_DONTWAIT)
+
+
+def _passing(files: Sequence[int]) -> list[tuple[int, int, array.array[int]]]:
+    """Descriptors as a message carries them."""
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
 
 
 def adopt(channel: socket.socket | None, pid: int, folder: Path, loops: frozenset[Loops]) -> None:

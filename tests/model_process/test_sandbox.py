@@ -13,7 +13,7 @@ import pytest
 from fairness_engine.model_process.sandbox import landlock, seccomp, walls
 
 _ATTACKS = """
-import ctypes, json, os, pathlib, signal, socket, subprocess, sys, threading
+import ctypes, fcntl, json, os, pathlib, signal, socket, subprocess, sys, threading
 from pathlib import Path
 from fairness_engine.model_process.sandbox import walls
 
@@ -40,6 +40,16 @@ def replace_limit():
     import resource
     resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)
 
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(function, *arguments):
+    if function(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+def owner_of_signals(set_owner):
+    reads, writes = os.pipe()
+    set_owner(reads)
+
 print(json.dumps({"up": up} | {name: outcome(action) for name, action in {
     "write": lambda: (outside / "new.txt").write_text("x"),
     "overwrite": lambda: (outside / "secret.txt").write_text("x"),
@@ -61,6 +71,20 @@ print(json.dumps({"up": up} | {name: outcome(action) for name, action in {
     "kill_parent": lambda: os.kill(os.getppid(), 0),
     "kill_group": lambda: os.killpg(os.getpgid(os.getppid()), 0),
     "replace_limit": replace_limit,
+    "signal_of_a_file": lambda: owner_of_signals(lambda f: fcntl.fcntl(f, fcntl.F_SETOWN, os.getppid())),
+    "signal_of_a_file_by_structure": lambda: owner_of_signals(lambda f: fcntl.fcntl(f, 15, bytes(8))),
+    "which_signal_of_a_file": lambda: owner_of_signals(lambda f: fcntl.fcntl(f, 10, signal.SIGKILL)),
+    "signal_of_a_device": lambda: owner_of_signals(lambda f: fcntl.ioctl(f, 0x8901, bytes(4))),
+    "outlive_parent": lambda: call(libc.prctl, 1, 0, 0, 0, 0),
+    "priority": lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19),
+    "own_priority": lambda: os.setpriority(os.PRIO_PROCESS, 0, 19),
+    "processors": lambda: os.sched_setaffinity(os.getppid(), {0}),
+    "schedule": lambda: os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0)),
+    "schedule_again": lambda: os.sched_setparam(os.getppid(), os.sched_param(0)),
+    "shared_memory": lambda: call(libc.shmget, 0, 4096, 0o1600),
+    "semaphores": lambda: call(libc.semget, 0, 1, 0o1600),
+    "messages": lambda: call(libc.msgget, 0, 0o1600),
+    "times": lambda: os.utime(outside / "allowed.txt", (0, 0)),
     "peek": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
     "allowed": lambda: (outside / "allowed.txt").read_text(),
     "own_folder": lambda: (scratch / "file").write_text("x"),
@@ -69,6 +93,8 @@ print(json.dumps({"up": up} | {name: outcome(action) for name, action in {
     "thread": thread,
     "local_connection": local_connection,
     "own_signal": lambda: os.kill(os.getpid(), 0),
+    "own_processors": lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)),
+    "own_files": lambda: owner_of_signals(lambda f: fcntl.fcntl(f, fcntl.F_SETFL, os.O_NONBLOCK)),
 }.items()}))
 """
 
@@ -99,7 +125,10 @@ def test_nothing_gets_out_and_work_goes_on_inside(tmp_path: Path) -> None:
     seen = attack(tmp_path, ends_with_parent=True)
     assert seen.pop("up") == dict.fromkeys(walls.PROTECTIONS, True)
     worked = {name for name, outcome in seen.items() if outcome == "done"}
-    assert worked == {"allowed", "own_folder", "import", "random", "thread", "local_connection", "own_signal"}
+    assert worked == {"allowed", "own_folder", "import", "random", "thread", "local_connection", "own_signal"} | {
+        "own_processors",
+        "own_files",
+    }
     refused = {name: outcome for name, outcome in seen.items() if outcome != "done"}
     assert set(refused.values()) == {"PermissionError"}, refused
 

@@ -76,7 +76,8 @@ def test_opening_says_what_was_opened(asked: Conversation) -> None:
 def test_a_run_says_events_and_then_replies(asked: Conversation, tmp_path: Path) -> None:
     config = census_config(RunStore(tmp_path))
     reply = asked.ask("run", config=config.to_json())
-    assert set(reply) == {"reply"}
+    assert set(reply) == {"reply", "learned"}
+    assert set(reply["learned"]) == {"surrogate"}  # for the next run of the same question
     events = asked.events()
     assert isinstance(events[-1], Stopped)
     assert any(isinstance(event, Progress) for event in events)

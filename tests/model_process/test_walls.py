@@ -26,9 +26,9 @@ EPERM = 0x00050000 | errno.EPERM
 ENOSYS = 0x00050000 | errno.ENOSYS
 
 
-def verdict(program: list[seccomp._Instruction], audit: int, number: int, first_argument: int = 0) -> int:
+def verdict(program: list[seccomp._Instruction], audit: int, number: int, first: int = 0, second: int = 0) -> int:
     """What the kernel's machine would return: an interpreter of the few instructions in use."""
-    data = {0: number, 4: audit, 16: first_argument}
+    data = {0: number, 4: audit, 16: first, 24: second}
     accumulator = 0
     at = 0
     while True:
@@ -51,11 +51,11 @@ def test_the_filter_refuses_what_it_must_and_nothing_else(name: str) -> None:
     program = seccomp._filter(machine, OWN_PID)
     assert len(program) < 4096
 
-    def call(number: int, first_argument: int = 0) -> int:
-        return verdict(program, machine.audit, number, first_argument)
+    def call(number: int, *arguments: int) -> int:
+        return verdict(program, machine.audit, number, *arguments)
 
     refused = {**seccomp._EVERYWHERE, **machine.refused}
-    special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, 435}
+    special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, *machine.scheduling, 435}
     for number in range(500):
         if number in refused.values():
             assert call(number) == EPERM
@@ -66,7 +66,12 @@ def test_the_filter_refuses_what_it_must_and_nothing_else(name: str) -> None:
     assert call(machine.clone, 17) == EPERM  # what fork asks for
     for number in (machine.kill, machine.tgkill):
         assert (call(number, OWN_PID), call(number, 1), call(number, 0)) == (ALLOW, EPERM, EPERM)
-    assert [call(machine.prlimit64, pid) for pid in (0, OWN_PID, 1)] == [ALLOW, ALLOW, EPERM]
+    for number in (machine.prlimit64, *machine.scheduling):
+        assert [call(number, pid) for pid in (0, OWN_PID, 1)] == [ALLOW, ALLOW, EPERM]
+    assert [call(machine.prctl, option) for option in (1, 15, 38)] == [EPERM, ALLOW, ALLOW]
+    for command in range(1050):
+        assert call(machine.fcntl, 5, command) == (EPERM if command in (8, 10, 15) else ALLOW)
+    assert [call(machine.ioctl, 5, request) for request in (0x8901, 0x8902, 0x5401)] == [EPERM, EPERM, ALLOW]
     assert verdict(program, 0x40000003, 1) == KILL  # calls of another architecture
     if name == "x86_64":
         assert call(0x40000000 + 41) == EPERM
@@ -91,6 +96,16 @@ def test_the_numbers_of_the_calls_are_the_kernels() -> None:
         "tgkill": machine.tgkill,
         "prlimit64": machine.prlimit64,
         "seccomp": machine.seccomp,
+        "prctl": machine.prctl,
+        "fcntl": machine.fcntl,
+        "ioctl": machine.ioctl,
+        **dict(
+            zip(
+                ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"),
+                machine.scheduling,
+                strict=True,
+            )
+        ),
     }
     compared = 0
     for name, number in {**seccomp._EVERYWHERE, **machine.refused, **own, "clone3": 435}.items():

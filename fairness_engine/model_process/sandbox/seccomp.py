@@ -1,4 +1,5 @@
-"""Refuse system calls that scoring rows never needs: network, other programs, other processes, the machine's settings.
+"""Refuse system calls that scoring rows never needs: network, other programs, other processes and what outlives this
+one, the machine's settings.
 
 A classic BPF filter, installed for all threads of this process; it cannot be taken back. Refused calls return "not
 permitted".
@@ -27,12 +28,18 @@ _NOT_PERMITTED = _ERRNO | errno.EPERM
 _NO_SUCH_CALL = _ERRNO | errno.ENOSYS
 _NUMBER_AT = 0
 _ARCHITECTURE_AT = 4
-_FIRST_ARGUMENT_AT = 16
+_ARGUMENTS_AT = 16
+_ARGUMENT_BYTES = 8
 _CLONE_THREAD = 0x00010000
 _X32_CALLS = 0x40000000
 _SET_MODE_FILTER = 1
 _ALL_THREADS = 1
+_PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
+_SIGNALS_BY_FCNTL = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: whom a file tells of what happens to it, and by which signal."""
+_SIGNALS_BY_IOCTL = (0x8901, 0x8902)
+"""FIOSETOWN, SIOCSPGRP: the same."""
 
 _EVERYWHERE = {
     "pidfd_send_signal": 424, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
@@ -52,13 +59,18 @@ class _Machine:
     kill: int
     tgkill: int
     prlimit64: int
+    prctl: int
+    fcntl: int
+    ioctl: int
+    scheduling: tuple[int, ...]
+    """sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of a process by its number."""
     refused: dict[str, int]
 
 
 _CLONE3 = 435
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E, 317, 56, 62, 234, 302,
+        0xC000003E, 317, 56, 62, 234, 302, 157, 72, 16, (142, 144, 203, 314),
         {
             "socket": 41, "execve": 59, "execveat": 322, "fork": 57, "vfork": 58, "tkill": 200, "ptrace": 101,
             "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "rt_sigqueueinfo": 129,
@@ -73,10 +85,14 @@ _MACHINES = {
             "chmod": 90, "fchmod": 91, "fchmodat": 268, "chown": 92, "fchown": 93, "lchown": 94, "fchownat": 260,
             "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198,
             "fremovexattr": 199,
+            "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
+            "setpriority": 141, "ioprio_set": 251,
+            "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+            "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
         },
     ),
     "aarch64": _Machine(
-        0xC00000B7, 277, 220, 129, 131, 261,
+        0xC00000B7, 277, 220, 129, 131, 261, 167, 25, 29, (118, 119, 122, 274),
         {
             "socket": 198, "execve": 221, "execveat": 281, "tkill": 130, "ptrace": 117,
             "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "rt_sigqueueinfo": 138,
@@ -89,6 +105,9 @@ _MACHINES = {
             "adjtimex": 171, "quotactl": 60, "acct": 89, "syslog": 116, "personality": 92,
             "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55,
             "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+            "utimensat": 88, "setpriority": 140, "ioprio_set": 30,
+            "shmget": 194, "shmctl": 195, "shmat": 196, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189,
+            "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193,
         },
     ),
 }  # fmt: skip
@@ -148,17 +167,32 @@ def _filter(machine: _Machine, own_pid: int) -> list[_Instruction]:
         program += [_Instruction(_JUMP_EQUAL, 0, 1, number), _Instruction(_RETURN, 0, 0, _NOT_PERMITTED)]
     # clone3 hides its flags in memory; told that it is missing, the C library takes clone, whose flags can be read
     program += [_Instruction(_JUMP_EQUAL, 0, 1, _CLONE3), _Instruction(_RETURN, 0, 0, _NO_SUCH_CALL)]
-    program += _allow_only(machine.clone, [(_JUMP_SET, _CLONE_THREAD)])
-    program += _allow_only(machine.kill, [(_JUMP_EQUAL, own_pid)])
-    program += _allow_only(machine.tgkill, [(_JUMP_EQUAL, own_pid)])
-    program += _allow_only(machine.prlimit64, [(_JUMP_EQUAL, 0), (_JUMP_EQUAL, own_pid)])
+    this_process = [(_JUMP_EQUAL, 0), (_JUMP_EQUAL, own_pid)]
+    program += _if_argument(machine.clone, 0, [(_JUMP_SET, _CLONE_THREAD)], _ALLOW, _NOT_PERMITTED)
+    for call in (machine.kill, machine.tgkill):
+        program += _if_argument(call, 0, this_process[1:], _ALLOW, _NOT_PERMITTED)
+    for call in (machine.prlimit64, *machine.scheduling):
+        program += _if_argument(call, 0, this_process, _ALLOW, _NOT_PERMITTED)
+    for call, at, values in (
+        (machine.prctl, 0, (_PR_SET_PDEATHSIG,)),
+        (machine.fcntl, 1, _SIGNALS_BY_FCNTL),
+        (machine.ioctl, 1, _SIGNALS_BY_IOCTL),
+    ):
+        program += _if_argument(call, at, [(_JUMP_EQUAL, value) for value in values], _NOT_PERMITTED, _ALLOW)
     return [*program, _Instruction(_RETURN, 0, 0, _ALLOW)]
 
 
-def _allow_only(number: int, tests: list[tuple[int, int]]) -> list[_Instruction]:
-    """One call, permitted when any test of the low half of its first argument holds."""
-    body = [_Instruction(_LOAD, 0, 0, _FIRST_ARGUMENT_AT)]
+def _if_argument(number: int, at: int, tests: list[tuple[int, int]], then: int, otherwise: int) -> list[_Instruction]:
+    """What becomes of one call, by the low half of an argument.
+
+    Args:
+        number: of the call.
+        at: which argument, from 0 on.
+        tests: jumps and the values that they compare with; one that holds is enough.
+        then, otherwise: what is returned where one holds, and where none does.
+    """
+    body = [_Instruction(_LOAD, 0, 0, _ARGUMENTS_AT + _ARGUMENT_BYTES * at)]
     for i, (code, k) in enumerate(tests):
         body.append(_Instruction(code, len(tests) - i, 0, k))
-    body += [_Instruction(_RETURN, 0, 0, _NOT_PERMITTED), _Instruction(_RETURN, 0, 0, _ALLOW)]
+    body += [_Instruction(_RETURN, 0, 0, otherwise), _Instruction(_RETURN, 0, 0, then)]
     return [_Instruction(_JUMP_EQUAL, 0, len(body), number), *body]

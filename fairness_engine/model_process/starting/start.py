@@ -43,7 +43,8 @@ _SECONDS_TO_FORK = 60.0
 _LOST = -9
 """Status of a program whose end nobody saw."""
 _LONG_SECONDS = 1_000_000.0
-_SECONDS_TO_TELL = 1.0
+_SECONDS_TO_TELL = 30.0
+"""How long the end of a program may be known to the system and not told by the fork server, which may be loading."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,8 @@ class ForkedProgram:
             self._is_lost = True  # the fork server was killed: the system tells that it ended, without a status
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit status, as soon as it ended; it is told by the fork server, which may be busy: -9 when it was told
-        nothing within a second.
+        """The exit status, as soon as it ended; it is told by the fork server, which may be busy: -9 when it tells
+        nothing for long.
 
         Args:
             timeout: seconds.

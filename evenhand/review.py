@@ -316,7 +316,7 @@ def _seconds(most: float | None) -> Budget:
 
 def _common(run: RunRecord, figures: Mapping[str, Any], store: RunStore) -> dict[str, Any]:
     """What ``Answer`` has."""
-    from fairness_engine.runs.results import results_of
+    from fairness_engine.runs.kinds import results_of
 
     results = results_of(store, run.id)
     advice = results.reading.advice if results.reading else ()

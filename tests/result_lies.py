@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairness_engine.runs.results import checked
+from fairness_engine.runs.kinds import checked
 
 
 def is_possible(name: str, content: Any) -> bool:

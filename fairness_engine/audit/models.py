@@ -20,8 +20,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.retraining.evaluation.changes import by_group, held_out
 from fairness_engine.retraining.evaluation.split import split_rows
 from fairness_engine.retraining.results import Measured
-from fairness_engine.runs.kinds import RETRAIN
-from fairness_engine.runs.results import results_of
+from fairness_engine.runs.kinds import RETRAIN, results_of
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 

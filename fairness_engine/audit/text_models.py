@@ -31,8 +31,7 @@ from fairness_engine.retraining.texts.book import on_rows
 from fairness_engine.retraining.texts.groups import TextGroupMeter
 from fairness_engine.retraining.texts.measure import by_term, text_meter
 from fairness_engine.retraining.texts.subject import TextData, text_data, text_parts
-from fairness_engine.runs.kinds import RETRAIN
-from fairness_engine.runs.results import results_of
+from fairness_engine.runs.kinds import RETRAIN, results_of
 from fairness_engine.runs.writers.rule_sets import stored_rules
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore

@@ -26,8 +26,7 @@ from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Decisions
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Domain
-from fairness_engine.runs.kinds import CERTIFY, kind_of
-from fairness_engine.runs.results import results_of
+from fairness_engine.runs.kinds import CERTIFY, kind_of, results_of
 from fairness_engine.runs.worker import work
 from fairness_engine.runs.writers.proofs import stored_tree
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
@@ -96,10 +95,12 @@ def check_run(store: RunStore, run: RunRecord, evaluator: Evaluator, keys: Seque
     """
     checks = [look("files", lambda: _files(store, run)), _seal(store, run)]
     checks.append(look("totals", lambda: _totals(store, run, keys)))
-    own = _OWN.get(run.config.kind)
-    if own is not None:
-        name, check = own
+    if run.config.kind in _OWN:
+        name, check = _OWN[run.config.kind]
         checks.append(look(name, lambda: check(store, run, evaluator)))
+    elif run.config.kind not in _LOOKED_AT_ELSEWHERE:
+        said = f"nothing is known of what a run of the kind '{run.config.kind}' leaves"
+        checks.append(Check("the figures", CheckVerdict.NOT_CHECKED, said))
     return checks
 
 
@@ -273,3 +274,5 @@ _OWN: dict[str, tuple[str, Callable[[RunStore, RunRecord, Evaluator], tuple[bool
     "rules": ("all rule sets", _all_rules),
 }
 """The look that a kind of run has of its own, by its name."""
+_LOOKED_AT_ELSEWHERE = ("search", "retrain")
+"""Kinds whose pairs, and whose models, have commands of their own that look at them."""

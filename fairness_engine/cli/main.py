@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -73,33 +74,22 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
     return ExitStatus.GATE_FAILED if failed else ExitStatus.DONE
 
 
+_COMMANDS = {
+    "inspect": "inspect",
+    "search": "search",
+    "compare": "compare",
+    "estimate": "search",
+    "count": "search",
+    "certify": "certify",
+    "rules": "rules",
+    "retrain": "retrain",
+    "runs": "runs",
+}
+"""Which module of ``commands`` has a command, as a function of its name beside ``<NAME>_KEYS``."""
+
+
 def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace], Outcome], tuple[str, ...]]:
-    """The function of a command, and the names of its own in the JSON."""
-    if options.command == "inspect":
-        from fairness_engine.cli.commands.inspect import INSPECT_KEYS, inspect
-
-        return inspect, INSPECT_KEYS
-    if options.command == "runs":
-        from fairness_engine.cli.commands.runs import RUNS_KEYS, runs
-
-        return runs, RUNS_KEYS
-    if options.command == "certify":
-        from fairness_engine.cli.commands.certify import CERTIFY_KEYS, certify
-
-        return certify, CERTIFY_KEYS
-    if options.command == "rules":
-        from fairness_engine.cli.commands.rules import RULES_KEYS, rules
-
-        return rules, RULES_KEYS
-    if options.command == "retrain":
-        from fairness_engine.cli.commands.retrain import RETRAIN_KEYS, retrain
-
-        return retrain, RETRAIN_KEYS
-    from fairness_engine.cli.commands import compare, search
-
-    return {
-        "compare": (compare.compare, compare.COMPARE_KEYS),
-        "search": (search.search, search.SEARCH_KEYS),
-        "estimate": (search.estimate, search.ESTIMATE_KEYS),
-        "count": (search.count, search.COUNT_KEYS),
-    }[options.command]
+    """The function of a command, and the names of its own in the JSON; only its module is loaded."""
+    name: str = options.command
+    module = importlib.import_module(f"fairness_engine.cli.commands.{_COMMANDS[name]}")
+    return getattr(module, name), getattr(module, f"{name.upper()}_KEYS")

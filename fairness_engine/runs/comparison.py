@@ -15,7 +15,7 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import InputError
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs import kinds
-from fairness_engine.runs.results import Results, results_of
+from fairness_engine.runs.kinds import Results, results_of
 from fairness_engine.search.registry import technique_named
 from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState

@@ -20,7 +20,7 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs import kinds
-from fairness_engine.runs.results import FollowUpRuns, results_of
+from fairness_engine.runs.kinds import FollowUpRuns, results_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig, installed_versions
 from fairness_engine.store.store import RunStore

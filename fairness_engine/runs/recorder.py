@@ -31,8 +31,7 @@ from fairness_engine.events import (
     from_line,
 )
 from fairness_engine.model_process.protocol import raise_failure, read_object
-from fairness_engine.runs.kinds import kind_of
-from fairness_engine.runs.results import checked
+from fairness_engine.runs.kinds import checked, kind_of
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 

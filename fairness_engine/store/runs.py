@@ -106,7 +106,7 @@ class RunTable:
             return pd.DataFrame([tuple(row) for row in connection.execute(query)], columns=names)
 
     def results(self, run_id: str) -> dict[str, Any]:
-        """What a run found beside pairs, by name, as plain JSON; ``runs.results`` has their types."""
+        """What a run found beside pairs, by name, as plain JSON; ``runs.kinds`` has their types."""
         table = tables.results
         with self.engine.connect() as connection:
             rows = connection.execute(select(table.c.name, table.c.content).where(table.c.run_id == run_id))

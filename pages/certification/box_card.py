@@ -217,7 +217,7 @@ def _blame(read: ReadTree, details: BoxDetails) -> None:
         return
     key = (read.run_id, tuple(blame.items()), theme.is_dark())
     figure = kept("box_blame", key, lambda: blame_chart(blame))
-    frame.chart_with_table(figure, blame_table(blame, len(blame)), "box_blame_chart")
+    frame.chart_with_table(figure, lambda: blame_table(blame, len(blame)), "box_blame_chart")
 
 
 def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
@@ -248,7 +248,7 @@ def _bounds(review: Review, run: RunRecord, details: BoxDetails) -> None:
     figure = kept("box_bounds", key, lambda: bounds_chart(bounds, labels, threshold, f"{chosen} for {above}"))
     frame.chart_with_table(
         figure,
-        bounds_table(bounds, labels, threshold),
+        lambda: bounds_table(bounds, labels, threshold),
         "box_bounds_chart",
         f"{sides} Solid: decided in the whole box. Dotted: the bounds lie on both sides of the line.",
     )

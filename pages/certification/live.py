@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import Results
 from pages.shared.app import frame, session, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import certification_charts, share_bar
@@ -94,6 +94,5 @@ def draw_curve(run: RunRecord, results: Results) -> None:
     stand = (run.id, len(trace), trace[-1][0])
     key = (*stand, is_log, theme.is_dark())
     figure = kept("certify_curve", key, lambda: certification_charts.anytime_chart(trace, is_log=is_log))
-    table = kept("certify_curve_table", stand, lambda: certification_charts.anytime_table(trace))
     with place:
-        frame.chart_with_table(figure, table, "certify_anytime")
+        frame.chart_with_table(figure, lambda: certification_charts.anytime_table(trace), "certify_anytime")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import Results
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from pages.certification import box_card, boxes, live, single_box, tree
 from pages.certification.partition_map import AreaOf, partition_map
@@ -173,7 +173,7 @@ def _charts(run: RunRecord, shares: Shares, results: Results) -> None:
             (run.id, shares, theme.is_dark()),
             lambda: certification_charts.shares_chart(rows, "Proved and undecided"),
         )
-        frame.chart_with_table(figure, certification_charts.shares_table(rows), "certify_shares_chart")
+        frame.chart_with_table(figure, lambda: certification_charts.shares_table(rows), "certify_shares_chart")
     with right:
         live.draw_curve(run, results)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fairness_engine.runs.results import of_stored
+from fairness_engine.runs.kinds import of_stored
 from pages.compare import charts, table
 from pages.compare import phrases as compare_words
 from pages.shared import exports
@@ -172,8 +172,9 @@ def _draw_curves(comparison: Comparison, name: str) -> None:
         )
     key = (id(comparison), name, by, is_log, theme.is_dark())
     figure = kept("compare_figure", key, lambda: charts.found_curves(comparison.techniques, by, is_log=is_log))
-    points = kept("compare_points", key, lambda: charts.found_table(comparison.techniques, by))
-    frame.chart_with_table(figure, points, "compare_curves", _curve_note(comparison, by))
+    frame.chart_with_table(
+        figure, lambda: charts.found_table(comparison.techniques, by), "compare_curves", _curve_note(comparison, by)
+    )
 
 
 def _curve_note(comparison: Comparison, by: str) -> str:

@@ -199,7 +199,7 @@ def show_groups(review: Review, dataset: Dataset) -> None:
             places = st.columns(2, gap="large")
         for place, (title, table), (figure, note) in zip(places, tables[start:], drawn[start:], strict=False):
             with place:
-                frame.chart_with_table(figure, table, key=f"groups_{title}", note=note)
+                frame.chart_with_table(figure, lambda table=table: table, key=f"groups_{title}", note=note)
 
 
 def _drawn(title: str, table: pd.DataFrame) -> tuple[Figure, str]:

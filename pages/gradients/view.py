@@ -42,22 +42,22 @@ def show(check: GradientCheck) -> None:
         left, right = st.columns(2, gap="large")
     with left:
         note = "A cosine of 1 is the same direction, 0 a right angle."
-        frame.chart_with_table(charts.cosine_chart(check), charts.cosine_table(check), "cosines", note)
+        frame.chart_with_table(charts.cosine_chart(check), lambda: charts.cosine_table(check), "cosines", note)
     with right:
         note = "In the arithmetic of a search; the table has the exact one too."
-        frame.chart_with_table(charts.share_chart(check), charts.share_table(check), "shares", note)
+        frame.chart_with_table(charts.share_chart(check), lambda: charts.share_table(check), "shares", note)
     with frame.wrapping("gradient_use", is_wide=True):
         left, right = st.columns(2, gap="large")
     with left:
         note = (
             "Cosine between what the estimated and what the true slopes of a pair lead to; the table has the quartiles."
         )
-        frame.chart_with_table(charts.use_chart(check), charts.use_table(check), "use", note)
+        frame.chart_with_table(charts.use_chart(check), lambda: charts.use_table(check), "use", note)
     if check.picture is not None:
         with right:
             frame.chart_with_table(
                 charts.picture_chart(check.picture),
-                charts.picture_table(check.picture),
+                lambda: charts.picture_table(check.picture),
                 "picture",
                 _picture_note(check.picture),
             )
@@ -65,7 +65,7 @@ def show(check: GradientCheck) -> None:
         st.caption("There was no time to search with the sizes: the model is slow.")
         return
     note = "Median of the searches with each size, and the range of them. Each begins with the same rows of the data."
-    frame.chart_with_table(charts.found_chart(check), charts.found_table(check), "found", note)
+    frame.chart_with_table(charts.found_chart(check), lambda: charts.found_table(check), "found", note)
 
 
 def sentences(check: GradientCheck) -> list[str]:

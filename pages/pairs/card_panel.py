@@ -212,6 +212,10 @@ def _flips(domain: Domain, people: FloatArray, answer: Answer, names: Decisions)
     number = f"The number is the score for {scored}" if flips.shows_numbers else "Point at a cell for its score"
     st.caption(f"{symbols}. {number}; a stronger tint is a higher score for {scored}; A and B are the two people.")
     n = wording.count(domain.n_variants)
-    with st.expander(f"Show all {n} combinations as a table" if flips.n_hidden else "The same as a table"):
-        score = st.column_config.NumberColumn(f"Score for {names.scored()}", format=f"%.{max(4, flips.digits)}f")
-        st.dataframe(flip_frame(flips), hide_index=True, key="flips", column_config={"Score ": score})
+    score = st.column_config.NumberColumn(f"Score for {names.scored()}", format=f"%.{max(4, flips.digits)}f")
+    frame.folded_table(
+        lambda: flip_frame(flips),
+        "flips",
+        f"Show all {n} combinations as a table" if flips.n_hidden else "The same as a table",
+        lambda _: {"Score ": score},
+    )

@@ -166,7 +166,7 @@ def draw(run: RunRecord, domain: Domain, people: FloatArray, names: Decisions) -
     st.markdown(wording.markdown(shap_sentence(found, domain, people, names)))
     note = method_note(found, _target(names))
     frame.chart_with_table(
-        shap_chart(found, domain, people, _target(names)), shap_table(found, domain, people), "shap", note
+        shap_chart(found, domain, people, _target(names)), lambda: shap_table(found, domain, people), "shap", note
     )
 
 

@@ -13,8 +13,7 @@ import streamlit as st
 
 from fairness_engine.data.table import export_text
 from fairness_engine.retraining.results import GroupScore
-from fairness_engine.runs.kinds import RETRAIN
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import RETRAIN, Results
 from pages.compare import table
 from pages.retrain import charts, follow_ups, live, phrases
 from pages.retrain.charts import Point
@@ -386,7 +385,7 @@ def _draw_chart(entries: Sequence[Entry]) -> None:
         f"Further left discriminates less, further up is more accurate; bars are 95 % intervals{baselines}. The dotted "
         "line joins the models that no other one beats in both."
     )
-    frame.chart_with_table(figure, charts.pareto_table(found, name), "retrain_pareto_chart", note)
+    frame.chart_with_table(figure, lambda: charts.pareto_table(found, name), "retrain_pareto_chart", note)
 
 
 def points_of(entries: Sequence[Entry], of: str) -> list[Point]:

@@ -15,8 +15,8 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.model_process.questions import WhyNotCertifiable
 from fairness_engine.oracle.domain import Domain
+from fairness_engine.runs.kinds import FollowUpRuns, Results
 from fairness_engine.runs.pair_fates import MAX_PAIRS, Fates, pair_fates
-from fairness_engine.runs.results import FollowUpRuns, Results
 from pages.certification import comparison, tree
 from pages.certification.partition_map import AreaOf, partition_map
 from pages.certification.tree import ReadTree
@@ -318,7 +318,7 @@ def draw_pairs(review: Review, results: Results, measured: FollowUps) -> None:
     st.caption(
         "A search goes where it finds pairs, so it may find as many in a model that discriminates far less: these "
         "counts are no shares of people. "
-        "How much less it is, “Before and after” says; which pairs are gone, the counts below."
+        "How much less it is, the part “Figures” says; which pairs are gone, the counts below."
     )
     if not before.n_found and not after.n_found:
         st.info("None found within the budget in either model. This does not show that there are none.")

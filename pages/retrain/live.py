@@ -208,16 +208,15 @@ def _draw_chart(told: Sequence[Rounds], stand: tuple[object, ...], key: str) -> 
         persist_state="session",
     )
     figure = kept(f"{key}_chart", (stand, of, theme.is_dark()), lambda: rounds.rounds_chart(told, str(of)))
-    table = kept(f"{key}_table", stand, lambda: rounds.rounds_chart_table(told))
     note = (
         "Further left discriminates less, further up is more accurate; an open mark is beyond the tolerance. Measured "
         "on the rows that choose among models: the result is measured on others. " + rounds.LEFT_HELP
     )
     if len(told) > 1:
-        frame.chart_with_table(figure, table, key, note)
+        frame.chart_with_table(figure, lambda: rounds.rounds_chart_table(told), key, note)
         return
     frame.chart(figure, key, note)
-    st.dataframe(table, hide_index=True, key=f"{key}_lines")
+    st.dataframe(rounds.rounds_chart_table(told), hide_index=True, key=f"{key}_lines")
 
 
 def _draw_epochs(networks: Sequence[Rounds], stand: tuple[object, ...], key: str) -> None:

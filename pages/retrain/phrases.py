@@ -16,8 +16,7 @@ from fairness_engine.measures.results import Share
 from fairness_engine.retraining.evaluation.verdict import in_points
 from fairness_engine.retraining.results import Changes, Interval, Measured, PairedChange, Retrained, Round
 from fairness_engine.retraining.settings import BASELINES, Reference, Strategy
-from fairness_engine.runs.kinds import RETRAIN
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import RETRAIN, Results
 from pages.retrain import rounds as retrain_rounds
 from pages.shared.app import theme, wording
 from pages.shared.runs import phrases

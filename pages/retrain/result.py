@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from fairness_engine.retraining.results import Measured
-from fairness_engine.runs.kinds import RETRAIN
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import RETRAIN, Results
 from fairness_engine.store.records import VersionState
 from pages.retrain import charts, follow_ups, groups, live, phrases, rules, versions
 from pages.retrain.phrases import Headline
@@ -33,6 +33,8 @@ STYLE = """
 """
 _UNIT = re.compile(r"(?<=\d) %")
 _MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+PART = "part"
+"""The key of the parts of a result, and their name in the address."""
 _LOOK_SECONDS = 2.0
 """How often the page looks whether the runs that measure are ready."""
 
@@ -61,25 +63,44 @@ def draw(review: Review, run: RunRecord) -> None:
         st.caption(wording.markdown(phrases.done_text(run, retrained)))
     if version is not None and version.state is VersionState.NEW:
         st.markdown(f"Read what it came to, then [keep or discard the new model](#{versions.ANCHOR}), at the end.")
-    _draw_numbers(run, results)
+    measured = follow_ups.measured_of(results.measured)
     if results.after is not None:
-        groups.draw(run, results.changes)
-        _draw_measured(review, run, results, has_model=version is not None)
-    _draw_rounds(run, results)
+        if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
+            st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
+        if version is not None:
+            follow_ups.offer(run, results.measured, measured)
+    parts = _parts(review, run, results, measured)
+    places = st.tabs(list(parts), key=PART, on_change="rerun", bind="query-params") if parts else ()
+    for place, draw_part in zip(places, parts.values(), strict=True):
+        if place.open:
+            with place:
+                draw_part()
     versions.ask_to_keep(review, run, results.card, version)
 
 
-def _draw_measured(review: Review, run: RunRecord, results: Results, *, has_model: bool) -> None:
-    """What another technique says of both models: pairs, proofs, rule sets."""
-    measured = follow_ups.measured_of(results.measured)
-    if measured.is_at_work:  # look every few seconds how they stand, and draw the page again when one has moved on
-        st.fragment(frame.guarded(_look), run_every=_LOOK_SECONDS)(run.id, measured.stand)
-    if has_model:
-        follow_ups.offer(run, results.measured, measured)
-    if not run.config.text_column:
-        follow_ups.draw_pairs(review, results, measured.of_kind["search"])
-        follow_ups.draw_maps(measured.of_kind["certify"])
-    rules.draw(run, results.worst_rule_set, measured.of_kind["rules"])
+def _parts(
+    review: Review, run: RunRecord, results: Results, measured: follow_ups.AllMeasured
+) -> dict[str, Callable[[], None]]:
+    """The parts of a result by name, and what draws each; only the open one is drawn."""
+    parts: dict[str, Callable[[], None]] = {}
+    if results.before is not None:
+        parts["Figures"] = lambda: _draw_numbers(run, results)
+    if results.after is not None:
+        if results.changes is not None and results.changes.groups:
+            parts["Groups"] = lambda: groups.draw(run, results.changes)
+        if not run.config.text_column:
+            parts["Pairs"] = lambda: follow_ups.draw_pairs(review, results, measured.of_kind["search"])
+            parts["Proofs"] = lambda: follow_ups.draw_maps(measured.of_kind["certify"])
+        parts["Rule sets"] = lambda: rules.draw(run, results.worst_rule_set, measured.of_kind["rules"])
+    told = Rounds.of(
+        run_words.run_title(run.config),
+        results.training,
+        RETRAIN.settings(run.config),
+        phrases.rounds_of(run.config),
+    )
+    if told.rounds:
+        parts["Rounds"] = lambda: _draw_rounds(run, told)
+    return parts
 
 
 def _look(run_id: str, stand: tuple[object, ...]) -> None:
@@ -114,8 +135,7 @@ def _plain(text: str) -> str:
 
 def _draw_numbers(run: RunRecord, results: Results) -> None:
     """Quality and discriminatory shares of both models on the same axes."""
-    if results.before is None:
-        return
+    assert results.before is not None, "drawn with it"
     names = phrases.shares_of(run.config)
     is_of_texts = bool(run.config.text_column)
     quality = phrases.quality_lines(results)
@@ -184,20 +204,10 @@ def texts_note(before: Measured, results: Results) -> str:
 # --- rounds -------------------------------------------------------------------------------------
 
 
-def _draw_rounds(run: RunRecord, results: Results) -> None:
-    """How the search for the model went, folded."""
-    told = Rounds.of(
-        run_words.run_title(run.config),
-        results.training,
-        RETRAIN.settings(run.config),
-        phrases.rounds_of(run.config),
-    )
-    if not told.rounds:
-        return
+def _draw_rounds(run: RunRecord, told: Rounds) -> None:
+    """How the search for the model went."""
     label = f"How the search for the model went: {wording.counted(told.n_rounds, 'round')}"
     if told.n_rounds < len(told.rounds):
         label += " and a control"
-    part = st.expander(label, icon=":material/timeline:", key=f"retrain_way_{run.id}", on_change="rerun")
-    if part.open:
-        with part:
-            st.fragment(frame.guarded(live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")
+    st.subheader(label, anchor=False)
+    st.fragment(frame.guarded(live.draw_rounds))([told], (run.id, run.seconds), "retrain_way")

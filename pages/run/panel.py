@@ -8,8 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
-from fairness_engine.runs.kinds import SEARCH
-from fairness_engine.runs.results import Results
+from fairness_engine.runs.kinds import SEARCH, Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
 from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
@@ -164,7 +163,7 @@ def _draw_curve(store: RunStore, records: list[RunRecord]) -> None:
     )
     key = (stand, by, theme.is_dark())
     figure = kept("growing", key, lambda: run_charts.growing_curve(curves, by))
-    frame.chart_with_table(figure, kept("growing_table", stand, lambda: run_charts.growing_table(curves)), "growing")
+    frame.chart_with_table(figure, lambda: run_charts.growing_table(curves), "growing")
 
 
 def _curves(store: RunStore, records: list[RunRecord]) -> list[Curve]:
@@ -242,7 +241,7 @@ def _draw_estimate(record: RunRecord) -> None:
     if len(points) > 1:
         name = f"settling_{record.id}"
         figure = kept(name, (len(points), points[-1], theme.is_dark()), lambda: run_charts.settling_curve(points, what))
-        frame.chart_with_table(figure, run_charts.settling_table(points), name)
+        frame.chart_with_table(figure, lambda: run_charts.settling_table(points), name)
 
 
 def _draw_count(record: RunRecord) -> None:
@@ -303,4 +302,4 @@ def _draw_groups(review: Review, record: RunRecord) -> None:
     key = (record.id, favourable, theme.is_dark())
     figure = kept(f"groups_{record.id}", key, lambda: run_charts.group_bars(shares, favourable))
     note = "" if len(shares) <= run_charts.MAX_GROUPS else f"The highest and the lowest of {len(shares)} groups."
-    frame.chart_with_table(figure, run_charts.group_table(shares), f"groups_{record.id}", note)
+    frame.chart_with_table(figure, lambda: run_charts.group_table(shares), f"groups_{record.id}", note)

@@ -12,7 +12,7 @@ from fairness_engine.retraining.results import Round, Verdict
 from fairness_engine.retraining.session import MAX_EPOCHS, RoundsLog
 from fairness_engine.retraining.trainers.trainer import Epoch
 from fairness_engine.runs import recorder
-from fairness_engine.runs.results import checked
+from fairness_engine.runs.kinds import checked
 from result_lies import is_possible
 from retrain_events import a_round, changes, figures, group, interval, retrained, share, training, worst_rule_set
 

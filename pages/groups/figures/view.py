@@ -208,7 +208,6 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
     """Rates with intervals, the rates by what the data recorded, and what must be known."""
     key = (review_id, repr(table), theme.is_dark())
     chart = kept("figures_rates", key, lambda: charts.rates_chart(table, schema, favourable))
-    frame = kept("figures_frame", key[:2], lambda: charts.figures_frame(table, schema))
     n_drawn = len(charts.drawn(table, schema))
     n_groups = len(table.groups)
     note = "A dot is the group's rate, the bar its 95 % interval, each group on its own."
@@ -218,15 +217,18 @@ def _figures(table: GroupTable, schema: Schema, favourable: str, review_id: str)
             "all."
         )
     layout.chart(chart, "figures_rates_chart", note)
-    with st.expander("The same as a table"):
-        st.dataframe(frame, hide_index=True, key="figures_rates_table", column_config=_formats(frame))
+    layout.folded_table(lambda: charts.figures_frame(table, schema), "figures_rates_table", column_config=_formats)
     for text in phrases.notes(table, schema):
         st.markdown(wording.markdown(text))
     if any(group.true_positive is not None for group in table.groups):
-        odds = kept("figures_odds", key, lambda: charts.odds_chart(table, schema))
-        with st.expander("By what the data recorded: true and false positive rates"):
-            note = "The same numbers are in the table above, as true and false positive."
-            layout.chart(odds, "figures_odds_chart", note)
+        part = st.expander(
+            "By what the data recorded: true and false positive rates", key="figures_odds", on_change="rerun"
+        )
+        if part.open:
+            with part:
+                odds = kept("figures_odds", key, lambda: charts.odds_chart(table, schema))
+                note = "The same numbers are in the table above, as true and false positive."
+                layout.chart(odds, "figures_odds_chart", note)
 
 
 def _formats(frame: pd.DataFrame) -> dict[str, object]:

@@ -55,10 +55,9 @@ def draw_support(run: RunRecord, result: RuleResult) -> None:
     if float(_shares(result).max()) - support < _LEAST_SPAN:
         return
     figure = kept("rules_support", (run.id, theme.is_dark()), lambda: support_chart(result, support))
-    table = kept("rules_support_table", run.id, lambda: support_table(result, support))
     frame.chart_with_table(
         figure,
-        table,
+        lambda: support_table(result, support),
         "rules_support_chart",
         "From the rule sets of this run: those whose group is at least that large, and not nearly everybody.",
     )
@@ -246,9 +245,7 @@ def _chart(run: RunRecord, result: RuleResult, ranked: Ranked, n_shown: int, cho
         f"many points they differ, {sure}. Click on a line to open it.",
         on_points=take,
     )
-    with st.expander("The same as a table"):
-        table = kept("rules_dots_table", key[:2], lambda: charts.dot_table(result, positions))
-        st.dataframe(table, hide_index=True, key="rules_dots_twin")
+    frame.folded_table(lambda: charts.dot_table(result, positions), "rules_dots_twin")
 
 
 def _position(custom: object) -> int:

@@ -55,7 +55,7 @@ def draw(run: RunRecord, result: RuleResult, names: Decisions) -> None:
         f"{theme.HARMED.symbol} {theme.HARMED.name}, {theme.FAVOURED.symbol} {theme.FAVOURED.name}, "
         f"{CHANCE} no more than chance; | the same texts with the other terms of the category."
     )
-    frame.chart_with_table(figure, dot_table(result, chosen), key="text_dots_chart", note=note)
+    frame.chart_with_table(figure, lambda: dot_table(result, chosen), key="text_dots_chart", note=note)
 
 
 def single_terms(result: RuleResult) -> list[int]:

@@ -237,8 +237,34 @@ def chart(
         st.caption(note)
 
 
-def chart_with_table(figure: Figure, table: pd.DataFrame, key: str, note: str = "") -> None:
-    """A chart and, folded under it, the same numbers as a table."""
+def chart_with_table(figure: Figure, table: Callable[[], pd.DataFrame], key: str, note: str = "") -> None:
+    """A chart and, folded under it, the same numbers as a table.
+
+    Args:
+        figure, key, note: as in ``chart``.
+        table: makes it.
+    """
     chart(figure, key, note)
-    with st.expander("The same as a table"):
-        st.dataframe(table, hide_index=True, key=f"{key}_table")
+    folded_table(table, f"{key}_table")
+
+
+@st.fragment
+def folded_table(
+    table: Callable[[], pd.DataFrame],
+    key: str,
+    label: str = "The same as a table",
+    column_config: Callable[[pd.DataFrame], Mapping[str, Any]] | None = None,
+) -> None:
+    """A table that is made when it is unfolded, without a look at the rest of the page.
+
+    Args:
+        table: makes it.
+        key: of the table.
+        label: of what is unfolded.
+        column_config: Streamlit's, of the table.
+    """
+    place = st.expander(label, key=f"{key}_fold", on_change="rerun")
+    if place.open:
+        with place, boundary():
+            content = table()
+            st.dataframe(content, hide_index=True, key=key, column_config=column_config and column_config(content))

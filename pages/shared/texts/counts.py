@@ -151,7 +151,7 @@ def _show_counts(counts: TermCounts, terms: ReviewTerms, n_texts: int) -> None:
     with frame.wrapping("terms", is_wide=True):
         left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
-        frame.chart_with_table(figure, table, key="term_counts_chart")
+        frame.chart_with_table(figure, lambda: table, key="term_counts_chart")
     with right:
         st.markdown("\n".join(f"- {line}" for line in counts_in_words(counts, terms, n_texts)))
 

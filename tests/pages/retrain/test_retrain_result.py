@@ -23,7 +23,7 @@ import run_cases
 from fairness_engine.codec import decode
 from fairness_engine.measures.results import Share
 from fairness_engine.retraining.results import WorstRuleSet
-from fairness_engine.runs.results import FollowUpRuns, of_stored
+from fairness_engine.runs.kinds import FollowUpRuns, of_stored
 from fairness_engine.store.records import FileRole, Review, RunState, Version, VersionState
 from fairness_engine.store.store import RunStore
 from pages.retrain import charts, comparison, follow_ups, groups, phrases

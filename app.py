@@ -18,12 +18,13 @@ def main() -> None:
     page = st.navigation(list(scripts.values()), position="hidden")
     st.html(frame.STYLE)
     frame.said_by(StaleReviewError, changes.say_refused)
-    with frame.boundary():
-        session.remember_address()
-        session.enter(page.url_path)
-        frame.menu(scripts)
-    with frame.boundary():
-        page.run()
+    with frame.rerun():
+        with frame.boundary():
+            session.remember_address()
+            session.enter(page.url_path)
+            frame.menu(scripts)
+        with frame.boundary():
+            page.run()
 
 
 def make_pages() -> dict:

@@ -11,6 +11,7 @@ where a hit is expected in every sixth run. ``benchmarks/intervals.md`` has both
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _NEGLIGIBLE_SDS = 12.0
 """Standard deviations beyond which nothing of a hypergeometric tail is left in double precision."""
 
 
+@lru_cache(4096)  # pages write the same figures at every click
 def share_interval(n_hits: int, n: int, n_all: int | None = None, level: float = LEVEL) -> tuple[float, float]:
     """Lowest and highest share that ``n_hits`` of ``n`` draws do not contradict, each end wrong with probability ``(1 -
     level) / 2`` at most.

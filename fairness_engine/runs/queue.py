@@ -51,8 +51,10 @@ def refresh(store: RunStore, run_id: str) -> RunRecord:
     Raises:
         RunError: there is no such run.
     """
-    if store.run(run_id).is_active:
-        start_queued(store)
+    run = store.run(run_id)
+    if not run.is_active:
+        return run
+    start_queued(store)
     return store.run(run_id)
 
 

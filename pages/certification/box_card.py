@@ -191,8 +191,7 @@ def _details(run: RunRecord, read: ReadTree, box: int) -> BoxDetails | None:
         else "Getting ready, once after an installation: a minute or two …"
     )
     try:
-        with st.spinner(text):
-            return questions.ask(run.config, InspectBox(CERTIFY.settings(run.config), low, high))
+        return questions.ask(run.config, InspectBox(CERTIFY.settings(run.config), low, high), text)
     except EvenhandError as error:
         frame.say(error)
         return None

@@ -100,8 +100,8 @@ def draw_first(review: Review) -> None:
     """
     names = wording.listed(list(review.scope.protected) if review.scope else [])
     st.markdown(wording.markdown(WHAT_IT_GIVES.format(names=names)))
-    with st.spinner("Reading whether this model can be certified …"):
-        reason = questions.ask(questions.of_review(review, "A certification needs"), WhyNotCertifiable())
+    held = questions.of_review(review, "A certification needs")
+    reason = questions.ask(held, WhyNotCertifiable(), "Reading whether this model can be certified …")
     if reason is None:
         draw(review, "Certify")
         return

@@ -15,7 +15,7 @@ def main() -> None:
     )
     comparison_choice.adopt_review()
     review = entry.require(navigation.COMPARE)
-    groups = comparison_choice.groups_of(session.store().runs(review.id))
+    groups = comparison_choice.groups_of(session.runs(review.id))
     if not groups:
         st.info("This review has no comparison yet. Choose “Compare techniques” under Plan.")
         session.link_to(navigation.PLAN, "Go to Plan")

@@ -141,8 +141,7 @@ def _form(run: RunRecord, pair: Pairs, position: int) -> Pairs:
 
 def _simplify(run: RunRecord, pair: Pairs, plain: dict[tuple[str, int], Pairs], key: tuple[str, int]) -> None:
     try:
-        with st.spinner("Looking for a plainer pair …"):
-            plain[key] = questions.ask(run.config, Simplify(pair))
+        plain[key] = questions.ask(run.config, Simplify(pair), "Looking for a plainer pair …")
     except EvenhandError as error:
         frame.say(error)
         return
@@ -189,12 +188,8 @@ def _card(place: st.delta_generator.DeltaGenerator, couple: Couple, *, is_edited
 def _answer(run: RunRecord, domain: Domain, people: FloatArray) -> Answer | None:
     """What the model says of the two people and then of all variants; ``None``, and a sentence, when it cannot."""
     rows = np.concatenate([people, domain.variants(people[:1])[0]])
-    known = questions.remembered(run.config, Scores(rows))
-    if known is not None:
-        return Answer.of(known)
     try:
-        with st.spinner("Asking the model …"):
-            return Answer.of(questions.ask(run.config, Scores(rows)))
+        return Answer.of(questions.ask(run.config, Scores(rows), "Asking the model …"))
     except EvenhandError as error:
         frame.say(error)
         return None

@@ -89,7 +89,7 @@ def matching(group: LinkedGroup, schema: Schema, pairs: Pairs, which: Which) -> 
 
 def draw_counts(review: Review, group: LinkedGroup) -> None:
     """How many stored pairs of the review's searches have a person in the group, with links to them."""
-    runs = [run for run in session.store().runs(review.id) if run_list.has_pairs(run) and run.n_found]
+    runs = [run for run in session.runs(review.id) if run_list.has_pairs(run) and run.n_found]
     if not runs:
         _say_none(review)
         return

@@ -18,7 +18,7 @@ def main() -> None:
     frame.heading(navigation.PAIRS.title, lead)
     run_list.adopt_review()
     review = entry.require(navigation.PAIRS)
-    runs = [run for run in session.store().runs(review.id) if run_list.has_pairs(run)]
+    runs = [run for run in session.runs(review.id) if run_list.has_pairs(run)]
     if not runs:
         st.info(navigation.PLAN.invitation)
         session.link_to(navigation.PLAN, "Go to Plan")

@@ -35,8 +35,7 @@ def draw(run: RunRecord, domain: Domain, person: FloatArray, pair: Pairs) -> Non
     """
     st.markdown("**Could they exist?**")
     try:
-        with st.spinner("Looking for the nearest person in the data …"):
-            known = questions.ask(run.config, Plausible(person))
+        known = questions.ask(run.config, Plausible(person), "Looking for the nearest person in the data …")
     except EvenhandError:  # the card has said why the model's process cannot answer
         st.markdown(stored_sentence(pair))
         return

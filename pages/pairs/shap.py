@@ -182,8 +182,7 @@ def _ask(run: RunRecord, people: FloatArray) -> PairValues | None:
     if not is_asked and run.id not in fast_runs:
         return None
     try:
-        with st.spinner("Asking the model with and without every attribute …"):
-            found = questions.ask(run.config, Shap(people))
+        found = questions.ask(run.config, Shap(people), "Asking the model with and without every attribute …")
     except EvenhandError as error:
         fast_runs.discard(run.id)
         frame.say(error)

@@ -47,8 +47,8 @@ def _proof(review) -> None:
     st.markdown(
         wording.markdown(certification_phrases.WHAT_IT_GIVES.format(names=wording.listed(review.scope.protected)))
     )
-    with st.spinner("Reading whether this model can be certified"):
-        reason = questions.ask(questions.of_review(review, "A certification needs"), WhyNotCertifiable())
+    held = questions.of_review(review, "A certification needs")
+    reason = questions.ask(held, WhyNotCertifiable(), "Reading whether this model can be certified …")
     if reason is not None:
         st.caption(f":gray[**{navigation.CERTIFY.title}**: not possible here. {wording.markdown(reason)}]")
         st.button("Start", type="primary", disabled=True, key="start")

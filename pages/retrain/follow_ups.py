@@ -119,6 +119,10 @@ def measured_of(followed: FollowUpRuns | None) -> AllMeasured:
 def _run(run_id: str | None) -> RunRecord | None:
     if not run_id:
         return None
+    review = session.current_review()
+    known = next((run for run in session.runs(review.id) if run.id == run_id), None) if review is not None else None
+    if known is not None and not known.is_active:
+        return known
     from fairness_engine.runs.queue import refresh
 
     try:

@@ -58,8 +58,8 @@ def draw(review: Review) -> None:
     """The form and its button; for a model or data that cannot be retrained the reason, and what to do instead."""
     from fairness_engine.runs.queue import max_at_work
 
-    with st.spinner("Reading whether this model can be trained …"):
-        can = questions.ask(questions.of_review(review, "A retraining needs"), CanRetrain())
+    held = questions.of_review(review, "A retraining needs")
+    can = questions.ask(held, CanRetrain(), "Reading whether this model can be trained …")
     if can.problem is not None:
         st.info(wording.markdown(can.problem), icon=":material/info:")
         session.link_to(navigation.DATA, "Go to Data")

@@ -14,7 +14,7 @@ def main() -> None:
     )
     run_list.adopt_review()
     review = entry.require(navigation.RUN)
-    runs = session.store().runs(review.id)
+    runs = session.runs(review.id)
     st.html(run_panel.STYLE)
     if not runs:
         st.info(navigation.PLAN.invitation)
@@ -37,7 +37,7 @@ def main() -> None:
 def follow(review, run_ids, is_followed) -> None:
     """The runs as they stand, drawn again every second while one is at work."""
     run_panel.draw(review, run_ids, is_followed=is_followed)
-    runs = session.store().runs(review.id)
+    runs = session.runs(review.id)
     group = [run for run in runs if run.id in run_ids]
     run_list.actions(review, group)
     run_list.draw(review, runs, group)

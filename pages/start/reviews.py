@@ -38,7 +38,7 @@ def show_reviews() -> None:
 
 def _show_review(review: Review) -> None:
     name, run, changed, more = st.columns(_WIDTHS, vertical_alignment="center")
-    runs = session.store().runs(review.id)
+    runs = session.runs(review.id)
     kinds = frozenset(run.config.kind for run in runs)
     following = closed.next_place(review, lambda: kinds, has_runs=bool(runs))
     with name:

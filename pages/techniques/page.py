@@ -1,5 +1,7 @@
 """Techniques: what each does, when to use it, what it cannot say."""
 
+from functools import partial
+
 import streamlit as st
 
 from fairness_engine.certification.settings import CertifySettings
@@ -39,28 +41,49 @@ def main() -> None:
         navigation.TECHNIQUES.title, "How the searches work, when to use which, and what none of them can say."
     )
     st.info(COMMON_LIMIT, icon=":material/info:")
-    for family in known_families():
-        st.subheader(family.title, anchor=family.key.replace("_", "-"))
-        st.markdown(wording.markdown(family.use_when))
-        for name in family.techniques:
-            with st.container(border=True, key=f"technique_{name}"):
-                draw(TECHNIQUES[name])
-    st.subheader("Proofs", anchor="proofs")
+    parts = {family.title: partial(draw_family, family) for family in known_families()}
+    parts |= {"Proofs": draw_proofs, "Groups": draw_groups, "Retraining": draw_retrainings, "Words": draw_words}
+    places = st.tabs(list(parts), key="of", on_change="rerun", bind="query-params")
+    for place, draw_part in zip(places, parts.values(), strict=True):
+        if place.open:
+            with place:
+                draw_part()
+
+
+def draw_family(family) -> None:
+    """The searches that work alike."""
+    st.markdown(wording.markdown(family.use_when))
+    for name in family.techniques:
+        with st.container(border=True, key=f"technique_{name}"):
+            draw(TECHNIQUES[name])
+
+
+def draw_proofs() -> None:
+    """Certification."""
     st.markdown("For models that can be read: they decide whole regions of the domain instead of single people.")
     with st.container(border=True, key="technique_certification"):
         draw_certification()
-    st.subheader("Groups", anchor="groups")
+
+
+def draw_groups() -> None:
+    """Rule sets."""
     st.markdown(
         "For shares instead of single people: who gets the favourable outcome less often, or more often, than "
         "everyone else."
     )
     with st.container(border=True, key="technique_testsgd"):
         draw_testsgd()
-    st.subheader("Retraining", anchor="retraining")
+
+
+def draw_retrainings() -> None:
+    """Retraining."""
     st.markdown("For what was found: the model is trained again, and both models are measured alike.")
     with st.container(border=True, key="technique_retraining"):
         draw_retraining()
-    st.subheader("Words used here", anchor=False)
+
+
+def draw_words() -> None:
+    """The words of the app."""
     st.markdown(
         table({"Word": [word[0].upper() + word[1:] for word in wording.TERMS], "Meaning": list(wording.TERMS.values())})
     )

@@ -16,9 +16,8 @@ from fairness_engine.model_process.questions import FindWhere
 from fairness_engine.oracle.domain import Distribution, Domain
 from fairness_engine.runs.kinds import SEARCH
 from pages.shared import exports, tables
-from pages.shared.app import frame, navigation, session, wording
+from pages.shared.app import frame, navigation, session, theme, wording
 from pages.shared.app.kept import kept
-from pages.shared.app.theme import DISCRIMINATORY
 from pages.shared.pairs import filters as pair_filters
 from pages.shared.pairs.card import Couple, couple_sentence, person_at, person_sentence
 from pages.shared.pairs.filters import PairFilter
@@ -46,7 +45,7 @@ def choose_pairs(review: Review, found: Where) -> FoundPairs | None:
     """The pairs of the search that the address names, else of the newest with any; ``None`` without one."""
     runs = [
         run
-        for run in session.store().runs(review.id)
+        for run in session.runs(review.id)
         if SEARCH.has(run.config) and run.n_found
         if (run.config.schema, run.config.scope) == (review.schema, review.scope)
     ]
@@ -114,8 +113,11 @@ _DEPTH = 3
 def draw(review: Review) -> None:
     """Controls, sentence, picture, table and the chosen group."""
     distribution, depth = _controls()
-    with st.spinner("Testing rows with every protected value, and looking for what they have in common …"):
-        found = questions.ask(questions.of_review(review, "Groups need"), FindWhere(distribution, depth))
+    found = questions.ask(
+        questions.of_review(review, "Groups need"),
+        FindWhere(distribution, depth),
+        "Testing rows with every protected value, and looking for what they have in common …",
+    )
     assert review.schema is not None
     assert review.scope is not None
     domain = Domain(review.schema, review.scope)
@@ -181,7 +183,7 @@ def summary(found: Where, domain: Domain) -> list[str]:
             f"{names} changes. At 95 % confidence the share is below {bound}."
         ]
     share = wording.share(root.share or 0.0, *root.interval)
-    texts = [f"{DISCRIMINATORY.symbol} For {share} of {rows} {changes} when nothing but {names} changes."]
+    texts = [f"{theme.DISCRIMINATORY.symbol} For {share} of {rows} {changes} when nothing but {names} changes."]
     if len(found.leaves) == 1:
         return [*texts, "No condition on the other attributes tells for whom: the share is much the same everywhere."]
     worst = found.nodes[found.leaves[0]]
@@ -240,26 +242,32 @@ def _picture(found: Where, domain: Domain, key: str, leaf: int) -> None:
         if clicked is not None:
             st.session_state[f"{key}_leaf"] = clicked
 
+    figure = kept(
+        "where_tree",
+        (key, leaf, theme.is_dark()),
+        lambda: charts.tree_chart(found, domain, ROWS[found.distribution], leaf),
+    )
     frame.chart(
-        charts.tree_chart(found, domain, ROWS[found.distribution], leaf),
+        figure,
         f"{key}_tree_{leaf}",
         "Height is the number of rows, colour the share that is discriminatory, from none to the largest here; "
-        f"hatched and {DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. Click "
-        "on one to see it below.",
+        f"hatched and {theme.DISCRIMINATORY.symbol}: clearly above everybody's share. The table has the same groups. "
+        "Click on one to see it below.",
         on_points=take,
     )
 
 
 def _table(found: Where, domain: Domain, pairs: FoundPairs | None, key: str, leaf: int) -> None:
     """Groups by share, largest first; a click opens one."""
-    table = charts.group_table(found, domain, pairs.n_by_leaf if pairs else None)
+    n_by_leaf = pairs.n_by_leaf if pairs else None
+    table = kept("where_table", (key, n_by_leaf), lambda: tables.arrow(charts.group_table(found, domain, n_by_leaf)))
 
     def take(row: int) -> None:
         st.session_state[f"{key}_leaf"] = found.leaves[row]
 
     columns = {
         "Group": st.column_config.TextColumn(
-            width=64, help=f"{DISCRIMINATORY.symbol} clearly above everybody's share: the whole interval is"
+            width=64, help=f"{theme.DISCRIMINATORY.symbol} clearly above everybody's share: the whole interval is"
         ),
         "Conditions": st.column_config.TextColumn(width=390),
         charts.SHARE: st.column_config.NumberColumn(

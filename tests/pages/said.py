@@ -26,3 +26,10 @@ def errors_of(app: AppTest) -> list[str]:
 def links_of(app: AppTest) -> list[str]:
     """Labels of the links on the page itself, without the menu."""
     return [link.label.replace("\\", "") for link in app.main.get("page_link")]
+
+
+def unfold(app: AppTest, *keys: str) -> AppTest:
+    """Open the tables of these charts, or the folded tables of these keys."""
+    for key in keys:
+        app.session_state[f"{key}_fold"] = True
+    return app.run()

@@ -77,8 +77,9 @@ def _draw(review: Review) -> None:
 def _asked(review: Review, settings: FigureSettings) -> GroupReport | None:
     """The report, or why there is none and where that can be changed."""
     try:
-        with st.spinner("Counting decisions by group …"):
-            return questions.ask(questions.of_review(review, "Group figures need"), GroupFigures(settings))
+        return questions.ask(
+            questions.of_review(review, "Group figures need"), GroupFigures(settings), "Counting decisions by group …"
+        )
     except EvenhandError as error:
         layout.say(error)
         session.link_to(navigation.SCOPE, "Change the scope")

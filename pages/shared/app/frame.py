@@ -100,12 +100,22 @@ def boundary() -> Iterator[None]:
         apologise()
 
 
+@contextmanager
+def rerun() -> Iterator[None]:
+    """A rerun of the page, or of a fragment: it asks the store anew, and whoever comes after it does."""
+    session.forget_asked()
+    try:
+        yield
+    finally:
+        session.forget_asked()
+
+
 def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
     """The boundary for fragments and callbacks, which run outside the page's own."""
 
     @wraps(function)
     def safely(*args: P.args, **kwargs: P.kwargs) -> R | None:
-        with boundary():
+        with rerun(), boundary():
             return function(*args, **kwargs)
         return None
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -23,9 +23,11 @@ from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
-    from fairness_engine.store.records import Review
+    from fairness_engine.store.records import Review, RunRecord
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCAL_OWNER = "local"
@@ -33,6 +35,7 @@ UNLISTED_OWNER = "unlisted"
 """Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
 _SEEN = "seen_review"
+_ASKED = "asked_of_the_store"
 _one_at_a_time = Lock()
 """Sessions that come at the same moment share one store and one evaluator."""
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
@@ -105,6 +108,36 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
+# --- what is asked of the store -------------------------------------------------------------------
+
+
+def forget_asked() -> None:
+    """Ask the store anew: between two reruns, of the page or a fragment, and after a change."""
+    st.session_state[_ASKED] = {}
+
+
+def _once(what: tuple[str, str], ask: Callable[[], T]) -> T:
+    """What the store says, asked once a rerun."""
+    asked: dict[tuple[str, str], T] = st.session_state.setdefault(_ASKED, {})
+    if what not in asked:
+        asked[what] = ask()
+    return asked[what]
+
+
+def runs(review_id: str) -> list[RunRecord]:
+    """The runs of a review, the newest first, as they stood when this rerun first asked."""
+    return _once(("runs", review_id), lambda: store().runs(review_id))
+
+
+def _stored_review(review_id: str) -> Review:
+    """A review as it is stored.
+
+    Raises:
+        RunError: there is none.
+    """
+    return _once(("review", review_id), lambda: store().review(review_id))
+
+
 # --- what is open -------------------------------------------------------------------------------
 
 
@@ -139,7 +172,7 @@ def current_review() -> Review | None:
     if review_id is None:
         return None
     try:
-        review = store().review(review_id)
+        review = _stored_review(review_id)
     except RunError:
         return None
     seen = _seen(review)
@@ -174,7 +207,7 @@ def changed_elsewhere() -> tuple[Review, Review] | None:
     seen = seen_review()
     if seen is None or seen.id != addressed("review"):
         return None
-    held = store().review(seen.id)
+    held = _stored_review(seen.id)
     return None if held.revision == seen.revision else (seen, held)
 
 
@@ -192,6 +225,7 @@ def save(review: Review) -> Review:
 
 def saw(review: Review) -> Review:
     """Note that this page knows a review as it is."""
+    forget_asked()
     st.session_state[_SEEN] = review
     return review
 
@@ -202,6 +236,7 @@ def check_unchanged() -> None:
     Raises:
         StaleReviewError: it was changed elsewhere since this page was opened.
     """
+    forget_asked()
     changed = changed_elsewhere()
     if changed is not None:
         raise StaleReviewError("This review was changed in another tab. Nothing was started.", None, changed[1])
@@ -218,6 +253,7 @@ def start_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
     check_unchanged()
     run_ids = [store().create_run(config, review.id) for config in configs]
     start_queued(store())
+    forget_asked()
     return run_ids
 
 
@@ -232,21 +268,21 @@ def current_run_id() -> str | None:
     if run_id is not None:
         return run_id
     review = current_review()
-    runs = store().runs(review.id) if review else []
-    return max(runs, key=lambda run: run.created).id if runs else None
+    found = runs(review.id) if review else []
+    return max(found, key=lambda run: run.created).id if found else None
 
 
 def has_runs(review: Review) -> bool:
     """Whether a review has a run; asked on every rerun, so a yes is remembered."""
     known: set[str] = st.session_state.setdefault("reviews_with_runs", set())
-    if review.id not in known and store().runs(review.id):
+    if review.id not in known and runs(review.id):
         known.add(review.id)
     return review.id in known
 
 
 def kinds_of_runs(review: Review | None) -> frozenset[str]:
     """Which kinds of runs a review has."""
-    return frozenset() if review is None else frozenset(run.config.kind for run in store().runs(review.id))
+    return frozenset() if review is None else frozenset(run.config.kind for run in runs(review.id))
 
 
 def addressed(name: str) -> str | None:

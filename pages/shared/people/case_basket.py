@@ -140,9 +140,7 @@ def picked_rule_set(review: Review) -> tuple[str, int, str] | None:
     held: tuple[str, int, str] | None = st.session_state.get(_RULE_SET)
     if held is None:
         return None
-    is_of_review = any(
-        run.id == held[0] and run.config.model_id == review.model_id for run in session.store().runs(review.id)
-    )
+    is_of_review = any(run.id == held[0] and run.config.model_id == review.model_id for run in session.runs(review.id))
     return held if is_of_review else None
 
 
@@ -171,7 +169,7 @@ def ask(review: Review, strategies: Sequence[Strategy]) -> CaseChoice:
     """Where the cases come from; nothing to choose where no strategy takes any."""
     if not any(takes_cases(strategy) for strategy in strategies):
         return CaseChoice()
-    runs = [run for run in session.store().runs(review.id) if can_give(run, review)]
+    runs = [run for run in session.runs(review.id) if can_give(run, review)]
     sources = _sources(review, runs)
     if st.session_state.get(_SOURCE) not in sources:
         st.session_state.pop(_SOURCE, None)

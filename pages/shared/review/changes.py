@@ -164,7 +164,7 @@ def say_before(review: Review) -> None:
     """
     if review.fit is None or is_without_model(review):
         return
-    n = len(session.store().runs(review.id))
+    n = len(session.runs(review.id))
     if not n:
         return
     made = (
@@ -204,7 +204,7 @@ def offer_undo(review: Review) -> None:
     ]
     if not costs:
         return
-    n = len(session.store().runs(review.id))
+    n = len(session.runs(review.id))
     runs = (
         ""
         if not n

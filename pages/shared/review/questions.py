@@ -6,6 +6,7 @@ so that it is asked on a click, and its answer stays.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,8 +26,12 @@ _MAX_REMEMBERED = 200
 A = TypeVar("A")
 
 
-def ask(target: Target, question: Question[A]) -> A:
+def ask(target: Target, question: Question[A], waiting: str = "") -> A:
     """The answer, which is remembered; of too many the oldest goes.
+
+    Args:
+        target, question: as the evaluator takes them.
+        waiting: said while it is looked for; empty for what takes a moment.
 
     Raises:
         EvenhandError: the model's process cannot answer; why is in the message.
@@ -34,7 +39,8 @@ def ask(target: Target, question: Question[A]) -> A:
     memory = _memory()
     key = _key(target, question)
     if key not in memory:
-        answer = session.evaluator().ask(target, question)
+        with st.spinner(waiting) if waiting else contextlib.nullcontext():
+            answer = session.evaluator().ask(target, question)
         while len(memory) >= _MAX_REMEMBERED:
             memory.pop(next(iter(memory)))
         memory[key] = answer

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def runs_of(review: Review, kind: RunKind[Any]) -> list[RunRecord]:
     """The runs of a review of one kind, the newest first."""
-    return [run for run in session.store().runs(review.id) if kind.has(run.config)]
+    return [run for run in session.runs(review.id) if kind.has(run.config)]
 
 
 def shown(review: Review, runs: Sequence[RunRecord]) -> RunRecord | None:

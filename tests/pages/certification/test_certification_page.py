@@ -148,6 +148,7 @@ def test_a_crashed_run_keeps_what_it_proved(open_app: OpenApp, store: RunStore) 
     app = open_app(CERTIFY, run=run_id)
     (error,) = said.errors_of(app)
     assert error == "The model's process got the signal SIGKILL. What was proved up to then is kept. Run it again."
+    said.unfold(app, "certify_shares_chart_table")
     assert app.dataframe[0].value.iloc[0].tolist() == ["Individuals", "50 %", "0 %", "50 %"]
 
 
@@ -171,7 +172,7 @@ def test_a_link_to_a_run_opens_its_review_and_its_result(
     text = said.text_of(app)
     assert html.index("people of your data") < html.index("get the same decision"), "who was decided about comes first"
     assert "Shares that are proved are rounded down" in text
-    shares = app.dataframe[0].value
+    shares = said.unfold(app, "certify_shares_chart_table").dataframe[0].value
     assert shares["Of"].tolist() == ["Data's people", "Individuals"]
 
 
@@ -261,6 +262,7 @@ def test_a_chosen_box_says_what_is_proved_of_it_and_why_it_is_open(
     assert box_sentence(read.columns, *read.box(box)) in text
     assert "Why it is undecided" in text
     assert "undecided." in text
+    said.unfold(app, "box_bounds_chart_table")
     bounds = next(frame.value for frame in app.dataframe if "Protected value" in frame.value)
     assert bounds["Protected value"].tolist() == ["Female", "Male"]
     assert (bounds["At least"] <= bounds["At most"]).all()

@@ -22,6 +22,8 @@ BLIND = Agreement(None, 0.0, 0.01, 1.0)
 USED = Guidance((0.7, 0.8, 0.95), (0.8, 0.92, 0.97))
 PICTURE = Picture((0.6, 0.2), ((0.5, 0.1), (-0.5, 0.2), (0.0, -0.3)), ((0.4, 0.1), (-0.5, 0.3), (0.1, -0.3)))
 
+TABLES = tuple(f"{chart}_table" for chart in ("cosines", "shares", "use", "picture", "found"))
+
 
 def answer(**changes: object) -> GradientCheck:
     """Two sizes are too small for a search; the larger ones find more and more."""
@@ -99,6 +101,8 @@ def test_the_question_is_asked_once_and_its_answer_remembered(
     assert "the probabilities with which the local phase chooses an attribute one of 0.92" in text
     assert "The two principal components hold 80 % of the spread" in text
     assert len(app.get("plotly_chart")) == 5
+    assert not len(app.dataframe), "tables are made when they are unfolded"
+    said.unfold(app, *TABLES)
     assert len(app.dataframe) == 5, "each chart has a table"
     app.run()
     assert len(asked) == 1
@@ -124,7 +128,7 @@ def test_a_network_is_compared_in_its_own_process(open_app: OpenApp, store: RunS
     assert said.errors_of(app) == []
     assert "the estimated gradient points the same way as the true one for" in said.text_of(app)
     assert len(app.get("plotly_chart")) == 5
-    table = app.dataframe[0].value
+    table = said.unfold(app, *TABLES).dataframe[0].value
     assert table["h"].tolist()[-1] == "10"
     assert table["Exact: median"].iloc[3] == pytest.approx(1, abs=1e-3)
 

@@ -183,7 +183,7 @@ def test_a_link_opens_its_pair_and_a_wrong_one_the_first(open_app: OpenApp, fini
 def test_the_flip_matrix_holds_what_the_model_says_of_every_variant(
     open_app: OpenApp, finished: Finished, workspace: Path
 ) -> None:
-    app = open_pairs(open_app, finished)
+    app = said.unfold(open_pairs(open_app, finished), "flips")
     frame = app.dataframe[-1].value
     assert len(frame) == 8
     run = finished.searches[-1]

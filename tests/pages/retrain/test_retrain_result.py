@@ -26,7 +26,7 @@ from fairness_engine.retraining.results import WorstRuleSet
 from fairness_engine.runs.kinds import FollowUpRuns, of_stored
 from fairness_engine.store.records import FileRole, Review, RunState, Version, VersionState
 from fairness_engine.store.store import RunStore
-from pages.retrain import charts, comparison, follow_ups, groups, phrases
+from pages.retrain import charts, comparison, follow_ups, groups, phrases, result
 from pages.retrain import rules as retrain_rules
 from pages.retrain import versions as retrain_versions
 from pages.retrain.charts import Moved, Point
@@ -51,6 +51,14 @@ def open_result(open_app: OpenApp, retrained: Retrained, name: str) -> AppTest:
     run = retrained.variants if name == "variants" else retrained.threshold
     app = open_app(RETRAIN, review=retrained.review.id, run=run.id)
     app.segmented_control(key=f"retrain_shown_{retrained.variants.id}").set_value(run.id).run()
+    assert said.errors_of(app) == []
+    return app
+
+
+def show(app: AppTest, part: str) -> AppTest:
+    """Open one part of a result."""
+    app.session_state[result.PART] = part
+    app.run()
     assert said.errors_of(app) == []
     return app
 
@@ -138,6 +146,7 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
     assert after is not None
     assert numbers.iloc[4][[phrases.BEFORE, phrases.AFTER]].tolist() == [before.text, after.text]
     assert phrases.CONTROL in numbers.columns
+    said.unfold(show(app, "Groups"), "retrain_moved_chart_table", "retrain_rates_chart_table")
     moved = frame(app, "Groups by", "People")
     counts = {tuple(group["labels"]): group["n_worse"] for group in results["changes"]["groups"]}
     assert dict(zip(moved["Group"], moved[f"{charts.WORSE.symbol} Worse"], strict=True)) == {
@@ -149,7 +158,7 @@ def test_an_improvement_is_read_from_top_to_bottom(open_app: OpenApp, retrained:
 def test_both_models_are_measured_by_runs_that_the_page_shows(
     open_app: OpenApp, retrained: Retrained, store: RunStore
 ) -> None:
-    app = open_result(open_app, retrained, "variants")
+    app = show(open_result(open_app, retrained, "variants"), "Pairs")
     text = said.text_of(app)
     page = html_of(app)
     measured = store.results(retrained.variants.id)["measured"]
@@ -158,13 +167,14 @@ def test_both_models_are_measured_by_runs_that_the_page_shows(
     assert f"searched anew by Directed with the same settings and the fresh seed {measured['seed']}" in text
     assert "Fixed" in page
     assert "found in the new model; the model before decided these people alike" in page
-    proved = frame(app, "Difference, points")
-    assert proved[""].tolist() == ["✓ certified", "▲ falsified", "? undecided"]
     links = said.links_of(app)
     assert "All pairs of the model before" in links or "All pairs of the model after" in links
-    assert "Boxes and table of the model before" in links
-    assert "All rule sets of the model after" in links
-    assert "Worst rule set of the model before" in text
+    proved = frame(show(app, "Proofs"), "Difference, points")
+    assert proved[""].tolist() == ["✓ certified", "▲ falsified", "? undecided"]
+    assert "Boxes and table of the model before" in said.links_of(app)
+    show(app, "Rule sets")
+    assert "All rule sets of the model after" in said.links_of(app)
+    assert "Worst rule set of the model before" in said.text_of(app)
 
 
 def test_a_baseline_without_a_file_says_so_and_offers_nothing_to_keep(

@@ -111,19 +111,6 @@ def test_steps_follow_one_another() -> None:
     assert navigation.missing_before(navigation.PAIRS, None) is navigation.START
 
 
-def test_the_techniques_page_explains_every_technique(open_app: OpenApp) -> None:
-    from fairness_engine.search.registry import TECHNIQUES
-    from pages.techniques.notes import NOTES
-
-    app = open_app("pages/techniques/page.py")
-    assert said.errors_of(app) == []
-    text = said.text_of(app)
-    for name, technique in TECHNIQUES.items():
-        assert technique.title in text
-        assert name in NOTES, f"say what '{name}' cannot say"
-    assert "none found within the budget" in text
-
-
 def test_no_page_defines_a_class_or_loads_a_model_library() -> None:
     scripts = [ROOT / "app.py", *(ROOT / place.path for place in navigation.PLACES)]
     for script in scripts:

@@ -95,6 +95,7 @@ def test_the_texts_of_an_upload_are_recognised_with_the_terms_in_them(open_app: 
     assert "hold an identity term" in text
     assert "occur in no text" in text
     assert "No column has the role Protected" not in text, "a review of texts needs none"
+    said.unfold(app, "term_counts_chart_table")
     (table,) = (each.value for each in app.dataframe if "Term" in each.value.columns)
     found = {row.Term: row.Texts for row in table.itertuples()}
     expected = sum("muslim" in line.lower() for line in sample.data.read_text().splitlines())

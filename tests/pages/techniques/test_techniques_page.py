@@ -29,28 +29,39 @@ from pages.techniques.notes import (
     THEMIS_LINE,
 )
 
+PARTS = (*(family.title for family in known_families()), "Proofs", "Groups", "Retraining", "Words")
+
+
+def open_part(open_app: OpenApp, part: str) -> AppTest:
+    """The page with one of its parts open."""
+    app = open_app("pages/techniques/page.py")
+    app.session_state["of"] = part
+    app.run()
+    assert said.errors_of(app) == []
+    assert [tab.label for tab in app.tabs] == list(PARTS)
+    return app
+
 
 def test_every_technique_answers_what_when_and_what_not(open_app: OpenApp) -> None:
-    app = open_app("pages/techniques/page.py")
-    assert said.errors_of(app) == []
-    text = said.text_of(app)
-    for name, technique in TECHNIQUES.items():
-        for answer in (NOTES[name].does, NOTES[name].use_when, NOTES[name].cannot_say, technique.summary):
-            assert answer in text, name
-        assert f"Source: {technique.reference}" in text
-    headings = [heading.value for heading in app.subheader]
-    assert headings == [
-        *(family.title for family in known_families()),
-        "Proofs",
-        "Groups",
-        "Retraining",
-        "Words used here",
-    ]
+    for family in known_families():
+        text = said.text_of(open_part(open_app, family.title))
+        assert family.use_when in text
+        for name in family.techniques:
+            technique = TECHNIQUES[name]
+            for answer in (NOTES[name].does, NOTES[name].use_when, NOTES[name].cannot_say, technique.summary):
+                assert answer in text, name
+            assert f"Source: {technique.reference}" in text
+        assert "none found within the budget" in text
+    assert sorted(name for family in known_families() for name in family.techniques) == sorted(TECHNIQUES)
 
 
 def test_every_setting_is_listed_with_its_default(open_app: OpenApp) -> None:
-    app = open_app("pages/techniques/page.py")
-    tables = [element.value for element in app.markdown if element.value.startswith("| Setting |")]
+    tables = [
+        element.value
+        for part in PARTS
+        for element in open_part(open_app, part).markdown
+        if element.value.startswith("| Setting |")
+    ]
     listed = [[line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]] for table in tables]
     expected = [
         [info.label for info in settings_of(TECHNIQUES[name])]
@@ -63,19 +74,19 @@ def test_every_setting_is_listed_with_its_default(open_app: OpenApp) -> None:
 
 
 def test_certification_says_what_is_proved_and_what_is_not(open_app: OpenApp) -> None:
-    text = said.text_of(open_app("pages/techniques/page.py"))
+    text = said.text_of(open_part(open_app, "Proofs"))
     for answer in (CERTIFICATION.does, CERTIFICATION.use_when, CERTIFICATION.cannot_say, *PROOF_WORDS.values()):
         assert answer in text
 
 
 def test_rule_sets_say_what_they_compare_and_what_they_do_not(open_app: OpenApp) -> None:
-    text = said.text_of(open_app("pages/techniques/page.py"))
+    text = said.text_of(open_part(open_app, "Groups"))
     for answer in (TESTSGD.does, TESTSGD.use_when, TESTSGD.cannot_say, *RULE_WORDS.values(), THEMIS_LINE):
         assert answer in text
 
 
 def test_retraining_says_what_it_does_and_what_not_and_lists_every_strategy(open_app: OpenApp) -> None:
-    text = said.text_of(open_app("pages/techniques/page.py"))
+    text = said.text_of(open_part(open_app, "Retraining"))
     for answer in (RETRAINING.does, RETRAINING.use_when, RETRAINING.cannot_say, *RETRAIN_WORDS.values()):
         assert answer in text
     for info in STRATEGIES.values():
@@ -113,7 +124,7 @@ def test_counting_decides_the_example_in_one_box_and_classic_does_not() -> None:
 
 
 def test_boxes_of_the_example_are_told_in_words_and_drawn(open_app: OpenApp) -> None:
-    app = open_app("pages/techniques/page.py")
+    app = open_part(open_app, "Proofs")
     assert said.errors_of(app) == []
     content = app.get("bidi_component")[0].proto.bytes
     app.slider(key="example_splits").set_value(20).run()
@@ -167,7 +178,7 @@ def highest_of(app: AppTest) -> list[tuple[str, str]]:
 
 
 def test_a_larger_support_hides_the_small_group(open_app: OpenApp) -> None:
-    app = open_app("pages/techniques/page.py")
+    app = open_part(open_app, "Groups")
     assert said.errors_of(app) == []
     groups = highest_of(app)
     assert groups[0][0] == "women aged 29 or under"
@@ -209,7 +220,7 @@ def rounds_shown(app: AppTest) -> list[str]:
 
 
 def test_label_and_tolerance_of_the_example_decide_who_gains_or_loses(open_app: OpenApp) -> None:
-    app = open_app("pages/techniques/page.py")
+    app = open_part(open_app, "Retraining")
     assert said.errors_of(app) == []
     assert rounds_shown(app) == ["before", "\N{EN DASH}", "kept"]
     assert "2 women gain credit, and nobody else's decision changes" in said.text_of(app)

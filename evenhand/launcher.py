@@ -15,8 +15,8 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
+from fairness_engine.environment import UNSAFE_FORMATS_VARIABLE, WORKSPACE_VARIABLE, database_url, default_workspace
 from fairness_engine.model_process.starting.start import get_ready
-from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, WORKSPACE_VARIABLE, default_workspace
 
 _PACKAGE = Path(__file__).resolve().parent
 APP = _PACKAGE / "app" if (_PACKAGE / "app").is_dir() else _PACKAGE.parent
@@ -146,7 +146,7 @@ def start_waiting_runs() -> None:
     from fairness_engine.store.store import RunStore
 
     workspace = default_workspace()
-    url = os.environ.get("EVENHAND_DATABASE_URL")
+    url = database_url()
     if url is None and not (workspace / "evenhand.db").exists():
         return  # nothing waits in a new workspace
     # a store that cannot be used is said on every page

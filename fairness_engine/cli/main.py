@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
+from fairness_engine.environment import TRACEBACK_VARIABLE, is_yes
 from fairness_engine.errors import EvenhandError, ProcessError
 
 if TYPE_CHECKING:
     import argparse
-
-TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapping[str, str] | None = None) -> int:
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.DONE
     except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
+        if is_yes(TRACEBACK_VARIABLE):
             raise
         return _explain(error)
 

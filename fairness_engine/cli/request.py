@@ -17,11 +17,11 @@ from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table, read_table
+from fairness_engine.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from fairness_engine.store.records import FileRole, StoredFile
-from fairness_engine.store.run_config import UNSAFE_FORMATS_VARIABLE, default_workspace
 from fairness_engine.store.store import RunStore
 
 
@@ -40,7 +40,7 @@ def open_store(options: argparse.Namespace) -> RunStore:
     """The run store that the options name."""
     if getattr(options, "unsafe_formats", False):
         os.environ[UNSAFE_FORMATS_VARIABLE] = "1"  # the worker and the model's process ask for it there
-    return RunStore(options.workspace or default_workspace(), os.environ.get("EVENHAND_DATABASE_URL"))
+    return RunStore(options.workspace or default_workspace(), database_url())
 
 
 def assess(options: argparse.Namespace, *, needs_table: bool = False) -> Request:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairness_engine.clock import Clock
+from fairness_engine.environment import unsafe_formats_allowed
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
@@ -22,7 +23,7 @@ from fairness_engine.retraining.texts.driver import TextBinding, check_settings,
 from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask, text_data, text_parts
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
-from fairness_engine.store.run_config import RunConfig, unsafe_formats_allowed
+from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.text_session import TextSession

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fairness_engine.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
+from fairness_engine.store.store import RunStore
 
-MAX_AT_WORK_VARIABLE = "EVENHAND_MAX_RUNS"
 CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."
 START_MESSAGE = "The worker process could not start; its log may say why. Run again."
 _START_SECONDS = 30.0
@@ -27,12 +27,6 @@ _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 _workers: dict[tuple[Path, str], Started] = {}
 _lock = threading.Lock()
-
-
-def max_at_work() -> int:
-    """How many runs may work at once: ``EVENHAND_MAX_RUNS``, else one a processor core and at least 2."""
-    given = os.environ.get(MAX_AT_WORK_VARIABLE, "")
-    return max(1, int(given)) if given.isdigit() else max(2, os.cpu_count() or 2)
 
 
 def launch(store: RunStore, run_id: str) -> None:

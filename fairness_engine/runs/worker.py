@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairness_engine.environment import database_url, unsafe_formats_allowed
 from fairness_engine.errors import EvenhandError, ProcessError, StopReason
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
@@ -28,8 +29,7 @@ from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.records import RunRecord, RunState
-from fairness_engine.store.run_config import unsafe_formats_allowed
-from fairness_engine.store.store import DATABASE_VARIABLE, RunStore
+from fairness_engine.store.store import RunStore
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -249,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, note_signal)
     signal.signal(signal.SIGINT, note_signal)
-    store = RunStore(options.workspace, os.environ.get(DATABASE_VARIABLE))
+    store = RunStore(options.workspace, database_url())
     try:
         work(store, options.run_id, lambda: bool(told))
     finally:

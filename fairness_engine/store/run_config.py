@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from fairness_engine import __version__
@@ -17,8 +15,6 @@ from fairness_engine.errors import RunError, SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Scope
 
-WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
-UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
 _VERSIONED = (
     *("numpy", "pandas", "scikit-learn", "numba", "tensorflow", "keras", "onnxruntime", "skops"),
     *("shap", "lime", "z3-solver"),
@@ -122,13 +118,3 @@ class RunConfig:
     def text_column(self) -> str:
         """The column of texts that the run is about; empty where it is about a table."""
         return next((name for name in self.scope.protected if self.schema.is_text(name)), "")
-
-
-def default_workspace() -> Path:
-    """The folder that ``EVENHAND_WORKSPACE`` names, else ``workspace`` in the current folder."""
-    return Path(os.environ.get(WORKSPACE_VARIABLE) or "workspace").absolute()
-
-
-def unsafe_formats_allowed() -> bool:
-    """True when the operator switched on formats that run code on load (pickle, joblib) at start."""
-    return os.environ.get(UNSAFE_FORMATS_VARIABLE, "").strip().lower() in {"1", "true", "yes", "on"}

@@ -42,6 +42,3 @@ class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
     def close(self) -> None:
         """Close the database's connections."""
         self.engine.dispose()
-
-
-DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"

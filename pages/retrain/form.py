@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from fairness_engine.environment import max_at_work
 from fairness_engine.model_process.questions import CanRetrain
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import (
@@ -56,7 +57,6 @@ def draw_first(review: Review) -> None:
 
 def draw(review: Review) -> None:
     """The form and its button; for a model or data that cannot be retrained the reason, and what to do instead."""
-    from fairness_engine.runs.queue import max_at_work
 
     held = questions.of_review(review, "A retraining needs")
     can = questions.ask(held, CanRetrain(), "Reading whether this model can be trained …")

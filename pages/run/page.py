@@ -27,18 +27,19 @@ def main() -> None:
         st.warning("This link names a run that is not part of this review. Choose one of the runs below.")
     else:
         run_panel.link_to_comparison(together, group)
-        is_active = any(run.is_active for run in group)
-        panel = st.fragment(frame.guarded(follow), run_every=1.0 if is_active else None)
-        panel(review, [run.id for run in group], is_active)
+        every = run_panel.seconds_between_looks(group)
+        st.fragment(frame.guarded(follow), run_every=every)(review, [run.id for run in group], every)
         return
     run_list.draw(review, runs, group)
 
 
-def follow(review, run_ids, is_followed) -> None:
-    """The runs as they stand, drawn again every second while one is at work."""
-    run_panel.draw(review, run_ids, is_followed=is_followed)
+def follow(review, run_ids, every) -> None:
+    """The runs as they stand, drawn again and again while one is at work."""
+    run_panel.draw(review, run_ids, is_followed=every is not None)
     runs = session.runs(review.id)
     group = [run for run in runs if run.id in run_ids]
+    if run_panel.seconds_between_looks(group) != every:
+        st.rerun()
     run_list.actions(review, group)
     run_list.draw(review, runs, group)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -34,6 +36,8 @@ STYLE = """
 MAX_SIDE_BY_SIDE = 6
 """Runs that one page can show and a reader can take in; a comparison over several seeds has its own page."""
 _N_LATEST = 5
+_FIRST_LOOKS_SECONDS = 0.25
+_SECONDS_OF_FIRST_LOOKS = 5.0
 
 
 def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
@@ -64,6 +68,15 @@ def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> Non
         n_ended = sum(not run.is_active for run in together)
         text = f"One of {len(together)} runs of a comparison, {n_ended} of them ended: see it whole"
     comparison_choice.link_to(together[0].config.comparison, text)
+
+
+def seconds_between_looks(runs: Sequence[RunRecord]) -> float | None:
+    """How often runs are looked at: often while a reader waits for the first people, for some seconds at most, then
+    once a second; ``None`` once all have ended."""
+    if not any(run.is_active for run in runs):
+        return None
+    age = time.time() - max(run.created.timestamp() for run in runs)
+    return _FIRST_LOOKS_SECONDS if age < _SECONDS_OF_FIRST_LOOKS and not all(run.n_found for run in runs) else 1.0
 
 
 # --- drawing ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from fairness_engine.environment import NO_FORK_VARIABLE
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.sandbox import walls
@@ -319,7 +320,7 @@ def test_without_a_fork_server_a_program_is_a_new_interpreter(tmp_path: Path, ow
 def test_where_the_operator_wants_no_fork_there_is_none(
     tmp_path: Path, own: start._OwnServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(start.SPAWN_VARIABLE, "1")
+    monkeypatch.setenv(NO_FORK_VARIABLE, "1")
     start.get_ready(tmp_path)
     assert own.server is None
 

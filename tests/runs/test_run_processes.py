@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fairness_engine.environment import max_at_work
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.starting import start
@@ -325,4 +326,4 @@ def test_an_unknown_run_cannot_be_launched(store: RunStore) -> None:
 )
 def test_how_many_may_work(given: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(queue.MAX_AT_WORK_VARIABLE, given)
-    assert queue.max_at_work() == expected
+    assert max_at_work() == expected

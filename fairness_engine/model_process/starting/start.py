@@ -23,12 +23,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fairness_engine.environment import NO_FORK_VARIABLE, is_yes
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
 
-SPAWN_VARIABLE = "EVENHAND_NO_FORK"
-"""Set to 1, every program is a new interpreter."""
 FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
 WORKER_PROGRAM = "fairness_engine.runs.worker"
 FORKED = (WORKER_PROGRAM, MODEL_PROGRAM)
@@ -230,7 +229,7 @@ def get_ready(workspace: Path, *, ahead: bool = True) -> None:
         workspace: where the loops may lie.
         ahead: let it load what it was not asked for yet, while nobody asks: for a program that stays.
     """
-    if not sys.platform.startswith("linux") or os.environ.get(SPAWN_VARIABLE) == "1":
+    if not sys.platform.startswith("linux") or is_yes(NO_FORK_VARIABLE):
         return
     folder = compiled_folder(workspace)
     loops = ready_loops(workspace)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
+from fairness_engine.environment import WORKSPACE_VARIABLE, database_url, unsafe_formats_allowed
 from fairness_engine.errors import RunError, StaleReviewError
 from pages.shared.app import navigation
 from pages.shared.app.wording import markdown
@@ -43,19 +44,19 @@ _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip
 
 def workspace() -> Path:
     """The folder that keeps reviews, runs and uploaded files."""
-    return Path(os.environ.get("EVENHAND_WORKSPACE") or ROOT / "workspace")
+    return Path(os.environ.get(WORKSPACE_VARIABLE) or ROOT / "workspace")
 
 
 def store() -> RunStore:
     """The run store of this server."""
     with _one_at_a_time:
-        return _store(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+        return _store(str(workspace()), database_url())
 
 
 def evaluator() -> Evaluator:
     """Answers small questions about a model, in a process of its own."""
     with _one_at_a_time:
-        return _evaluator(str(workspace()), os.environ.get("EVENHAND_DATABASE_URL"))
+        return _evaluator(str(workspace()), database_url())
 
 
 @cache
@@ -74,7 +75,7 @@ def _evaluator(folder: str, url: str | None) -> Evaluator:
 
 def accepts_unsafe_formats() -> bool:
     """Whether the operator switched on model files that run code when they are loaded."""
-    return os.environ.get("EVENHAND_UNSAFE_FORMATS") == "1"
+    return unsafe_formats_allowed()
 
 
 # --- who ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairness_engine.environment import max_at_work
 from fairness_engine.errors import InputError, SettingError
 from fairness_engine.measures.exact_count import can_count, n_rows_to_count
 from fairness_engine.oracle.budget import Budget
@@ -134,7 +135,6 @@ def count_work(domain: Domain, rows_per_second: float | None) -> tuple[float, fl
 
 def runs_text(plan: Plan) -> str:
     """How many runs a comparison makes and how they go through the queue."""
-    from fairness_engine.runs.queue import max_at_work
 
     parts = (
         f"{wording.counted(len(plan.searches), 'search', 'searches')} with {wording.counted(plan.n_seeds, 'seed')} each"
@@ -164,7 +164,6 @@ def expected_text(plan: Plan, domain: Domain, rows_per_second: float | None) -> 
         domain: of the review.
         rows_per_second: what the model was measured to evaluate.
     """
-    from fairness_engine.runs.queue import max_at_work
 
     limit = plan.budget.max_seconds
     work = plan.budget.max_evaluations

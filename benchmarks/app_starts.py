@@ -20,9 +20,8 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "browser"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
 
 from driver import AppPage, AppServer, launch_browser
 
@@ -38,6 +37,7 @@ from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
 
+ROOT = Path(__file__).resolve().parents[1]
 N_TIMES = 5
 SECONDS_TO_GET_READY = 12.0
 """The fork server has loaded everything by then, as it has for whoever reads a page before the first click."""

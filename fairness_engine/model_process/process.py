@@ -25,7 +25,7 @@ from fairness_engine.model_process.starting.compiled_loops import (
     compiled_folder,
     ready_loops,
 )
-from fairness_engine.model_process.starting.start import ForkedProgram, Started, start
+from fairness_engine.model_process.starting.start import ForkedProgram, Started, is_ready, start
 
 PROGRAM = MODEL_PROGRAM
 _CHUNK_BYTES = 1 << 20
@@ -134,8 +134,7 @@ class ModelProcess:
         left = memoryview(json.dumps({"id": self._last_id, "do": do, **content}).encode() + b"\n")
         deadline = time.monotonic() + _SEND_SECONDS
         while left:
-            _, writable, _ = select.select([], [self._input], [], max(0.0, deadline - time.monotonic()))
-            if not writable:
+            if not is_ready(self._input, deadline - time.monotonic(), select.POLLOUT):
                 raise ProcessError("The model's process does not listen any more.")
             try:
                 left = left[os.write(self._input, left[:_CHUNK_BYTES]) :]
@@ -153,8 +152,7 @@ class ModelProcess:
         """
         deadline = time.monotonic() + seconds
         while (line := self._take_line()) is None:
-            ready, _, _ = select.select([self._output], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not is_ready(self._output, deadline - time.monotonic()):
                 return None
             chunk = os.read(self._output, _CHUNK_BYTES)
             if not chunk:

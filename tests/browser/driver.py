@@ -280,6 +280,11 @@ class AppPage:
         self._where(within).get_by_text(text, exact=True).first.click()
         self.wait_until_at_rest()
 
+    def open_tab(self, name: str) -> None:
+        """Open a section of the page by its tab."""
+        self.page.get_by_role("tab", name=name, exact=True).click()
+        self.wait_until_at_rest()
+
     def click_link(self, text: str, *, within: Locator | None = None) -> None:
         """Follow the link with this text."""
         self._where(within).get_by_role("link", name=text).first.click()

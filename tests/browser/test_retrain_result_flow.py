@@ -39,12 +39,22 @@ def test_a_result_is_read_saved_and_kept(app_server: AppServer, open_page: OpenP
     app = open_page(app_server, width=1440)
     app.goto("retrain", review=retrained.review.id, run=retrained.variants.id)
     app.click_text("All variants")
-    for text in ("Improved", "Who got better, and who worse", "Pairs: fixed, new, still there", "Keep or discard"):
+    for text in ("Improved", "Before and after", "Keep or discard"):
         app.expect_text(text)
-    app.expect_text("found in the new model; the model before decided these people alike")
-    app.wait_until_at_rest()
-    app.expect_no_exception()
     app.screenshot("retrain-result")
+    for part, text in (
+        ("Groups", "Who got better, and who worse"),
+        ("Pairs", "found in the new model; the model before decided these people alike"),
+        ("Proofs", "Boxes and table of the model before"),
+        ("Rule sets", "Worst rule set of the model before"),
+        ("Rounds", "How the search for the model went"),
+    ):
+        app.open_tab(part)
+        app.expect_text(text)
+        app.wait_until_at_rest()
+        app.expect_no_exception()
+        assert f"part={part.replace(' ', '+')}" in app.page.url
+        app.screenshot(f"retrain-result-{part.lower().replace(' ', '-')}")
     store = RunStore(app_server.workspace)
     version = store.version(retrained.variants.id)
     assert version is not None

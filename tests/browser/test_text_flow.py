@@ -102,9 +102,16 @@ def test_the_model_of_texts_is_retrained(app_server: AppServer, open_page: OpenP
     app.screenshot("text-retrain-form")
     app.click_button("Retrain", settle=False)
     app.expect_text("Improved")
-    app.expect_text("The same groups in both models")
-    app.wait_until_at_rest()
     text = app.text()
+    for part, told in (
+        ("Groups", "Who got better, and who worse"),
+        ("Rule sets", "The same groups in both models"),
+        ("Figures", "Before and after"),
+    ):
+        app.open_tab(part)
+        app.expect_text(told)
+        app.wait_until_at_rest()
+        text += app.text()
     for said in ("texts with “gay”", "Held-out texts with a term", "the same texts with other terms", "Keep"):
         assert said in text, said
     for unsaid in ("Held-out people", "Pairs: fixed", "everyone else"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -304,3 +305,18 @@ def test_whether_a_model_can_be_certified(evaluator: Evaluator, config: RunConfi
     model = store.add_file(svm, svm.name, FileRole.MODEL)
     reason = evaluator.ask(Held(config.data_id, model.id, config.schema, config.scope), WhyNotCertifiable())
     assert "cannot be certified" in (reason or "")
+
+
+def test_a_program_with_thousands_of_open_files_is_answered(evaluator: Evaluator, config: RunConfig) -> None:
+    """As a server of many sessions has them; its soft limit is what the machine gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 4096:
+        pytest.skip("this machine allows no thousands of open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert len(ask(evaluator, config)[0]) == 50
+    finally:
+        for file in held:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -90,9 +90,9 @@ class ForkedProgram:
 
     def poll(self) -> int | None:
         """The exit status once it ended: negative for a signal; ``None`` before."""
-        if self.returncode is None and not self._is_lost and _is_readable(self._connection.fileno(), 0.0):
+        if self.returncode is None and not self._is_lost and is_ready(self._connection.fileno(), 0.0):
             self._read_status()
-        if self.returncode is None and self._is_lost and _is_readable(self._exit_file, 0.0):
+        if self.returncode is None and self._is_lost and is_ready(self._exit_file, 0.0):
             self.returncode = _LOST
         return self.returncode
 
@@ -115,10 +115,10 @@ class ForkedProgram:
         Raises:
             subprocess.TimeoutExpired: it did not end so soon.
         """
-        if self.poll() is None and not _is_readable(self._exit_file, _LONG_SECONDS if timeout is None else timeout):
+        if self.poll() is None and not is_ready(self._exit_file, _LONG_SECONDS if timeout is None else timeout):
             raise subprocess.TimeoutExpired(str(self.pid), timeout or _LONG_SECONDS)
         if self.poll() is None:
-            _is_readable(self._connection.fileno(), _SECONDS_TO_TELL)
+            is_ready(self._connection.fileno(), _SECONDS_TO_TELL)
         if self.poll() is None:
             self.returncode = _LOST
         self._close_exit_file()
@@ -164,7 +164,7 @@ class ForkServer:
         try:
             with theirs:
                 self._ask(wanted, theirs)
-            if not _is_readable(connection.fileno(), _SECONDS_TO_FORK):
+            if not is_ready(connection.fileno(), _SECONDS_TO_FORK):
                 self.is_usable = False  # the next one is a new interpreter
                 raise ProcessError("The fork server gave no answer within a minute. Try it again.")
             answer = connection.recv(NUMBER.size)
@@ -375,8 +375,9 @@ def _server_for(program: str, workspace: Path, loops: frozenset[Loops]) -> ForkS
     return _own.server if _own.folder == compiled_folder(workspace) else None
 
 
-def _is_readable(file: int, seconds: float) -> bool:
-    """Whether there is something to read, or it was hung up, or a process has ended, within so long."""
+def is_ready(file: int, seconds: float, what: int = select.POLLIN) -> bool:
+    """Whether there is something to read (or to be written, ``POLLOUT``), or it was hung up, or a process has ended,
+    within so long. Not by ``select``, which knows no descriptor beyond 1,023: a server of many sessions has more."""
     waiting = select.poll()
-    waiting.register(file, select.POLLIN)
+    waiting.register(file, what)
     return bool(waiting.poll(max(0.0, seconds) * 1000))

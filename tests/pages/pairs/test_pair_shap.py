@@ -140,10 +140,10 @@ def test_a_model_that_is_too_slow_is_said_in_one_sentence(
 ) -> None:
     ask = questions.ask
 
-    def refuse(target: Any, question: Any) -> Any:
+    def refuse(target: Any, question: Any, *waiting: str) -> Any:
         if isinstance(question, Shap):
             raise SettingError("SHAP values of this pair need at least 9,000 rows of the model.")
-        return ask(target, question)
+        return ask(target, question, *waiting)
 
     monkeypatch.setattr(questions, "ask", refuse)
     app = open_app("pages/pairs/page.py", review=finished.review.id, run=finished.searches[-1].id)

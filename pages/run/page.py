@@ -35,10 +35,10 @@ def main() -> None:
 
 def follow(review, run_ids, every) -> None:
     """The runs as they stand, drawn again and again while one is at work."""
-    run_panel.draw(review, run_ids, is_followed=every is not None)
+    run_panel.draw(review, run_ids)
     runs = session.runs(review.id)
     group = [run for run in runs if run.id in run_ids]
-    if run_panel.seconds_between_looks(group) != every:
+    if every is not None and run_panel.seconds_between_looks(group) != every:
         st.rerun()
     run_list.actions(review, group)
     run_list.draw(review, runs, group)

@@ -71,24 +71,34 @@ def link_to_comparison(together: list[RunRecord], shown: list[RunRecord]) -> Non
 
 
 def seconds_between_looks(runs: Sequence[RunRecord]) -> float | None:
-    """How often runs are looked at: often while a reader waits for the first people, for some seconds at most, then
-    once a second; ``None`` once all have ended."""
-    if not any(run.is_active for run in runs):
-        return None
-    age = time.time() - max(run.created.timestamp() for run in runs)
-    return _FIRST_LOOKS_SECONDS if age < _SECONDS_OF_FIRST_LOOKS and not all(run.n_found for run in runs) else 1.0
+    """How often runs are looked at: often while a reader waits for the first people, then once a second; ``None`` once
+    all have ended, and were seen."""
+    if any(_is_awaited(run) for run in runs):
+        return _FIRST_LOOKS_SECONDS
+    return 1.0 if any(run.is_active for run in runs) else None
+
+
+def _is_awaited(run: RunRecord) -> bool:
+    """Whether a search has just begun, and this browser has not seen anybody that it found."""
+    is_young = time.time() - run.created.timestamp() < _SECONDS_OF_FIRST_LOOKS
+    return SEARCH.has(run.config) and is_young and run.id not in _seen()
+
+
+def _seen() -> set[str]:
+    """The searches of which this browser has seen the first people, or the end."""
+    seen: set[str] = st.session_state.setdefault("searches_seen", set())
+    return seen
 
 
 # --- drawing ------------------------------------------------------------------------------------
 
 
-def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
+def draw(review: Review, run_ids: list[str]) -> None:
     """Draw the runs as they stand.
 
     Args:
         review: of the runs.
         run_ids: which runs.
-        is_followed: this is drawn again every second; once all runs have ended, the page is rerun to end that.
     """
     from fairness_engine.runs.queue import start_queued
 
@@ -97,8 +107,6 @@ def draw(review: Review, run_ids: list[str], *, is_followed: bool) -> None:
     if any(record.is_active for record in records):
         start_queued(store)
         records = [store.run(run_id) for run_id in run_ids]
-    if is_followed and not any(record.is_active for record in records):
-        st.rerun()
     live.stop_button(records, "stop", "what was found")
     searches = [record for record in records if SEARCH.has(record.config)]
     if len(searches) > 1:
@@ -127,8 +135,11 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     live.tiles("tiles", tiles)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
-    _draw_curve(store, [record])
     _draw_latest(store, review, record)
+    if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
+        _draw_curve(store, [record])
+    if record.n_found or not record.is_active:
+        _seen().add(record.id)
 
 
 def _say_scan(results: Results, title: str = "") -> None:

@@ -40,6 +40,7 @@ _MAX_ROWS = 2_000_000
 _FALSE_ALARM = 1e-4
 """How likely it is at most that shares which are right are said to be contradicted by draws."""
 _SUMS = 1e-9
+_SECONDS_TO_REPEAT = 24 * 3600.0
 
 
 class CheckVerdict(StrEnum):
@@ -209,7 +210,7 @@ def _all_rules(store: RunStore, run: RunRecord, _: Evaluator) -> tuple[bool, str
 
 @contextmanager
 def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, str]]:
-    """A run made again, with no limit of time, in a workspace of its own; that and the run there."""
+    """A run made again, with all the time that it may need, in a workspace of its own; that and the run there."""
     with tempfile.TemporaryDirectory(prefix="evenhand-verify-") as folder:
         other = RunStore(Path(folder))
         try:
@@ -217,7 +218,8 @@ def _repeated(store: RunStore, config: RunConfig) -> Iterator[tuple[RunStore, st
                 if identity:
                     file = store.file(identity)
                     other.add_file(file.path, file.name, file.role)
-            run_id = other.create_run(replace(config, budget=Budget(config.budget.max_evaluations)))
+            budget = Budget(config.budget.max_evaluations, _SECONDS_TO_REPEAT)
+            run_id = other.create_run(replace(config, budget=budget))
             if work(other, run_id, lambda: False) is not RunState.FINISHED:
                 raise RunError(f"It could not be made again: {other.run(run_id).message or 'it did not end'}")
             yield other, run_id

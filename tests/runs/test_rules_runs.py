@@ -17,6 +17,7 @@ import pytest
 import skops.io
 from sklearn.svm import SVC
 
+from fairness_engine.audit.verification import CheckVerdict, check_run
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import ModelError, ProcessError, RunError, SettingError, StopReason
 from fairness_engine.events import RulesScored
@@ -454,3 +455,12 @@ def test_the_two_groups_of_themis_are_shares_in_order() -> None:
         assert not is_possible("rules", {**RULES_SUMMARY, "themis": {**themis, **lie}})
     for lie in ({"n_by_size": [1]}, {"n_rows": -1}, {"n_whole": 0.5}, {"n_rule_sets": None}):
         assert not is_possible("rules", {**RULES_SUMMARY, **lie})
+
+
+def test_rule_sets_that_the_app_made_are_scored_again(store: RunStore) -> None:
+    """The app limits a run by seconds alone."""
+    run = finished(store, census_config(store, **RULES, budget=Budget(None, 60.0)))
+    evaluator = Evaluator(store)
+    checks = {check.name: check for check in check_run(store, run, evaluator, [])}
+    evaluator.close()
+    assert checks["all rule sets"].verdict is CheckVerdict.HOLDS, checks["all rule sets"].said

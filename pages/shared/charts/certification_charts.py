@@ -66,6 +66,7 @@ def _part_bars(names: Sequence[str], rows: Sequence[Shares], meaning: theme.Mean
         textposition="inside",
         insidetextanchor="middle",
         textfont={"size": 15},
+        cliponaxis=True,  # shares that add up to the last bit more than 100 % would lose their texts
         customdata=list(zip(names, texts, strict=True)),
     )
 

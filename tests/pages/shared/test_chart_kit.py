@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pages.shared.app import theme
-from pages.shared.charts import kit
+from pages.shared.charts import certification_charts, kit
+from pages.shared.runs.certification_phrases import Shares
 
 
 def test_a_chart_has_a_title_named_axes_and_only_traces_with_points() -> None:
@@ -57,3 +58,10 @@ def test_names_of_rows_cannot_become_markup_and_equal_ones_stay_apart() -> None:
     assert axis["tickvals"] == [0, 1]
     assert axis["ticktext"][0] == axis["ticktext"][1]
     assert "<" not in "".join(axis["ticktext"])
+
+
+def test_shares_that_add_up_to_the_last_bit_more_than_all_keep_their_texts() -> None:
+    """A browser hides what stands beyond the axis, by whatever little, unless it is told to cut it off."""
+    shares = Shares(78 / 5000, 0.0, 4922 / 5000, is_counted=True)
+    figure = certification_charts.shares_chart({"Data's people": shares}, "Proved")
+    assert [bar.cliponaxis for bar in figure.data] == [True] * 3

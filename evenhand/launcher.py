@@ -15,8 +15,13 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
-from fairness_engine.environment import UNSAFE_FORMATS_VARIABLE, WORKSPACE_VARIABLE, database_url, default_workspace
 from fairness_engine.model_process.starting.start import get_ready
+from fairness_engine.store.environment import (
+    UNSAFE_FORMATS_VARIABLE,
+    WORKSPACE_VARIABLE,
+    database_url,
+    default_workspace,
+)
 
 _PACKAGE = Path(__file__).resolve().parent
 APP = _PACKAGE / "app" if (_PACKAGE / "app").is_dir() else _PACKAGE.parent

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fairness_engine.environment import default_workspace
 from fairness_engine.model_process.starting.start import get_ready
+from fairness_engine.store.environment import default_workspace
 
 _WITHOUT_MODEL = ("app", "runs")
 """Commands that start no process of a model soon, if at all."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairness_engine.cli.output import COMMON_KEYS, ExitStatus, Outcome
-from fairness_engine.environment import TRACEBACK_VARIABLE, is_yes
 from fairness_engine.errors import EvenhandError, ProcessError
+from fairness_engine.store.environment import TRACEBACK_VARIABLE, is_yes
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,6 @@ from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.cli import option_values
 from fairness_engine.cli.request import with_text
 from fairness_engine.data.schema import Schema
-from fairness_engine.environment import WORKSPACE_VARIABLE
 from fairness_engine.errors import DataError, SettingError
 from fairness_engine.groups.identity_terms.terms import read_terms
 from fairness_engine.groups.rule_sets.settings import RuleSettings
@@ -19,6 +18,7 @@ from fairness_engine.oracle.domain import Distribution, Scope
 from fairness_engine.retraining.settings import RetrainSettings, Strategy
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.settings import SettingInfo, Settings, settings_of
+from fairness_engine.store.environment import WORKSPACE_VARIABLE
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 

@@ -17,10 +17,10 @@ from fairness_engine.data.label import favourable_class, find_outcome
 from fairness_engine.data.missing import mark_missing
 from fairness_engine.data.schema import Column, Kind, Schema, Value
 from fairness_engine.data.table import Table, read_table
-from fairness_engine.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
 from fairness_engine.errors import DataError, ModelError, SettingError
 from fairness_engine.measures.plausibility.combinations import unseen_combinations
 from fairness_engine.oracle.domain import Domain, Ranges, Scope
+from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE, database_url, default_workspace
 from fairness_engine.store.records import FileRole, StoredFile
 from fairness_engine.store.store import RunStore
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairness_engine.environment import unsafe_formats_allowed
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.model_process.process import MAX_LOG_BYTES, ModelProcess
 from fairness_engine.model_process.questions import A, Question, Target
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.starting.start import libraries_taken, load_soon
+from fairness_engine.store.environment import unsafe_formats_allowed
 from fairness_engine.store.store import RunStore
 
 LOAD_SECONDS = 60.0

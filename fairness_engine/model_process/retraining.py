@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairness_engine.clock import Clock
-from fairness_engine.environment import unsafe_formats_allowed
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.models.dense.network import DenseNetwork
@@ -19,6 +18,7 @@ from fairness_engine.retraining.subject import Origin, RetrainingTask
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
 from fairness_engine.retraining.trainers.trainer import Binding, Trainer
+from fairness_engine.store.environment import unsafe_formats_allowed
 from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:

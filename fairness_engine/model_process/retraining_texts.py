@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairness_engine.clock import Clock
-from fairness_engine.environment import unsafe_formats_allowed
 from fairness_engine.errors import InputError, ModelError, SettingError
 from fairness_engine.events import Event
 from fairness_engine.groups.identity_terms.terms import Terms, default_terms
@@ -23,6 +22,7 @@ from fairness_engine.retraining.texts.driver import TextBinding, check_settings,
 from fairness_engine.retraining.texts.subject import TextData, TextRetrainingTask, text_data, text_parts
 from fairness_engine.retraining.trainable import Trainable
 from fairness_engine.retraining.trainers.factory import make_trainer
+from fairness_engine.store.environment import unsafe_formats_allowed
 from fairness_engine.store.run_config import RunConfig
 
 if TYPE_CHECKING:

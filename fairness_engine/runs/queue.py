@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fairness_engine.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
 from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 

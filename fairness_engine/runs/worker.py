@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairness_engine.environment import database_url, unsafe_formats_allowed
 from fairness_engine.errors import EvenhandError, ProcessError, StopReason
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
@@ -28,6 +27,7 @@ from fairness_engine.runs.follow_ups import start_measuring
 from fairness_engine.runs.kinds import kind_of
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.environment import database_url, unsafe_formats_allowed
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from fairness_engine.environment import max_at_work
 from fairness_engine.model_process.questions import CanRetrain
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.retraining.settings import (
@@ -22,6 +21,7 @@ from fairness_engine.retraining.settings import (
     When,
 )
 from fairness_engine.settings import ADVANCED
+from fairness_engine.store.environment import max_at_work
 from pages.groups.texts import form as text_form
 from pages.retrain import plan
 from pages.retrain.plan import EFFORTS, Effort, Wanted

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairness_engine.environment import UNSAFE_FORMATS_VARIABLE
 from fairness_engine.model_process.sandbox import landlock
 from fairness_engine.runs import queue
+from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import census_config

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from fairness_engine.environment import NO_FORK_VARIABLE
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.sandbox import walls
@@ -25,6 +24,7 @@ from fairness_engine.model_process.starting import start
 from fairness_engine.model_process.starting.compiled_loops import Loops, compiled_folder, ready_loops
 from fairness_engine.model_process.starting.start import ForkedProgram, ForkServer, Started, Wanted
 from fairness_engine.store.alive import process_start_time
+from fairness_engine.store.environment import NO_FORK_VARIABLE
 from worker_cases import wait_for
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the fork server takes Linux")

@@ -13,6 +13,7 @@ import pytest
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.runs import queue as launch
 from fairness_engine.runs import worker
+from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, wait_for
@@ -28,7 +29,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
-    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, "2")
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "2")
     store = RunStore(workspace)
     yield store
     for run in store.runs_in(RunState.QUEUED):
@@ -64,7 +65,7 @@ def test_a_comparison_goes_through_two_at_a_time_when_nobody_looks(store: RunSto
 
 
 def test_no_more_waiting_runs_are_tried_than_there_are_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(launch.MAX_AT_WORK_VARIABLE, "2")
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "2")
     store = RunStore(tmp_path)  # in the others' workspace a worker that ends its run may be faster
     tried: list[str] = []
     monkeypatch.setattr(launch, "_start", lambda store, run_id: tried.append(run_id))

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairness_engine.environment import max_at_work
 from fairness_engine.errors import RunError, StopReason
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.starting import start
@@ -25,6 +24,7 @@ from fairness_engine.runs import kinds, queue
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE, max_at_work
 from fairness_engine.store.records import FileRole, RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import ROOT, census_config, endless_config, model_processes, wait_for, wait_for_end, wait_for_pairs
@@ -237,7 +237,7 @@ def test_a_worker_that_is_told_to_end_cancels_its_run(store: RunStore) -> None:
 
 
 def test_runs_wait_for_a_place_and_start_by_themselves(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(queue.MAX_AT_WORK_VARIABLE, "1")
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "1")
     first, second, third = (
         store.create_run(c) for c in (endless_config(store), census_config(store), census_config(store))
     )
@@ -325,5 +325,5 @@ def test_an_unknown_run_cannot_be_launched(store: RunStore) -> None:
     ("given", "expected"), [("3", 3), ("0", 1), ("", max(2, os.cpu_count() or 2)), ("x", max(2, os.cpu_count() or 2))]
 )
 def test_how_many_may_work(given: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(queue.MAX_AT_WORK_VARIABLE, given)
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, given)
     assert max_at_work() == expected

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fairness_engine.environment import NO_FORK_VARIABLE, is_yes
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
+from fairness_engine.store.environment import NO_FORK_VARIABLE, is_yes
 
 FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
 WORKER_PROGRAM = "fairness_engine.runs.worker"

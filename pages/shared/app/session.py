@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import streamlit as st
 
-from fairness_engine.environment import WORKSPACE_VARIABLE, database_url, unsafe_formats_allowed
 from fairness_engine.errors import RunError, StaleReviewError
+from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, unsafe_formats_allowed
 from pages.shared.app import navigation
 from pages.shared.app.wording import markdown
 

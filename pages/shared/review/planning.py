@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairness_engine.environment import max_at_work
 from fairness_engine.errors import InputError, SettingError
 from fairness_engine.measures.exact_count import can_count, n_rows_to_count
 from fairness_engine.oracle.budget import Budget
@@ -17,6 +16,7 @@ from fairness_engine.search import requirements
 from fairness_engine.search.registry import TECHNIQUES
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_budget
 from fairness_engine.settings import settings_of
+from fairness_engine.store.environment import max_at_work
 from fairness_engine.store.records import Review
 from fairness_engine.store.run_config import RunConfig
 from pages.shared.app import wording

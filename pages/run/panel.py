@@ -120,6 +120,8 @@ def draw(review: Review, run_ids: list[str]) -> None:
     for record in searches:
         _draw_split(record)
         _draw_groups(review, record)
+        if record.n_found or not record.is_active:
+            _seen().add(record.id)
 
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
@@ -138,8 +140,6 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     _draw_latest(store, review, record)
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
         _draw_curve(store, [record])
-    if record.n_found or not record.is_active:
-        _seen().add(record.id)
 
 
 def _say_scan(results: Results, title: str = "") -> None:

@@ -15,7 +15,7 @@ from numba import njit
 from fairness_engine.certification.networks.workspace_kernels import FAST, SLACK, chord, multiply, residual
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def bound_side(n_rows, network, s, sides, side, row, constants):  # type: ignore[no-untyped-def]  # numba infers the types
     """A form below the margin (``side`` 1) or above it (-1) in the box of the workspace.
 
@@ -64,7 +64,7 @@ def bound_side(n_rows, network, s, sides, side, row, constants):  # type: ignore
         row[a] = total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _pass_relu(n, layer, slope, side, weights, constants, sides):  # type: ignore[no-untyped-def]
     """From weights of neurons to weights of their sums ``(n,)``, in place; what the lines leave goes to the
     constants.
@@ -94,16 +94,20 @@ def _slope_below(least, most, slope):  # type: ignore[no-untyped-def]
     return 1.0 if most > -least else slope
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def begin_sides(n, n_rows, s, sides):  # type: ignore[no-untyped-def]
     """The first layer's sums are their own forms below and above."""
     k = len(s.error_radii)
     for side in range(2):
-        sides.bound_rows[side, :n_rows, :n] = s.rows[0, :n_rows, :n]
-        sides.bound_constants[side, :k, :n] = s.constants[0, :k, :n]
+        for i in range(n_rows):
+            for j in range(n):
+                sides.bound_rows[side, i, j] = s.rows[0, i, j]
+        for v in range(k):
+            for j in range(n):
+                sides.bound_constants[side, v, j] = s.constants[0, v, j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def choose_below(n, layer, slope, s, sides):  # type: ignore[no-untyped-def]
     """The slope of the line below each neuron."""
     for j in range(n):
@@ -114,7 +118,7 @@ def choose_below(n, layer, slope, s, sides):  # type: ignore[no-untyped-def]
             sides.lower_slope[j] = _slope_below(least, most, slope)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def advance_sides(n_rows, n_active, number, layer, signed, s, sides):  # type: ignore[no-untyped-def]
     """Forms below and above the next sums, from those of this layer's and the lines below and above its neurons.
 
@@ -144,7 +148,7 @@ def advance_sides(n_rows, n_active, number, layer, signed, s, sides):  # type: i
                 constants[v, t] = total[n_rows + v, t] + part[n_rows + v, t] + layer.biases[t]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _list_apart(n_active, layer, s, sides):  # type: ignore[no-untyped-def]
     """Neurons whose lines below and above differ: fills ``apart``, returns how many."""
     n_apart = 0
@@ -156,7 +160,7 @@ def _list_apart(n_active, layer, s, sides):  # type: ignore[no-untyped-def]
     return n_apart
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _pass_lines(n_rows, n_active, n_apart, layer, slope, above, less, s, sides):  # type: ignore[no-untyped-def]
     """What the lines above the active neurons pass on of rows and of constants, and how much less those below do where
     they differ.
@@ -190,7 +194,7 @@ def _pass_lines(n_rows, n_active, n_apart, layer, slope, above, less, s, sides):
             less[n_rows + v, q] = under - above[n_rows + v, at]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def tighten(box, n, layer, s, sides):  # type: ignore[no-untyped-def]
     """Bounds of a layer's sums, no looser than by the forms below and above."""
     k = len(s.error_radii)
@@ -223,7 +227,7 @@ def tighten(box, n, layer, s, sides):  # type: ignore[no-untyped-def]
             _tighten_pair(n, sign, far, sides.bound_constants[side, v : v + 2], bounds[v : v + 2])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _tighten_pair(n, sign, far, constants, ends):  # type: ignore[no-untyped-def]
     """Both ends of a line take their bounds from one form, the better on the whole: bounds of two forms do not mix."""
     for j in range(n):

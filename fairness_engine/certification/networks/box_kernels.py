@@ -68,7 +68,7 @@ def assess_boxes(low, high, weights, network, masses, is_counting, found):  # ty
             found.column[b] = choose_column(box, s)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def find_forms(box, network, s, sides, forms, thresholds):  # type: ignore[no-untyped-def]
     """The three forms of ``Certificates`` ``(3, n_rows)`` and what they must exceed, measured from the middle of the
     box.
@@ -124,7 +124,7 @@ def find_forms(box, network, s, sides, forms, thresholds):  # type: ignore[no-un
     return own
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _narrow(place, side, far, constants, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output on one side, no looser than by a form of that side; the ends of a line take both from one
     form.
@@ -139,7 +139,7 @@ def _narrow(place, side, far, constants, sides):  # type: ignore[no-untyped-def]
             sides.bounds[v + 1, place] = -side * second
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _settle_whole(bounds, thresholds):  # type: ignore[no-untyped-def]
     """Thresholds of boxes that bounds decide whole: infinite, so that everybody is beyond them."""
     is_up = is_down = True
@@ -158,7 +158,7 @@ def _settle_whole(bounds, thresholds):  # type: ignore[no-untyped-def]
         thresholds[3] = np.inf
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _scatter(box, network, row):  # type: ignore[no-untyped-def]
     """The ``FormScatter`` of a form ``(n_rows,)``."""
     mean = variance = least = most = 0.0
@@ -190,7 +190,7 @@ def _scatter(box, network, row):  # type: ignore[no-untyped-def]
     return FormScatter(mean, np.sqrt(max(variance, 0.0)), least, most)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def count_forms(own, box, network, masses, forms, thresholds, counting):  # type: ignore[no-untyped-def]
     """The weight certified and the weight falsified of one box, from below."""
     certified = 0.0
@@ -211,7 +211,7 @@ def count_forms(own, box, network, masses, forms, thresholds, counting):  # type
     return certified + counting.counted[0] + counting.counted[1], counting.counted[2]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _count_form(box, network, masses, row, sides, counting):  # type: ignore[no-untyped-def]
     """Fill ``counting.counted`` by one form and thresholds ``(4,)`` from the middle of the box, which are used up."""
     counting.counted[:] = 0.0
@@ -249,7 +249,7 @@ def _count_form(box, network, masses, row, sides, counting):  # type: ignore[no-
     count_box(box, masses, sides, max(gap, 0.0), counting)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def choose_column(box, s):  # type: ignore[no-untyped-def]
     """The column with the most blame of those that can be split; -1 when none can."""
     column = -1

@@ -127,7 +127,7 @@ def count_box(box, masses, thresholds, gap, counting):  # type: ignore[no-untype
     _close(now, n, step, shift, error, widest, box, masses, thresholds, counting)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _weigh_fixed(box, masses):  # type: ignore[no-untyped-def]
     """The weight of the columns that do not vary, with what rounding may have added taken off where counts are not
     exact.
@@ -146,7 +146,7 @@ def _weigh_fixed(box, masses):  # type: ignore[no-untyped-def]
     return weight if points <= _EXACT else weight * (1.0 - _ROUNDING)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _measure(box, counting):  # type: ignore[no-untyped-def]
     """Spans, and columns by rising span. Returns the widest column that is not a table (-1: none) and the sum of all
     spans.
@@ -179,7 +179,7 @@ def _measure(box, counting):  # type: ignore[no-untyped-def]
     return widest, total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _share_line(c, i, low, high, masses, step, counting):  # type: ignore[no-untyped-def]
     """Weights by offset of a linear column. Returns the largest offset, and the range of what rounding leaves, in steps
     of the grid.
@@ -211,7 +211,7 @@ def _share_line(c, i, low, high, masses, step, counting):  # type: ignore[no-unt
     return top, -0.5 - _ROUNDING * top, 0.5 + _ROUNDING * top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _share_table(c, i, low, high, masses, step, counting):  # type: ignore[no-untyped-def]
     """Weights by offset of a table column; returns as ``_share_line``."""
     n = high - low + 1
@@ -229,7 +229,7 @@ def _share_table(c, i, low, high, masses, step, counting):  # type: ignore[no-un
     return top, least, most
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _convolve(now, n, shares, top, after):  # type: ignore[no-untyped-def]
     """``after = now * shares``; returns how many cells it has."""
     if top == 0:
@@ -247,7 +247,7 @@ def _convolve(now, n, shares, top, after):  # type: ignore[no-untyped-def]
     return n + top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _close(now, n_cells, step, shift, error, widest, box, masses, thresholds, counting):  # type: ignore[no-untyped-def]
     """The widest column in closed form: how many of its digits lie beyond the thresholds, for each cell."""
     n = 1

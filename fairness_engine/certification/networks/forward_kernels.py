@@ -38,7 +38,7 @@ _WIDE = 1 << 12
 """Weights of a layer from which products are left to BLAS (on one thread: its caller's)."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def bound_box(low, high, network, s, sides):  # type: ignore[no-untyped-def]
     """Bound one box ``(D,)``: fills ``rows``, ``input_radii``, ``bounds`` and ``blame`` of the workspaces.
 
@@ -76,7 +76,7 @@ def bound_box(low, high, network, s, sides):  # type: ignore[no-untyped-def]
     return box, is_blind
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _reach(box, n_errors, n, layer, s, sides):  # type: ignore[no-untyped-def]
     """How far the sums of a layer go from their constants: by the columns, by the errors of each variant, and their
     range.
@@ -110,7 +110,7 @@ def _reach(box, n_errors, n, layer, s, sides):  # type: ignore[no-untyped-def]
             upper[j] = constants[j] + wide
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _join(n, layer, sides):  # type: ignore[no-untyped-def]
     """The range of a layer's sums over all variants."""
     least = sides.min_lower[layer]
@@ -126,7 +126,7 @@ def _join(n, layer, sides):  # type: ignore[no-untyped-def]
             most[j] = max(most[j], upper[j])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _relax(n, n_errors, layer, slope, s, sides):  # type: ignore[no-untyped-def]
     """``relu(z) = chord_slope * z + shift_v + e``, ``|e| <= error_radius_v``: fills ``chord_slope``,
     ``relu_constants``, ``active``, and the new errors.
@@ -170,7 +170,7 @@ def _relax(n, n_errors, layer, slope, s, sides):  # type: ignore[no-untyped-def]
     return n_active, before, n_errors
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _sum_up(n, n_rows, n_errors, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of a single next sum ``weights (n,)``: inner products."""
     scaled = sides.right
@@ -194,7 +194,7 @@ def _dot(left, right, n):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _advance(n_rows, n_errors, n_active, layer, weights, s, sides):  # type: ignore[no-untyped-def]
     """Rows, errors and constants of many next sums: one product, inactive neurons left out."""
     k = len(s.error_radii)
@@ -217,16 +217,26 @@ def _advance(n_rows, n_errors, n_active, layer, weights, s, sides):  # type: ign
     elif n_active > 0:
         right = sides.right[: n_active * n_next].reshape(n_active, n_next)
         for q in range(n_active):
-            right[q] = weights[active[q]]
+            line = weights[active[q]]
+            for j in range(n_next):
+                right[q, j] = line[j]
         np.dot(left, right, product)
     else:
         product[:] = 0.0
-    s.rows[layer + 1, :n_rows, :n_next] = product[:n_rows]
-    s.errors[:n_errors, :n_next] = product[n_rows : n_rows + n_errors]
-    s.constants[layer + 1, :, :n_next] = product[n_rows + n_errors :]
+    _copy(product, 0, n_rows, n_next, s.rows[layer + 1])
+    _copy(product, n_rows, n_errors, n_next, s.errors)
+    _copy(product, n_rows + n_errors, k, n_next, s.constants[layer + 1])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True)
+def _copy(lines, begin, n_lines, n, out):  # type: ignore[no-untyped-def]
+    """Lines ``begin`` and on, with ``n`` places each."""
+    for i in range(n_lines):
+        for j in range(n):
+            out[i, j] = lines[begin + i, j]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _begin_layer(box, before, n_errors, number, layer, s):  # type: ignore[no-untyped-def]
     """New errors, biases and magnitudes of the next sums; the places of tables are centred again."""
     n_next = len(layer.biases)
@@ -248,7 +258,7 @@ def _begin_layer(box, before, n_errors, number, layer, s):  # type: ignore[no-un
                     s.constants[number, v, j] += middles[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _finish(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """Bounds of the output, and the blame."""
     for e in range(n_errors):
@@ -264,7 +274,7 @@ def _finish(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     _blame(box, n_errors, last, s, sides)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, forceinline=True)
 def _blame(box, n_errors, last, s, sides):  # type: ignore[no-untyped-def]
     """What each column adds to the gap between the sides of the output.
 

@@ -31,7 +31,9 @@ EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - what a person may ask for; not
 FIRST_PORT = 8501
 N_PORTS_TRIED = 100
 MAX_SECONDS_TO_START = 60.0
-SECONDS_BEFORE_COMPILING = 5.0
+SECONDS_FOR_THE_FIRST_PAGE = 2.5
+"""In which nothing else is loaded: the server and the browser need both cores of a small machine."""
+SECONDS_BEFORE_COMPILING = 2.5
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
@@ -128,6 +130,7 @@ def announce(address: str, opens_browser: bool) -> None:
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
+        time.sleep(SECONDS_FOR_THE_FIRST_PAGE)
         get_ready(default_workspace())
         compile_loops()
         get_ready(default_workspace())
@@ -138,7 +141,7 @@ def announce(address: str, opens_browser: bool) -> None:
 
 def compile_loops() -> None:
     """Compile the inner loops, once a version, in processes of their own: then the first run need not wait."""
-    time.sleep(SECONDS_BEFORE_COMPILING)  # the first page comes first
+    time.sleep(SECONDS_BEFORE_COMPILING)  # the second page comes first
     from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
     prepare_compiled(default_workspace(), None, *Loops)
@@ -160,27 +163,9 @@ def start_waiting_runs() -> None:
 
 
 def preload() -> None:
-    """Import what the first page needs while the browser is still opening: most of it is pandas and the run store."""
-    for module in ("pandas", "plotly.graph_objects", "fairness_engine.store.store"):
+    """Import what the first page needs while the browser is still opening."""
+    for module in ("pandas", "plotly.graph_objects", "fairness_engine.store.store", "pages.start.demos"):
         importlib.import_module(module)
-
-
-def send_at_once() -> None:
-    """Let the server send small messages without waiting for the acknowledgement of those before.
-
-    Streamlit opens its socket in a way that asyncio does not recognise as TCP, so Nagle's algorithm stays on, and with
-    delayed acknowledgements every rerun takes 42 ms longer than it needs. Connections inherit the option.
-    """
-    from streamlit.web.server.starlette import starlette_server
-
-    bind = starlette_server._bind_socket
-
-    def bind_without_delay(address: str, port: int, backlog: int) -> socket.socket:
-        listening = bind(address, port, backlog)
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
-
-    starlette_server._bind_socket = bind_without_delay
 
 
 def serve(port: int, host: str = ADDRESS) -> None:
@@ -194,7 +179,6 @@ def serve(port: int, host: str = ADDRESS) -> None:
     # Streamlit takes a folder called "pages" for its older automatic menu until a script has called st.navigation
     # once. A deep link as the first request would then meet pages that nobody declared.
     PagesManager.uses_pages_directory = False
-    send_at_once()
     options = {"server_port": port, "server_address": host, "server_headless": True}
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(APP))

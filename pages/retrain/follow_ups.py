@@ -151,9 +151,7 @@ def _start_button(run: RunRecord, label: str) -> None:
     from fairness_engine.runs.queue import start_queued
 
     with st.spinner("Asking both models what can be measured …"):
-        started = start_measuring(
-            session.store(), run.id, lambda config: session.evaluator().ask(config, WhyNotCertifiable())
-        )
+        started = start_measuring(session.store(), run.id, lambda config: session.ask(config, WhyNotCertifiable()))
     if started is None:
         st.warning("This retraining asked for no measuring afterwards. Retrain again with it.")
         return

@@ -96,7 +96,7 @@ def _demo_review(sample: Sample, model: SampleModel) -> Review:
     file = store.add_file(model.path, model.path.name, FileRole.MODEL)
     schema = sample.schema_for(model)
     scope = Scope(model.protected if column is None else (column,))
-    fit = session.evaluator().ask(Held(data.id, file.id, schema, None if column is None else scope), Fit()).to_json()
+    fit = session.ask(Held(data.id, file.id, schema, None if column is None else scope), Fit()).to_json()
     if column is not None:
         fit[kind.FIT_KEY] = column
     empty = store.create_review(f"{sample.title}: {model.title}", owner=session.owner())

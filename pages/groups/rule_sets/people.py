@@ -106,7 +106,7 @@ def _ask(review: Review, group: LinkedGroup, found: GroupRows) -> Asked | None:
         rows = found.dataset.rows[positions]
         try:
             with st.spinner("Asking the model about these rows …"):
-                said = Answer.of(session.evaluator().ask(config, Scores(rows)))
+                said = Answer.of(session.ask(config, Scores(rows)))
         except EvenhandError as error:
             return str(error)
         return Asked(positions, said.scores, said.decisions, sides)

@@ -139,7 +139,7 @@ def decided(run: RunRecord, asked: Sequence[Reading]) -> list[DecidedReading]:
 
     def ask() -> list[DecidedReading]:
         config = run.config
-        said = Answer.of(session.evaluator().ask(config, TextScores(texts)))
+        said = Answer.of(session.ask(config, TextScores(texts)))
         answers = [
             DecidedReading(reading, int(decision), float(score))
             for reading, decision, score in zip(asked, said.decisions, said.scores, strict=True)

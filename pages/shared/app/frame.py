@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import streamlit as st
 
 from fairness_engine.errors import EvenhandError
-from pages.shared.app import closed, navigation, session, wording
+from pages.shared.app import closed, navigation, session, turns, wording
 from pages.shared.charts import kit
 
 if TYPE_CHECKING:
@@ -102,12 +102,15 @@ def boundary() -> Iterator[None]:
 
 @contextmanager
 def rerun() -> Iterator[None]:
-    """A rerun of the page, or of a fragment: it asks the store anew, and whoever comes after it does."""
-    session.forget_asked()
-    try:
-        yield
-    finally:
+    """A rerun of the page, or of a fragment: it takes its turn, asks the store anew, and whoever comes after it
+    does.
+    """
+    with turns.taken():
         session.forget_asked()
+        try:
+            yield
+        finally:
+            session.forget_asked()
 
 
 def guarded(function: Callable[P, R]) -> Callable[P, R | None]:

@@ -19,11 +19,12 @@ import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, unsafe_formats_allowed
-from pages.shared.app import navigation
+from pages.shared.app import navigation, turns
 from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
+    from fairness_engine.model_process.questions import Question, Target
     from fairness_engine.store.records import Review, RunRecord
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
@@ -57,6 +58,12 @@ def evaluator() -> Evaluator:
     """Answers small questions about a model, in a process of its own."""
     with _one_at_a_time:
         return _evaluator(str(workspace()), database_url())
+
+
+def ask(target: Target, question: Question[T]) -> T:
+    """The answer of a model's process; others have their turn meanwhile."""
+    with turns.left():
+        return evaluator().ask(target, question)
 
 
 @cache

@@ -179,7 +179,7 @@ def _card(review: Review, column: str | None) -> dict[str, Any]:
     assert review.schema is not None, "asked with a schema"
     scope = None if column is None else Scope((column,))
     answers = answers_of(review) if column is None else None
-    card = session.evaluator().ask(Held(review.data_id, review.model_id, review.schema, scope), Fit(answers)).to_json()
+    card = session.ask(Held(review.data_id, review.model_id, review.schema, scope), Fit(answers)).to_json()
     return card if column is None else {**card, kind.FIT_KEY: column}
 
 

@@ -40,7 +40,7 @@ def ask(target: Target, question: Question[A], waiting: str = "") -> A:
     key = _key(target, question)
     if key not in memory:
         with st.spinner(waiting) if waiting else contextlib.nullcontext():
-            answer = session.evaluator().ask(target, question)
+            answer = session.ask(target, question)
         while len(memory) >= _MAX_REMEMBERED:
             memory.pop(next(iter(memory)))
         memory[key] = answer

@@ -180,7 +180,7 @@ class Oracle:
             one = first[chosen]
             two = second[chosen]
             disagree = self._judge.disagree(part, one, two)
-            self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree)
+            self._known.states[slots[chosen]] = self._settle_pairs(part, one, two, disagree, 2)
         return Probe(self._known.states[slots] == 1, fresh)
 
     def probe_widest(self, rows: FloatArray, reach: float = math.inf) -> VariantMargins:
@@ -210,7 +210,8 @@ class Oracle:
             verdicts &= ~is_far
             self.n_partly += int(is_far.sum())
             self._known.states[slots[chosen]] = np.where(is_far, kernels.PARTLY, verdicts)
-            self._keep_candidates(rows[chosen], verdicts, lowest, highest, values)
+            costs = np.where(is_far, 1, self.domain.n_variants)
+            self._keep_candidates(rows[chosen], verdicts, lowest, highest, costs, values)
             found = chosen[verdicts]
             widest = np.stack([lowest, highest], axis=1)[verdicts]
             variants[found] = widest
@@ -244,7 +245,8 @@ class Oracle:
             self.n_tried += len(chosen)
             self.n_partly += int(is_partly.sum())
             self._known.states[slots[chosen]] = np.where(is_partly, kernels.PARTLY, found)
-            self._keep_candidates(part, found, pair[:, 0], pair[:, 1])
+            costs = np.where(np.isnan(leads[chosen, 1]), 1, 2)
+            self._keep_candidates(part, found, pair[:, 0], pair[:, 1], costs)
         return VariantMargins(self._known.states[slots] == 1, fresh, variants, classes, leads)
 
     @property
@@ -266,7 +268,7 @@ class Oracle:
         one = first[fresh]
         two = second[fresh]
         disagree = self._judge.noted(part, one, two, scores[fresh])
-        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, disagree)
+        self._known.states[slots[fresh]] = self._settle_pairs(part, one, two, disagree, 0)
         self._check_found()
         return Probe(self._known.states[slots] == 1, fresh)
 
@@ -288,12 +290,12 @@ class Oracle:
         verdicts = np.empty(len(rows), dtype=bool)
         for part in self._affordable(len(rows), n_variants):
             scores[part], verdicts[part], lowest, highest, values = self._judge.measure(rows[part])
-            new = np.flatnonzero(is_fresh[part])
-            chosen = slots[part][new]
+            is_new = is_fresh[part]
+            chosen = slots[part][is_new]
             self._count_tried(chosen, len(fresh) > n_new)
-            self._known.states[chosen] = verdicts[part][new]
+            self._known.states[chosen] = verdicts[part][is_new]
             self._keep_candidates(
-                rows[part][new], verdicts[part][new], lowest[new], highest[new], values[new], is_measured=True
+                rows[part], verdicts[part] & is_new, lowest, highest, n_variants, values, is_measured=True
             )
         decisions = self.model.decide(scores.reshape(-1, scores.shape[2])).reshape(len(rows), n_variants)
         return VariantScores(scores, decisions, verdicts)
@@ -425,18 +427,20 @@ class Oracle:
         """Verdicts (0 or 1) of rows that were not tested before; what was found waits for its replay."""
         values = self._judge.values_of_all(rows)
         is_discriminatory, lowest, highest = self._judge.verdicts(values)
-        self._keep_candidates(rows, is_discriminatory, lowest, highest, values)
+        self._keep_candidates(rows, is_discriminatory, lowest, highest, self.domain.n_variants, values)
         return is_discriminatory.astype(np.int8)
 
     def _settle_pairs(
-        self, rows: FloatArray, first: IntArray, second: IntArray, disagree: BoolArray
+        self, rows: FloatArray, first: IntArray, second: IntArray, disagree: BoolArray, cost: int
     ) -> NDArray[np.int8]:
-        """States of individuals tried with two variants for the first time; those that disagree are found."""
+        """States of individuals tried with two variants for the first time, for so many evaluations each; those that
+        disagree are found.
+        """
         agreed = kernels.PARTLY if self.domain.n_variants > 2 else np.int8(0)
         self.n_tried += len(rows)
         if agreed == kernels.PARTLY:
             self.n_partly += len(rows) - int(disagree.sum())
-        self._keep_candidates(rows, disagree, first, second)
+        self._keep_candidates(rows, disagree, first, second, cost)
         return np.where(disagree, np.int8(1), agreed)
 
     def _keep_candidates(
@@ -445,6 +449,7 @@ class Oracle:
         is_found: BoolArray,
         lowest: IntArray,
         highest: IntArray,
+        costs: int | IntArray,
         values: FloatArray | None = None,
         *,
         is_measured: bool = False,
@@ -454,6 +459,7 @@ class Oracle:
 
         Args:
             lowest, highest: variants that differ, of each row.
+            costs: evaluations of every row of the batch at work, or of each ``(n_rows,)``.
             values: of all variants, from which the plainest pair is chosen; without them, it is looked for at the
                 replay.
             is_measured: they come from ``VariantEvaluator.measure``.
@@ -461,7 +467,7 @@ class Oracle:
         found = np.flatnonzero(is_found)
         if len(found):
             self.n_found += len(found)
-            spent = self._began + -(-(found + 1) * (self.evaluations - self._began) // len(rows))
+            spent = self._began + ((found + 1) * costs if isinstance(costs, int) else np.cumsum(costs)[found])
             held = rows[found]
             wide = (lowest[found], highest[found])
             if values is None:

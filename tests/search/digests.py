@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 
+from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.errors import EvenhandError
 from fairness_engine.events import PairsFound
 from fairness_engine.oracle.budget import Budget
@@ -18,7 +20,7 @@ from fairness_engine.oracle.domain import Domain, Scope
 from fairness_engine.pairs import Pairs
 from fairness_engine.search.driver import run_search
 from fairness_engine.search.registry import TECHNIQUES
-from groups.rule_cases import sample_case
+from groups.rule_cases import SampleCase, sample_case
 
 MODELS = {
     "census_income_network": ("census_income", ("sex",)),
@@ -32,22 +34,42 @@ N_EVALUATIONS = 20_000
 N_EVALUATIONS_SLOW = 2_000
 
 
+@dataclass(frozen=True)
+class Searched:
+    """A sample model, and the people who are searched."""
+
+    name: str
+    case: SampleCase
+    domain: Domain
+
+    @classmethod
+    def of(cls, name: str) -> Searched:
+        """One of ``MODELS``."""
+        sample, protected = MODELS[name]
+        case = sample_case(sample, name, protected)
+        return cls(name, case, Domain(case.dataset.schema, Scope(protected)))
+
+    def pairs(self, technique: str, clock: Clock = NO_LIMIT) -> Pairs | None:
+        """What a technique finds, or ``None``: it needs a gradient."""
+        is_slow = self.name.endswith("svm") or technique == "sg"
+        budget = Budget(N_EVALUATIONS_SLOW if is_slow else N_EVALUATIONS)
+        chosen = TECHNIQUES[technique].from_json(SETTINGS.get(technique, {}))
+        try:
+            events = list(run_search(chosen, self.case.model, self.domain, self.case.dataset.rows, budget, 1, clock))
+        except EvenhandError:
+            return None
+        return Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], self.domain.n_columns)
+
+
 def main(names: list[str]) -> None:
     """A line ``model technique hash number-of-pairs`` for each that can be searched so."""
     for name in names or MODELS:
-        sample, protected = MODELS[name]
-        case = sample_case(sample, name, protected)
-        domain = Domain(case.dataset.schema, Scope(protected))
+        searched = Searched.of(name)
         for technique in sorted(TECHNIQUES):
-            budget = Budget(N_EVALUATIONS_SLOW if name.endswith("svm") or technique == "sg" else N_EVALUATIONS)
-            chosen = TECHNIQUES[technique].from_json(SETTINGS.get(technique, {}))
-            try:
-                events = list(run_search(chosen, case.model, domain, case.dataset.rows, budget, 1))
-            except EvenhandError:
-                continue  # it needs a gradient
-            pairs = Pairs.concatenate([e.pairs for e in events if isinstance(e, PairsFound)], domain.n_columns)
-            seen = hashlib.sha256(b"".join(np.ascontiguousarray(values).tobytes() for values in vars(pairs).values()))
-            print(name, technique, seen.hexdigest(), len(pairs), flush=True)
+            pairs = searched.pairs(technique)
+            if pairs is not None:
+                values = b"".join(np.ascontiguousarray(values).tobytes() for values in vars(pairs).values())
+                print(name, technique, hashlib.sha256(values).hexdigest(), len(pairs), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ the machine is.
 expect.set_options(timeout=PATIENCE_MS)
 APOLOGY = "Something went wrong that should not have"
 REST_MS = 120
+UPLOADS = "/_stcore/upload_file/"
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
 # When the page last told the server something, and when it last heard of it: until the server answers, the app looks at
@@ -332,8 +333,9 @@ class AppPage:
         """Give a file (or files) to the uploader with this label."""
         place = self._where(within)
         uploader = place.get_by_test_id("stFileUploader").filter(has_text=label).first
-        uploader.locator('input[type="file"]').set_input_files(path)
-        self.wait_until_told(100)  # the transfer starts after the input event
+        with self.page.expect_response(lambda answer: UPLOADS in answer.url and answer.request.method == "PUT"):
+            uploader.locator('input[type="file"]').set_input_files(path)
+        self.wait_until_told(100)  # the app is told of the file when the transfer is over
 
     def download(self, label: str, *, within: Locator | None = None) -> Path:
         """Press a download button and return the file that came."""

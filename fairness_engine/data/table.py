@@ -28,6 +28,8 @@ from fairness_engine.errors import DataError
 _SAMPLE_ROWS = 1_000
 _SAMPLE_COLUMNS = 200
 _MAX_NAME = 300
+_MAX_NAMES_IN_A_ROW = 0.2
+"""Share of the first line that may look like names when it is taken for a row."""
 _TEXT = pd.StringDtype("pyarrow")
 
 
@@ -225,15 +227,22 @@ def _refuse_missing_header(frame: pd.DataFrame, name: str) -> None:
     Raises:
         DataError: with the first names read.
     """
-    head = frame.head(_SAMPLE_ROWS)
-    n_again = n_numbers = 0
     looked_at = frame.columns[:_SAMPLE_COLUMNS]
-    for column in looked_at:
-        if _is_number(column):
-            n_numbers += _holds_numbers(head[column])
+    if len(frame) < 2 or len(looked_at) < 2:
+        return
+    head = frame.head(_SAMPLE_ROWS)
+    is_number = ~np.isnan(parse_numbers(np.array(looked_at, dtype=object)))
+    n_again = n_others = 0
+    for column, is_numeric in zip(looked_at, is_number, strict=True):
+        if is_numeric:
+            is_of_a_row = _holds_numbers(head[column])
         else:
-            n_again += bool((head[column] == column).fillna(value=False).any())
-    if n_again and n_again + n_numbers >= 0.8 * len(looked_at) and len(frame) > 1 and len(looked_at) > 1:
+            is_of_a_row = bool((head[column] == column).fillna(value=False).any())
+            n_again += is_of_a_row
+        n_others += not is_of_a_row
+        if n_others > _MAX_NAMES_IN_A_ROW * len(looked_at):
+            return
+    if n_again:
         raise _missing_header(name, list(looked_at))
 
 

@@ -85,9 +85,21 @@ def _is_awaited(run: RunRecord) -> bool:
 
 
 def _seen() -> set[str]:
-    """The searches of which this browser has seen the first people, or the end."""
+    """The searches of which this browser has seen the first people, or the end, for the time of a look."""
     seen: set[str] = st.session_state.setdefault("searches_seen", set())
     return seen
+
+
+def _note_sent(record: RunRecord) -> None:
+    """Once the first people, or the end, were sent, they are seen with the next look; what had ended before, at once.
+
+    What comes at the same moment, the browser draws together: it would load the library of charts first, for a second.
+    """
+    looks: dict[str, bool] = st.session_state.setdefault("looks_at_searches", {})
+    has_something = bool(record.n_found) or not record.is_active
+    if has_something and looks.get(record.id, not record.is_active):
+        _seen().add(record.id)
+    looks[record.id] = has_something
 
 
 # --- drawing ------------------------------------------------------------------------------------
@@ -120,8 +132,7 @@ def draw(review: Review, run_ids: list[str]) -> None:
     for record in searches:
         _draw_split(record)
         _draw_groups(review, record)
-        if record.n_found or not record.is_active:
-            _seen().add(record.id)
+        _note_sent(record)
 
 
 def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:

@@ -209,14 +209,14 @@ def measure_pages(server: AppServer, visits: Sequence[Visit]) -> list[Line]:
 
 def look_at_memory() -> str:
     """A section: the server's memory while many sessions go from page to page of a demo with much to show."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder:
         server = AppServer(Path(folder) / "workspace")
-        browser = launch_browser(playwright)
         try:
-            visits = record_visits(browser, server.start(), has_many_pairs=True)
-            browser.close()
-            server.stop()
-            server.start()
+            with sync_playwright() as playwright:
+                browser = launch_browser(playwright)
+                visits = record_visits(browser, server.start(), has_many_pairs=True)
+                browser.close()
+            server.restart()
             seen = memory_over_time(server, visits)
         finally:
             server.stop()

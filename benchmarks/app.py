@@ -224,9 +224,9 @@ def look_at_memory() -> str:
     line = tuple(f"{megabytes:.0f}" for megabytes in seen)
     header = ("minute", *map(str, range(len(line))))
     note = (
-        f"{N_SESSIONS} sessions open pages of one demo, six reruns each, and go on, for {MINUTES} minutes: a search "
-        f"with {N_PAIRS:,} pairs, a certification of {N_BOXES:,} boxes, rule sets, two retrainings. Bar: at most 600 "
-        "MB, flat."
+        f"{N_SESSIONS} sessions open pages of one demo, six reruns each, and go on, for {MINUTES} minutes: searches "
+        f"with up to {N_PAIRS:,} pairs, a certification of {N_BOXES:,} boxes, rule sets, two retrainings. Bar: at most "
+        "600 MB, flat."
     )
     return "\n\n".join(["## The server's memory", markdown(header, [("MB", *line)]), note])
 

@@ -96,7 +96,8 @@ def look_for_pairs(server: AppServer) -> None:
     """Search until many pairs are found, so that the Pairs page has them to list."""
     store = RunStore(server.workspace)
     known = store.runs()[0]
-    config = replace(known.config, technique="random", settings={}, budget=Budget(None, MAX_SECONDS_A_DEMO, N_PAIRS))
+    budget = Budget(None, MAX_SECONDS_A_DEMO, N_PAIRS)
+    config = replace(known.config, kind=kinds.SEARCH.name, technique="random", settings={}, budget=budget)
     run = run_in_foreground(store, store.create_run(config, known.review_id), lambda _: None)
     print(f"search: {run.state}, {run.n_found} pairs", flush=True)
 

@@ -57,12 +57,6 @@ class Session:
         self._again = again
 
     @classmethod
-    def connect(cls, server: AppServer) -> websockets.connect:
-        """The socket of a session."""
-        address = server.url.replace("http", "ws") + "/_stcore/stream"
-        return websockets.connect(address, subprotocols=["streamlit"], max_size=None)
-
-    @classmethod
     async def open(cls, socket: websockets.ClientConnection, visit: Visit) -> Session:
         """Open the page, and wait for it."""
         await socket.send(visit.opening.SerializeToString())
@@ -77,6 +71,12 @@ class Session:
         await self._socket.send(self._again.SerializeToString())
         await _until_finished(self._socket)
         return 1000 * (time.perf_counter() - started)
+
+
+def _connect(server: AppServer) -> websockets.connect:
+    """The socket of a session."""
+    address = server.url.replace("http", "ws") + "/_stcore/stream"
+    return websockets.connect(address, subprotocols=["streamlit"], max_size=None)
 
 
 async def _until_finished(socket: websockets.ClientConnection) -> str:
@@ -94,7 +94,7 @@ async def _until_finished(socket: websockets.ClientConnection) -> str:
 
 
 async def _alone(server: AppServer, visit: Visit, n_reruns: int) -> tuple[list[float], float]:
-    async with Session.connect(server) as socket:
+    async with _connect(server) as socket:
         session = await Session.open(socket, visit)
         for _ in range(WARM_RERUNS):
             await session.rerun()
@@ -109,7 +109,7 @@ async def _together(servers: Sequence[AppServer], visit: Visit) -> tuple[list[fl
     async def one(number: int) -> list[float]:
         rng = random.Random(number)
         await asyncio.sleep(rng.uniform(0.0, 0.6 * SECONDS_TO_OPEN))
-        async with Session.connect(servers[number % len(servers)]) as socket:
+        async with _connect(servers[number % len(servers)]) as socket:
             session = await Session.open(socket, visit)
             await asyncio.sleep(begin - time.perf_counter())
             measured = []
@@ -154,7 +154,7 @@ async def _wander(server: AppServer, visits: Sequence[Visit]) -> list[float]:
         rng = random.Random(number)
         await asyncio.sleep(rng.uniform(0.0, SECONDS_TO_OPEN))
         while time.perf_counter() < end:
-            async with Session.connect(server) as socket:  # each page is opened anew, as by a link
+            async with _connect(server) as socket:  # each page is opened anew, as by a link
                 session = await Session.open(socket, rng.choice(visits))
                 for _ in range(N_RERUNS_EACH):
                     await asyncio.sleep(rng.uniform(*PAUSE_SECONDS))

@@ -31,9 +31,8 @@ EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - what a person may ask for; not
 FIRST_PORT = 8501
 N_PORTS_TRIED = 100
 MAX_SECONDS_TO_START = 60.0
-SECONDS_FOR_THE_FIRST_PAGE = 2.5
-"""In which nothing else is loaded: the server and the browser need both cores of a small machine."""
-SECONDS_BEFORE_COMPILING = 2.5
+SECONDS_FOR_A_PAGE = 2.5
+"""In which nothing else begins: the server and the browser need both cores of a small machine."""
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
@@ -130,7 +129,7 @@ def announce(address: str, opens_browser: bool) -> None:
         print(f"Evenhand is open at {address} (stop it with Ctrl-C)", flush=True)
         if opens_browser:
             webbrowser.open(address)
-        time.sleep(SECONDS_FOR_THE_FIRST_PAGE)
+        time.sleep(SECONDS_FOR_A_PAGE)
         get_ready(default_workspace())
         compile_loops()
         get_ready(default_workspace())
@@ -141,7 +140,7 @@ def announce(address: str, opens_browser: bool) -> None:
 
 def compile_loops() -> None:
     """Compile the inner loops, once a version, in processes of their own: then the first run need not wait."""
-    time.sleep(SECONDS_BEFORE_COMPILING)  # the second page comes first
+    time.sleep(SECONDS_FOR_A_PAGE)  # the second page comes first
     from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 
     prepare_compiled(default_workspace(), None, *Loops)

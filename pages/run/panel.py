@@ -38,6 +38,7 @@ MAX_SIDE_BY_SIDE = 6
 _N_LATEST = 5
 _FIRST_LOOKS_SECONDS = 0.25
 _SECONDS_OF_FIRST_LOOKS = 5.0
+_LOOKS_TO_SEE = 2
 
 
 def comparison_of(runs: list[RunRecord], run_id: str) -> list[RunRecord]:
@@ -81,13 +82,13 @@ def seconds_between_looks(runs: Sequence[RunRecord]) -> float | None:
 def _is_awaited(run: RunRecord) -> bool:
     """Whether a search has just begun, and this browser has not seen anybody that it found."""
     is_young = time.time() - run.created.timestamp() < _SECONDS_OF_FIRST_LOOKS
-    return SEARCH.has(run.config) and is_young and run.id not in _seen()
+    return SEARCH.has(run.config) and is_young and _looks().get(run.id, 0) < _LOOKS_TO_SEE
 
 
-def _seen() -> set[str]:
-    """The searches of which this browser has seen the first people, or the end, for the time of a look."""
-    seen: set[str] = st.session_state.setdefault("searches_seen", set())
-    return seen
+def _looks() -> dict[str, int]:
+    """At how many looks at a search this browser was sent its first people, or its end."""
+    looks: dict[str, int] = st.session_state.setdefault("looks_at_searches", {})
+    return looks
 
 
 def _note_sent(record: RunRecord) -> None:
@@ -95,11 +96,11 @@ def _note_sent(record: RunRecord) -> None:
 
     What comes at the same moment, the browser draws together: it would load the library of charts first, for a second.
     """
-    looks: dict[str, bool] = st.session_state.setdefault("looks_at_searches", {})
-    has_something = bool(record.n_found) or not record.is_active
-    if has_something and looks.get(record.id, not record.is_active):
-        _seen().add(record.id)
-    looks[record.id] = has_something
+    looks = _looks()
+    if record.id not in looks and not record.is_active:
+        looks[record.id] = _LOOKS_TO_SEE
+    else:
+        looks[record.id] = looks.get(record.id, 0) + (record.n_found > 0 or not record.is_active)
 
 
 # --- drawing ------------------------------------------------------------------------------------

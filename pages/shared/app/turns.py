@@ -17,15 +17,17 @@ _own = threading.local()
 
 @contextmanager
 def taken() -> Iterator[None]:
-    """A rerun, or a part of one that has its turn already."""
-    if getattr(_own, "has_turn", False):
+    """A rerun, or a part of one, which has stood in line already."""
+    if getattr(_own, "is_rerun", False):
         yield
         return
+    _own.is_rerun = True
     _own.has_turn = _turn.acquire(timeout=MAX_SECONDS_IN_LINE)
     try:
         yield
     finally:
         _give_back()
+        _own.is_rerun = False
 
 
 @contextmanager

@@ -86,6 +86,18 @@ def test_a_script_that_takes_long_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
     other.end()
 
 
+def test_a_rerun_stands_in_line_once_whatever_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fragment of a page waited anew for a script that takes long."""
+    other = Other()
+    assert other.has_begun.wait(FOR_EVER)
+    monkeypatch.setattr(turns, "MAX_SECONDS_IN_LINE", 0.0)
+    with turns.taken():
+        monkeypatch.delattr(turns, "MAX_SECONDS_IN_LINE")  # whoever stood in line again would miss it
+        with turns.taken():
+            assert not other.may_end.is_set(), "the part went on at once"
+    other.end()
+
+
 def test_an_error_gives_the_turn_back() -> None:
     with pytest.raises(ValueError, match="of the page"), turns.taken(), turns.left():
         raise ValueError("of the page")

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return launcher.main(given[1:])
     from fairness_engine.__main__ import main as engine
 
-    return engine(given, "evenhand", {APP_COMMAND: "open the app in a browser"})
+    return engine(arguments, "evenhand", {APP_COMMAND: "open the app in a browser"})
 
 
 if __name__ == "__main__":

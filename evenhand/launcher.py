@@ -130,9 +130,9 @@ def announce(address: str, opens_browser: bool) -> None:
         if opens_browser:
             webbrowser.open(address)
         time.sleep(SECONDS_FOR_A_PAGE)
-        get_ready(default_workspace())
+        get_ready(default_workspace(), stands_by=True)
         compile_loops()
-        get_ready(default_workspace())
+        get_ready(default_workspace(), stands_by=True)
         start_waiting_runs()
         return
     print(f"The app must answer within {MAX_SECONDS_TO_START:.0f} seconds, but did not.", file=sys.stderr, flush=True)

@@ -24,6 +24,12 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
         program, others: as in ``cli.parser.make_parser``.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and given[:1] != ["app"]:
+        from fairness_engine.cli.relay import relayed
+
+        status = relayed(given, program, others, _workspace(given))
+        if status is not None:
+            return status
     if given and given[0] not in _WITHOUT_MODEL and not {"-h", "--help"} & set(given):
         get_ready(_workspace(given), ahead=False)
     from fairness_engine.cli.main import main as command_line

@@ -35,10 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Several processes would each compile the same loops, and make the same runs: it is done once for all of them."""
     if not hasattr(config, "workerinput"):
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="evenhand-made-once-")
+        os.environ["XDG_RUNTIME_DIR"] = os.environ[FOLDER_VARIABLE]  # no fork server of an app that is open beside them
         if config.getoption("numprocesses", None):
             prepare_compiled(WORKSPACE, None, *Loops)
-            return
-    get_ready(WORKSPACE)
+    get_ready(WORKSPACE, stands_by=True)  # the first one starts it; processes, commands and apps of the tests find it
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

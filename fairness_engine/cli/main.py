@@ -73,7 +73,7 @@ def _main(arguments: Sequence[str] | None, program: str, others: Mapping[str, st
     return ExitStatus.GATE_FAILED if failed else ExitStatus.DONE
 
 
-_COMMANDS = {
+COMMANDS = {
     "inspect": "inspect",
     "search": "search",
     "compare": "compare",
@@ -90,5 +90,5 @@ _COMMANDS = {
 def _command(options: argparse.Namespace) -> tuple[Callable[[argparse.Namespace], Outcome], tuple[str, ...]]:
     """The function of a command, and the names of its own in the JSON; only its module is loaded."""
     name: str = options.command
-    module = importlib.import_module(f"fairness_engine.cli.commands.{_COMMANDS[name]}")
+    module = importlib.import_module(f"fairness_engine.cli.commands.{COMMANDS[name]}")
     return getattr(module, name), getattr(module, f"{name.upper()}_KEYS")

@@ -272,6 +272,7 @@ def test_a_fork_server_that_does_not_answer_is_not_asked_again(
     spawned.close()
     monkeypatch.undo()
     monkeypatch.setattr(start, "_own", own)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     start.get_ready(tmp_path)
     assert own.server.pid != stopped
     os.kill(stopped, signal.SIGCONT)
@@ -296,9 +297,10 @@ def kind_of_start(process: ModelProcess) -> type[Started]:
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[start._OwnServers]:
-    """This process has no fork server, until the test wants one."""
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[start._OwnServers]:
+    """This process has no fork server, until the test wants one; none stands by."""
     own = start._OwnServers()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(start, "_own", own)
     yield own
     if own.server is not None:
@@ -355,6 +357,7 @@ def test_a_fork_server_without_loops_that_were_compiled_since_is_replaced(
     first = own.server.pid
     monkeypatch.undo()
     monkeypatch.setattr(start, "_own", own)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(start, "ready_loops", lambda _: frozenset({Loops.MODELS}))
     process = model_process(tmp_path)
     assert own.server.pid != first
@@ -376,7 +379,8 @@ def test_a_worker_outlives_the_fork_servers_owner(tmp_path: Path) -> None:
     from fairness_engine.store.store import RunStore
 
     command = [sys.executable, "-c", program, str(tmp_path), str(TESTS)]
-    done = subprocess.run(command, cwd=TESTS.parent, capture_output=True, check=True, timeout=120, text=True)
+    own = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=TESTS.parent, env=own, capture_output=True, check=True, timeout=120, text=True)
     run_id, pid = done.stdout.split()
     store = RunStore(tmp_path)
     wait_for(lambda: store.run(run_id).state.is_final)

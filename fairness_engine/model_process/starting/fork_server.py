@@ -1,9 +1,9 @@
 """The fork server: has loaded what the programs of runs and questions need, and becomes them when asked.
 
-``python -P -m fairness_engine.model_process.starting.fork_server --channel FD [--loops NAME ...]``, started by
-``start.ForkServer`` with the scrubbed environment of a model's process. It never reads a file of a user, nor what a
-program is told: a request names the program alone, and the child reads the rest (arguments, environment, pipes) from a
-connection of its own. So a child inherits
+``python -P -m fairness_engine.model_process.starting.fork_server --channel FD [--listener FD] [--loops NAME ...]``,
+started by ``start.get_ready`` with the scrubbed environment of a model's process. It never reads a file of a user, nor
+what a program is told: a request names the program alone, and the child reads the rest (arguments, environment, pipes)
+from a connection of its own. So a child inherits
 
 * modules and compiled loops, and with them the layout of the address space and the seed of Python's hashes,
 * its own connection and, where it starts programs itself, a channel to the fork server: nothing else is open,
@@ -40,7 +40,7 @@ import numpy as np
 from numba.core import caching
 
 from fairness_engine.model_process import server
-from fairness_engine.model_process.starting import start
+from fairness_engine.model_process.starting import standby, start
 from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loops
 
 _IDLE_MS = 1_000
@@ -79,11 +79,19 @@ class _Server:
         libraries: of ``start.LIBRARIES``, that are loaded for programs that need them; with some it ends when nobody
             asked for long.
         is_ahead: what nobody has asked for is loaded while nobody asks.
+        listener: where other programs may come and ask; it serves those that came to their end.
     """
 
     def __init__(
-        self, channel: socket.socket, loops: Sequence[Loops], libraries: Sequence[str] = (), *, is_ahead: bool
+        self,
+        channel: socket.socket,
+        loops: Sequence[Loops],
+        libraries: Sequence[str] = (),
+        *,
+        is_ahead: bool,
+        listener: socket.socket | None = None,
     ) -> None:
+        self._listener = listener
         self._is_ahead = is_ahead
         self._pid = os.getpid()
         self._libraries = tuple(libraries)
@@ -97,6 +105,8 @@ class _Server:
         """By the descriptors of connection and exit file: two entries each, until the connection hangs up."""
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)
+        if listener is not None:
+            self._poll.register(listener, select.POLLIN)
 
     def serve(self) -> None:
         """Until the end."""
@@ -107,7 +117,8 @@ class _Server:
         ]
         later: list[Callable[[], None]] = [
             partial(self._load_loops, Loops.CERTIFICATIONS),
-            *(partial(self._load, name, partial(importlib.import_module, name)) for name in _LIBRARIES),
+            *([] if self._listener is None else [partial(self._load_module, start.COMMAND_PROGRAM)]),
+            *(partial(self._load_module, name) for name in _LIBRARIES),
         ]
         for name in self._libraries:
             self._load(name, partial(importlib.import_module, start.LIBRARIES[name]))
@@ -126,6 +137,8 @@ class _Server:
                     self._note(file)
             for channel in asking:
                 self._hear(channel)
+            if self._listener is not None and any(file == self._listener.fileno() for file, _ in ready):
+                self._admit(self._listener)
 
     # --- loading --------------------------------------------------------------------------
 
@@ -139,9 +152,12 @@ class _Server:
             traceback.print_exc()
         gc.freeze()  # what is here for good is not looked through by the collector, which would copy its pages
 
+    def _load_module(self, name: str) -> None:
+        self._load(name, partial(importlib.import_module, name))
+
     def _load_programs(self) -> None:
         for program in start.FORKED:
-            self._load(program, partial(importlib.import_module, program))
+            self._load_module(program)
         self._load("session", server.load_session)
 
     def _load_loops(self, part: Loops) -> None:
@@ -150,6 +166,13 @@ class _Server:
                 self._load(name, partial(server.warm_up, name))
 
     # --- requests -------------------------------------------------------------------------
+
+    def _admit(self, listener: socket.socket) -> None:
+        """Hear whoever came from now on."""
+        channel = standby.accept(listener)
+        if channel is not None:
+            self._channels[channel.fileno()] = channel
+            self._poll.register(channel, select.POLLIN)
 
     def _hear(self, channel: socket.socket) -> None:
         """Take a request, or note that nobody is there any more."""
@@ -279,7 +302,7 @@ class _Server:
             connection.close()
             _settle(wanted.program, told)
             start.adopt(channel, self._pid, self._folder, self._loops)
-            parent = ["--parent", str(self._pid)] if wanted.ends_with_owner else []
+            parent = ["--parent", str(self._pid)] if wanted.ends_with_owner and wanted.knows_parent else []
             status = importlib.import_module(wanted.program).main([*told["arguments"], *parent])
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
@@ -297,6 +320,8 @@ class _Server:
         """
         for channel in self._channels.values():
             channel.close()
+        if self._listener is not None:
+            self._listener.close()
         for child in set(self._children.values()):
             child.connection.close()
         first = 3
@@ -383,11 +408,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until nobody can ask any more and everything that was started has ended."""
     parser = argparse.ArgumentParser(prog="fairness_engine.model_process.starting.fork_server")
     parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--listener", type=int)
     parser.add_argument("--loops", type=Loops, nargs="*", default=[])
     parser.add_argument("--ahead", action="store_true")
     options = parser.parse_args(arguments)
     server.leave_out_charts()
-    _Server(socket.socket(fileno=options.channel), options.loops, is_ahead=options.ahead).serve()
+    listener = None if options.listener is None else socket.socket(fileno=options.listener)
+    _Server(socket.socket(fileno=options.channel), options.loops, is_ahead=options.ahead, listener=listener).serve()
     return 0
 
 

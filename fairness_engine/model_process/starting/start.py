@@ -25,12 +25,15 @@ from pathlib import Path
 
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.sandbox import walls
+from fairness_engine.model_process.starting import standby
 from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
 from fairness_engine.store.environment import NO_FORK_VARIABLE, is_yes
 
 FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
 WORKER_PROGRAM = "fairness_engine.runs.worker"
+COMMAND_PROGRAM = "fairness_engine.cli.forked"
 FORKED = (WORKER_PROGRAM, MODEL_PROGRAM)
+"""What every fork server has loaded; one that stands by for others has the commands too."""
 LIBRARIES = {"tensorflow": "keras"}
 """Libraries that only some models need and that take seconds, and what loads each: a fork server of their own has
 done it.
@@ -54,8 +57,9 @@ class Wanted:
         program: a module with a ``main(arguments)``.
         loops: that it will need.
         libraries: of ``LIBRARIES``, that it will need.
-        ends_with_owner: kill it, and what it started, when whoever wanted it is gone.
+        ends_with_owner: kill it, and what is in its session, when whoever wanted it is gone.
         may_start: it may ask for programs itself.
+        knows_parent: it is told the fork server's number, so as to end with that.
     """
 
     program: str
@@ -63,6 +67,7 @@ class Wanted:
     libraries: tuple[str, ...] = ()
     ends_with_owner: bool = True
     may_start: bool = False
+    knows_parent: bool = True
 
 
 class ForkedProgram:
@@ -84,9 +89,13 @@ class ForkedProgram:
 
     def kill(self) -> None:
         """End it at once, never another process of its number; the fork server ends what it has started."""
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, never another process of its number."""
         if self._close_exit_file.alive:
             with contextlib.suppress(OSError):  # it has ended, or was waited for just now
-                signal.pidfd_send_signal(self._exit_file, signal.SIGKILL)
+                signal.pidfd_send_signal(self._exit_file, number)
 
     def poll(self) -> int | None:
         """The exit status once it ended: negative for a signal; ``None`` before."""
@@ -213,6 +222,8 @@ class _OwnServers:
         self.server: ForkServer | None = None
         self.folder: Path | None = None
         """Of the loops that it has."""
+        self.is_renewed = False
+        """This process, which was not forked, sees that it has one with all loops."""
         self.started: list[subprocess.Popen[bytes]] = []
         """Those that this process started and that have not ended yet."""
 
@@ -220,16 +231,18 @@ class _OwnServers:
 _own = _OwnServers()
 
 
-def get_ready(workspace: Path, *, ahead: bool = True) -> None:
+def get_ready(workspace: Path, *, ahead: bool = True, stands_by: bool = False) -> None:
     """Have a fork server with all loops that are compiled; returns before it has loaded them.
 
-    Called again when more loops were compiled, it has one that has these too.
+    One that another program of this user lets stand by is as good as an own. Called again when more loops were
+    compiled, it has one that has these too.
 
     Args:
         workspace: where the loops may lie.
         ahead: let it load what it was not asked for yet, while nobody asks: for a program that stays.
+        stands_by: other programs may ask it too, for as long as this one stays.
     """
-    if not sys.platform.startswith("linux") or is_yes(NO_FORK_VARIABLE):
+    if not _can_fork():
         return
     folder = compiled_folder(workspace)
     loops = ready_loops(workspace)
@@ -240,15 +253,42 @@ def get_ready(workspace: Path, *, ahead: bool = True) -> None:
             return
         if server is not None:
             server.close()
-        with contextlib.suppress(OSError):  # what is wanted will be a new interpreter
-            _own.server = _start_fork_server(folder, loops, ahead=ahead)
-            _own.folder = folder
+        _own.folder = folder
+        _own.is_renewed = True
+        _own.server = _standing_by(folder, loops)
+        if _own.server is None:
+            with contextlib.suppress(OSError):  # what is wanted will be a new interpreter
+                _own.server = _start_fork_server(folder, loops, ahead=ahead, stands_by=stands_by)
 
 
-def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool) -> ForkServer:
+def find_ready(workspace: Path) -> bool:
+    """Take the fork server that another program of this user lets stand by; whether there is one."""
+    if not _can_fork():
+        return False
+    folder = compiled_folder(workspace)
+    with _own.lock:
+        _own.folder = folder
+        _own.is_renewed = True
+        _own.server = _standing_by(folder, ready_loops(workspace))
+        return _own.server is not None
+
+
+def _can_fork() -> bool:
+    return sys.platform.startswith("linux") and not is_yes(NO_FORK_VARIABLE)
+
+
+def _standing_by(folder: Path, loops: frozenset[Loops]) -> ForkServer | None:
+    found = standby.connect(standby.place(folder, loops))
+    return None if found is None else ForkServer(*found, loops)
+
+
+def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool, stands_by: bool = False) -> ForkServer:
     folder.mkdir(parents=True, exist_ok=True)
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, (folder / "fork-server.log").open("ab") as log:
+    listener = standby.listen(standby.place(folder, loops)) if stands_by else None
+    with contextlib.ExitStack() as opened:
+        passed = [opened.enter_context(each) for each in (theirs, listener) if each is not None]
+        log = opened.enter_context((folder / "fork-server.log").open("ab"))
         command = [
             sys.executable,
             "-P",
@@ -259,6 +299,7 @@ def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool) ->
             "--loops",
             *sorted(loops),
             *(["--ahead"] if ahead else []),
+            *([] if listener is None else ["--listener", str(listener.fileno())]),
         ]
         process = subprocess.Popen(  # noqa: S603 - our own program
             command,
@@ -268,7 +309,7 @@ def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool) ->
             cwd=folder,
             env=walls.child_environment(folder, folder),
             start_new_session=True,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[each.fileno() for each in passed],
         )
     _own.started.append(process)
     return ForkServer(channel, process.pid, loops)
@@ -298,6 +339,7 @@ def adopt(channel: socket.socket | None, pid: int, folder: Path, loops: frozense
     """
     _own.server = None if channel is None else ForkServer(channel, pid, loops)
     _own.folder = folder
+    _own.is_renewed = False
 
 
 def start(
@@ -351,6 +393,18 @@ def start(
     )
 
 
+def fork_command(arguments: Sequence[str]) -> ForkedProgram | None:
+    """Have a command of the command line done in this process's folder, with its environment and streams, by a program
+    that was forked and that ends with this one; ``None`` where there is no fork server, or it cannot.
+    """
+    if _own.server is None:
+        return None
+    wanted = Wanted(COMMAND_PROGRAM, may_start=True, knows_parent=False)
+    with contextlib.suppress(ProcessError, FileNotFoundError):  # it gives no answer; this folder is gone
+        return _own.server.fork(wanted, arguments, streams=(0, 1, 2), folder=Path.cwd(), environment=os.environ)
+    return None
+
+
 def load_soon(libraries: Sequence[str]) -> None:
     """Have libraries loaded by the fork server, if there is one: a program that needs them will be wanted."""
     if libraries and _own.server is not None and _own.server.is_usable:
@@ -369,8 +423,8 @@ def _server_for(program: str, workspace: Path, loops: frozenset[Loops]) -> ForkS
     """The fork server that can be asked for a program, if there is one."""
     if _own.server is None or program not in FORKED:
         return None
-    is_mine = bool(_own.started)
-    if is_mine and not loops & ready_loops(workspace) <= _own.server.loops:  # they were compiled after it was started
+    is_behind = not loops & ready_loops(workspace) <= _own.server.loops  # they were compiled after it was started
+    if is_behind and _own.is_renewed:
         get_ready(workspace)
     return _own.server if _own.folder == compiled_folder(workspace) else None
 

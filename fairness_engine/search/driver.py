@@ -1,4 +1,5 @@
-"""The driver: it runs any technique against an oracle and says what happens, at most four times a second.
+"""The driver: it runs any technique against an oracle and says what happens, at most four times a second, and of the
+first people at once.
 
 A technique cannot lie: what it proposes is tested, replayed and counted by the oracle; the driver only passes
 on what the oracle holds.
@@ -48,8 +49,8 @@ def run_search(
         clock: ends the search, too; asked before every batch.
 
     Yields:
-        ``Progress`` and ``PairsFound`` at most four times a second, the technique's own findings, and exactly one
-        ``Stopped``, last.
+        ``Progress`` and ``PairsFound`` at most four times a second, the first pairs at once, the technique's own
+        findings, and exactly one ``Stopped``, last.
     """
     oracle = Oracle(model, domain, budget, clock)
     rng = np.random.default_rng(np.random.SeedSequence(seed))
@@ -57,15 +58,18 @@ def run_search(
     reason = StopReason.EXHAUSTED
     phase = ""
     last_report = 0.0
+    has_told = False
     try:
         for event in technique.search(oracle, starts, rng):
             if not isinstance(event, Step):
                 yield event
                 continue
             phase = event.phase
-            if oracle.seconds - last_report >= REPORT_SECONDS:
+            is_first = oracle.n_found > 0 and not has_told
+            if is_first or oracle.seconds - last_report >= REPORT_SECONDS:
                 yield from _report(oracle, phase)
                 last_report = oracle.seconds
+                has_told = oracle.n_found > 0
     except SearchStopped as stop:
         reason = stop.reason
     yield from _report(oracle, phase)

@@ -12,7 +12,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.intervals import share_interval
 from fairness_engine.runs.kinds import SEARCH, Results
 from fairness_engine.search.techniques.data_scan import DATA_SCAN, scan_text
-from pages.shared.app import frame, navigation, session, theme, wording
+from pages.shared.app import frame, navigation, session, theme, turns, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import run_charts, share_bar
 from pages.shared.charts.run_charts import Curve
@@ -38,6 +38,7 @@ MAX_SIDE_BY_SIDE = 6
 _N_LATEST = 5
 _FIRST_LOOKS_SECONDS = 0.25
 _SECONDS_OF_FIRST_LOOKS = 5.0
+_SECONDS_BETWEEN_GLANCES = 0.02
 _LOOKS_TO_SEE = 2
 
 
@@ -149,9 +150,20 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     live.tiles("tiles", tiles)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
+    _await_first(store, record)
     _draw_latest(store, review, record)
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
         _draw_curve(store, [record])
+
+
+def _await_first(store: RunStore, record: RunRecord) -> None:
+    """Have the first people sent as they are found, not with the next look; what is above is in the browser already."""
+    if not record.is_active or record.n_found or not _is_awaited(record):
+        return
+    end = time.monotonic() + _FIRST_LOOKS_SECONDS
+    with turns.left():
+        while time.monotonic() < end and not store.n_pairs(record.id):
+            time.sleep(_SECONDS_BETWEEN_GLANCES)
 
 
 def _say_scan(results: Results, title: str = "") -> None:

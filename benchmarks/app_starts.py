@@ -149,9 +149,10 @@ def commands() -> list[Line]:
             subprocess.run([*command, "--seed", str(seed)], cwd=ROOT, check=True, capture_output=True)
 
         alone = [_seconds(partial(run, seed)) for seed in range(N_TIMES + 1)]
-        get_ready(Path(folder), stands_by=True)
+        app = AppServer(Path(folder)).start()
         time.sleep(SECONDS_TO_GET_READY)
         beside = [_seconds(partial(run, seed)) for seed in range(N_TIMES + 1)]
+        app.stop()
     what = "`search`, MAFT 100 x 100 on Adult, whole command"
     return [
         (f"{what}, nothing open", *_of(alone[1:]), f"{alone[0]:.2f}", "-"),

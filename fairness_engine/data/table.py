@@ -7,6 +7,7 @@ because ``None`` or ``NA`` may be a category. What cannot be one table is refuse
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,14 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.csv.columns import read_columns
-from fairness_engine.data.csv.dialect import find_delimiter, refuse_space_delimited, skip_separator_line, split_header
+from fairness_engine.data.csv.dialect import (
+    MAX_COLUMNS,
+    find_delimiter,
+    refuse_space_delimited,
+    skip_separator_line,
+    split_header,
+    too_many_columns,
+)
 from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
 from fairness_engine.data.csv.numbers import Texts, find_decimal, parse_numbers
 from fairness_engine.errors import DataError
@@ -160,10 +168,12 @@ def table_of(frame: pd.DataFrame, name: str) -> Table:
         name: what messages call it.
 
     Raises:
-        DataError: no column or no row, or two columns of one name.
+        DataError: no column or no row, too many columns, or two of one name.
     """
     if not len(frame) or not len(frame.columns):
         raise DataError(f"'{name}' must have rows and columns, got {len(frame):,} and {len(frame.columns):,}.")
+    if len(frame.columns) > MAX_COLUMNS:
+        raise too_many_columns(len(frame.columns))
     columns, problems = _column_names([str(column).strip() for column in frame.columns], name)
     cells = [pa.array(frame.iloc[:, i].astype(_TEXT), type=pa.string()) for i in range(len(columns))]
     texts = _to_frame(pa.table(cells, names=[str(i) for i in range(len(columns))]), columns)
@@ -205,7 +215,27 @@ def _column_names(header: list[str], name: str) -> tuple[list[str], list[str]]:
             f"Column names must differ, got '{twice[0]}' in columns {' and '.join(places[:3])}. Rename or remove one "
             "of them."
         )
-    return columns, problems
+    return columns, [*problems, *_say_alike(columns)]
+
+
+def _say_alike(columns: list[str]) -> list[str]:
+    """A sentence for every name that looks like one before it."""
+    first: dict[str, int] = {}
+    alike = [(first.setdefault(_as_seen(column), i), i) for i, column in enumerate(columns, start=1)]
+    return [
+        f"The names of columns {i} and {j} look the same ('{columns[i - 1][:60]}') but differ in characters that are "
+        "not seen. Rename one of them in the file."
+        for i, j in alike
+        if i != j
+    ]
+
+
+def _as_seen(name: str) -> str:
+    """A name as it looks: accents in one way, no characters without width, one kind of space."""
+    if name.isascii():
+        return name
+    letters = (sign for sign in unicodedata.normalize("NFC", name) if unicodedata.category(sign) != "Cf")
+    return " ".join("".join(letters).split())
 
 
 def _is_number(text: str) -> bool:
@@ -272,12 +302,18 @@ def _with_decimal(known: dict[str, Cells], decimal: str) -> dict[str, Cells]:
     return {name: replace(cells, numbers=parse_numbers(cells.texts, decimal)) for name, cells in known.items()}
 
 
+_FORMULA_SIGNS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What a formula begins with, in full width too; spaces of any kind and width may stand before it."""
+_LINE_SIGNS = frozenset("\t\r\n")
+
+
 def export_text(value: object) -> object:
     """A value for a file that a spreadsheet may open: text that would start a formula gets an apostrophe in front.
 
     Numbers stay numbers, ``-1.5`` as text too.
     """
-    if not isinstance(value, str) or not value.lstrip(" "):
+    if not isinstance(value, str):
         return value
-    starts_formula = value.lstrip(" ")[0] in "=+-@\t\r\n"
+    first = next((sign for sign in value if not sign.isspace() and unicodedata.category(sign) != "Cf"), "")
+    starts_formula = first in _FORMULA_SIGNS or value.lstrip(" ")[:1] in _LINE_SIGNS
     return f"'{value}" if starts_formula and not _is_number(value.strip()) else value

@@ -93,6 +93,28 @@ def test_cells_over_several_lines_keep_their_line_numbers() -> None:
     assert table.frame["b"].tolist() == ["x\ny", "z", "w\n\nw", "end"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le"])
+def test_byte_order_marks_are_no_letters_however_many_there_are(encoding: str) -> None:
+    table = read_table("\ufeff\ufeff\ufeffa,b\n1,2\n".encode(encoding), "f.csv")
+    assert table.columns == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("header", "n_said"),
+    [
+        ("a,a\u200b,b", 1),
+        ("\u00e9,e\u0301,b", 1),
+        ("a b,a\u00a0b,a  \u2009b", 2),
+        ("a,A,\u0430", 0),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645,x,y", 0),
+    ],
+)
+def test_names_that_look_the_same_are_said(header: str, n_said: int) -> None:
+    said = read_table(f"{header}\n1,2,3\n".encode(), "f.csv").problems
+    assert len(said) == n_said
+    assert all("look the same" in sentence for sentence in said)
+
+
 def test_a_column_without_a_name_gets_one() -> None:
     table = read_table(b",a\n0,x\n1,y\n", "f.csv")
     assert table.columns == ("column 1", "a")
@@ -118,6 +140,15 @@ def test_markup_and_formulas_are_data() -> None:
         ("-x", "'-x"),
         (" =x", "' =x"),
         ("\t=x", "'\t=x"),
+        ("\tx", "'\tx"),
+        ("\n", "'\n"),
+        ("\u00a0=x", "'\u00a0=x"),
+        ("\u3000 @x", "'\u3000 @x"),
+        ("\u200b\ufeff=x", "'\u200b\ufeff=x"),
+        *((f"{sign}x", f"'{sign}x") for sign in "\uff1d\uff0b\uff0d\uff20"),
+        ("\u00a0-1.5", "\u00a0-1.5"),
+        ("\u00a0x", "\u00a0x"),
+        ("\u00a0", "\u00a0"),
         ("-1.5", "-1.5"),
         ("+3", "+3"),
         ("plain", "plain"),

@@ -8,11 +8,12 @@ import time
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fairness_engine.data.csv import dialect
 from fairness_engine.data.csv.file_bytes import MAX_BYTES
-from fairness_engine.data.table import read_table
+from fairness_engine.data.table import read_table, table_of
 from fairness_engine.errors import DataError
 
 
@@ -91,6 +92,8 @@ def test_wide_tables() -> None:
     quoted = ",".join(f'"c{i}"' for i in range(5001))
     assert "at most 5000 columns, got 5001" in refusal(f"{quoted}\n{header}\n".encode())
     assert len(read_table(f"{header[: header.rindex(',')]}\n{'1,' * 4999}1\n".encode(), "f.csv").columns) == 5000
+    with pytest.raises(DataError, match="at most 5000 columns, got 5001"):
+        table_of(pd.DataFrame(0, index=[0], columns=range(5001)), "a frame")
 
 
 def test_a_line_without_end_is_no_header() -> None:

@@ -86,7 +86,7 @@ def split_header(body: bytes, delimiter: str, name: str) -> tuple[list[str], int
     if lines.n_quotes % 2 and lines.end == len(body):
         raise _endless_header(name)
     if len(names) > MAX_COLUMNS:
-        raise _too_many_columns(len(names))
+        raise too_many_columns(len(names))
     return [column.strip() for column in names], lines.end, lines.n_lines
 
 
@@ -107,7 +107,7 @@ class _HeaderLines:
             self.n_lines += 1
             self.n_quotes += line.count(b'"')
             if b'"' not in line and line.count(self._delimiter.encode()) >= MAX_COLUMNS:
-                raise _too_many_columns(line.count(self._delimiter.encode()) + 1)
+                raise too_many_columns(line.count(self._delimiter.encode()) + 1)
             if self.end > _MAX_HEADER_BYTES:
                 raise _endless_header(self._name)
             yield line.decode("utf-8")
@@ -120,7 +120,8 @@ def _endless_header(name: str) -> DataError:
     )
 
 
-def _too_many_columns(n_columns: int) -> DataError:
+def too_many_columns(n_columns: int) -> DataError:
+    """The refusal of a table with too many columns."""
     return DataError(f"A table may have at most {MAX_COLUMNS} columns, got {n_columns}. Leave some out.")
 
 

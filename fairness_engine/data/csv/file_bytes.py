@@ -40,6 +40,7 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+_MORE_MARKS = re.compile(rb"(?:\xef\xbb\xbf)+")
 
 
 def refuse_size(n_bytes: int, name: str) -> None:
@@ -77,7 +78,7 @@ def refuse_other_formats(data: bytes, name: str) -> None:
 
 
 def decode(data: bytes, name: str) -> tuple[bytes, str, str | None]:
-    """The same text in UTF-8 without a byte order mark.
+    """The same text in UTF-8 without a byte order mark, or the two that a file may have after two programs.
 
     Returns:
         The text, the name of the encoding found, and a sentence where the encoding is a guess.
@@ -95,6 +96,8 @@ def decode(data: bytes, name: str) -> tuple[bytes, str, str | None]:
             raise DataError(
                 f"'{name}' says that it is {encoding} text, but is damaged. Save it again as UTF-8."
             ) from None
+    if marks := _MORE_MARKS.match(body):
+        body = body[marks.end() :]
     if not body.strip():
         raise DataError(f"'{name}' is empty: a CSV file needs a line of column names and at least one row.")
     position = body.find(b"\0")

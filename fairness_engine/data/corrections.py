@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairness_engine.data.inference import (
     number_column,
     with_label,
 )
-from fairness_engine.data.schema import Column, Kind, Schema, Value
+from fairness_engine.data.schema import Column, Kind, Schema, Value, cut
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import DataError, SchemaError
 
@@ -212,10 +213,12 @@ def _in_order(code: Value) -> tuple[float, str]:
 def _as_code(text: str, name: str) -> Value:
     for read in (int, float):
         try:
-            return read(text)
-        except ValueError:
+            code = read(text)
+            if math.isfinite(code):
+                return code
+        except (ValueError, OverflowError):
             continue
-    raise SchemaError(f"The categories of '{name}' are numbers in the file, so a new one must be, got '{text}'.")
+    raise SchemaError(f"The categories of '{name}' are numbers in the file, so a new one must be, got '{cut(text)}'.")
 
 
 def check_columns(table: Table, schema: Schema) -> None:

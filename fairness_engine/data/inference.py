@@ -6,6 +6,7 @@ Every guess is made to be corrected; ``corrections.py`` gives the corrected sche
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -300,6 +301,11 @@ def _categorical(name: str, codes: tuple[Value, ...]) -> Column:
     return Column(name, Kind.CATEGORICAL, codes=codes, labels=tuple(str(code) for code in codes))
 
 
+def _has_width(numbers: FloatArray) -> bool:
+    """Whether the range of numbers has a width: that from -1e308 to 1e308 has none that a float holds."""
+    return math.isfinite(float(numbers.max()) - float(numbers.min()))
+
+
 def number_column(name: str, kind: Kind, numbers: FloatArray) -> Column:
     """An integer or real column whose range is that of the numbers."""
     return Column(name, kind, minimum=float(numbers.min()), maximum=float(numbers.max()))
@@ -341,6 +347,8 @@ def plain_column(name: str, cells: Cells) -> Column:
     """A column as an input whatever speaks against it: for a table in which nothing else is one."""
     if is_numeric(cells):
         numbers = cells.numbers[np.isfinite(cells.numbers)]
+        if not _has_width(numbers):
+            return Column(name, Kind.IGNORED)
         is_whole = bool((numbers == np.floor(numbers)).all()) and np.abs(numbers).max() <= _EXACT_INTEGERS
         return number_column(name, Kind.INTEGER if is_whole else Kind.REAL, numbers)
     codes = codes_of(cells)
@@ -359,6 +367,8 @@ def _guess_number(name: str, cells: Cells) -> Guess:
     is_whole = bool((distinct == np.floor(distinct)).all())
     if len(distinct) == 2 and is_whole:
         return Guess(_categorical(name, _number_codes(distinct)))
+    if not _has_width(distinct):
+        return _left_out(name, "numbers too far from one another for a range")
     is_unique = len(cells.texts) == len(cells.index)
     is_run = len(distinct) >= _MIN_RUN and bool((np.diff(numbers) > 0).all())
     is_exact = np.abs(distinct).max() <= _EXACT_INTEGERS

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.inference import MAX_CLASSES, codes_of
-from fairness_engine.data.schema import Column, Kind, Schema, Value
+from fairness_engine.data.schema import Column, Kind, Schema, Value, cut
 from fairness_engine.data.table import Table
 from fairness_engine.errors import DataError
 
@@ -52,13 +52,13 @@ def _with_positive_last(outcome: Column, positive: Value | None) -> Column:
         return outcome
     place = favourable_class(outcome, positive)
     if place is None or len(outcome.codes) != 2:
-        shown = ", ".join(f"'{code}'" for code in outcome.codes[:6])
+        shown = ", ".join(f"'{cut(str(code))}'" for code in outcome.codes[:6])
         what = (
             "one of"
             if len(outcome.codes) == 2
             else "left open, since a label of more or less than two outcomes has no class 1:"
         )
-        raise DataError(f"The outcome of class 1 must be {what} {shown}, got '{positive}'. Choose it again.")
+        raise DataError(f"The outcome of class 1 must be {what} {shown}, got '{cut(str(positive))}'. Choose it again.")
     if place == 1:
         return outcome
     return replace(outcome, codes=outcome.codes[::-1], labels=outcome.labels[::-1])
@@ -78,7 +78,7 @@ def favourable_class(outcome: Column, favourable: Value | None) -> int | None:
 def _plain(value: Value) -> str:
     try:
         return f"{float(value):.15g}"
-    except ValueError:
+    except (ValueError, OverflowError):
         return str(value).strip()
 
 
@@ -99,10 +99,10 @@ def say_label(outcome: Column, schema: Schema, labels: IntArray, favourable: int
             "say nothing. Add rows with the other outcome, or choose no label."
         )
     if schema.favourable is not None and favourable is None:
-        shown = ", ".join(f"'{code}'" for code in codes[:6])
+        shown = ", ".join(f"'{cut(code)}'" for code in codes[:6])
         said.append(
             f"The favourable outcome must be one of {shown} like the cells of '{outcome.name}', got "
-            f"'{schema.favourable}'. Choose it again."
+            f"'{cut(str(schema.favourable))}'. Choose it again."
         )
     return said
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fairness_engine.data.csv.dialect import MAX_COLUMNS
 from fairness_engine.errors import SchemaError
 
 Value = int | float | str
@@ -30,6 +32,11 @@ _MAX_DIGITS_TYPED = 10
 """Significant digits up to which a number that is not quite equal was meant."""
 _MAX_WHOLE = 1e15
 """Whole numbers below it are written with all their digits."""
+_MAX_VALUES = 10**18
+"""How many values a column of whole numbers or steps may have; the limits of whole numbers lie within it, too."""
+_MAX_QUOTED = 60
+_MAX_LISTED = 120
+"""Letters of what messages quote, and of the names that they list."""
 
 _SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout", "columns"}
 _COLUMN_KEYS = {"name", "kind", "was", "min", "max", "step", "codes", "categories", "missing"}
@@ -85,7 +92,9 @@ class Column:
         if not self.name.strip():
             raise SchemaError("Every column needs a name, got an empty one. Name it in the header of the file.")
         if self.was is not None and (self.kind is not Kind.IGNORED or self.was is Kind.IGNORED):
-            raise SchemaError(f"Only an ignored column was something else before, but '{self.name}' is {self.kind}.")
+            raise SchemaError(
+                f"Only an ignored column was something else before, but '{cut(self.name)}' is {self.kind}."
+            )
         domain = self.was or self.kind
         if domain is Kind.CATEGORICAL:
             self._check_categories()
@@ -95,32 +104,44 @@ class Column:
     def _check_categories(self) -> None:
         if not self.codes:
             raise SchemaError(
-                f"Categorical column '{self.name}' needs at least one category, got none. "
+                f"Categorical column '{cut(self.name)}' needs at least one category, got none. "
                 "List them under 'codes' or 'categories'."
             )
         if len(set(self.codes)) != len(self.codes) or len(set(self.labels)) != len(self.labels):
             raise SchemaError(
-                f"The categories of column '{self.name}' must differ from one another, got one twice. Remove or "
+                f"The categories of column '{cut(self.name)}' must differ from one another, got one twice. Remove or "
                 "rename it."
             )
         if len(self.codes) != len(self.labels):
             raise SchemaError(
-                f"Column '{self.name}' has {len(self.codes)} codes but {len(self.labels)} labels. Give one label to "
-                "each code."
+                f"Column '{cut(self.name)}' has {len(self.codes)} codes but {len(self.labels)} labels. Give one label "
+                "to each code."
             )
 
     def _check_range(self) -> None:
         low = self.minimum
         high = self.maximum
-        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        name = cut(self.name)
+        if low is None or high is None or not math.isfinite(high - low) or low > high:
             raise SchemaError(
-                f"Column '{self.name}' needs a finite range with min <= max, got {low} to {high}. Correct 'min' and "
-                "'max'."
+                f"Column '{name}' needs a finite range with min <= max, got {low} to {high}. Correct 'min' and 'max'."
             )
-        if self.kind is Kind.INTEGER and (low != int(low) or high != int(high)):
-            raise SchemaError(f"Integer column '{self.name}' needs whole limits, got {low} to {high}.")
-        if self.step is not None and not self.step > 0:
-            raise SchemaError(f"The step of column '{self.name}' must be greater than 0, got {self.step}.")
+        if Kind.INTEGER in (self.kind, self.was):
+            if low != int(low) or high != int(high):
+                raise SchemaError(f"Integer column '{name}' needs whole limits, got {low} to {high}.")
+            if max(-low, high) > _MAX_VALUES:
+                raise SchemaError(
+                    f"The limits of integer column '{name}' must lie within 1e18 of 0, got {low:g} to {high:g}. "
+                    "Correct them, or choose 'real' as its type."
+                )
+        if self.step is not None:
+            if not self.step > 0:
+                raise SchemaError(f"The step of column '{name}' must be greater than 0, got {self.step}.")
+            if (high - low) / self.step > _MAX_VALUES:
+                raise SchemaError(
+                    f"Column '{name}' may have at most 1e18 steps, got steps of {self.step:g} from {low:g} to "
+                    f"{high:g}. Choose a larger step, or none."
+                )
 
     @property
     def is_input(self) -> bool:
@@ -184,11 +205,14 @@ class Layout:
     def __post_init__(self) -> None:
         twice = sorted(name for name, count in Counter(self.order).items() if count > 1)
         if twice:
-            raise SchemaError(f"Every input must stand once in the model's order, got '{twice[0]}' twice. Remove one.")
+            raise SchemaError(
+                f"Every input must stand once in the model's order, got '{cut(twice[0])}' twice. Remove one."
+            )
         for name, (shift, scale) in self.scaling.items():
             if not (math.isfinite(shift) and math.isfinite(scale) and scale):
                 raise SchemaError(
-                    f"The scaling of '{name}' must be two finite numbers, the second not 0, got {shift} and {scale}."
+                    f"The scaling of '{cut(name)}' must be two finite numbers, the second not 0, got {shift} and "
+                    f"{scale}."
                 )
 
     @property
@@ -204,22 +228,24 @@ class Layout:
             SchemaError: an unknown key, or a value that cannot be.
         """
         if not isinstance(content, Mapping):
-            raise SchemaError(f"'layout' must be an object with names, order, scaling or codes, got {content!r}.")
+            raise SchemaError(f"'layout' must be an object with names, order, scaling or codes, got {shown(content)}.")
         _refuse_unknown(content, {"names", "order", "scaling", "codes"}, "'layout'")
         names = content.get("names", {})
         order = content.get("order", [])
         scaling = content.get("scaling", {})
         codes = content.get("codes", {})
         if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names.values()):
-            raise SchemaError(f"'names' of 'layout' must map names of inputs to columns, got {names!r}.")
+            raise SchemaError(f"'names' of 'layout' must map names of inputs to columns, got {shown(names)}.")
         if not isinstance(order, list) or not all(isinstance(name, str) for name in order):
-            raise SchemaError(f"'order' of 'layout' must be a list of names of inputs, got {order!r}.")
+            raise SchemaError(f"'order' of 'layout' must be a list of names of inputs, got {shown(order)}.")
         if not isinstance(scaling, Mapping) or not all(_is_pair(pair) for pair in scaling.values()):
-            raise SchemaError(f"'scaling' of 'layout' must map names of inputs to [shift, scale], got {scaling!r}.")
+            raise SchemaError(
+                f"'scaling' of 'layout' must map names of inputs to [shift, scale], got {shown(scaling)}."
+            )
         if not isinstance(codes, Mapping) or not all(
             isinstance(own, list) and all(isinstance(text, str) for text in own) for own in codes.values()
         ):
-            raise SchemaError(f"'codes' of 'layout' must map columns to lists of their categories, got {codes!r}.")
+            raise SchemaError(f"'codes' of 'layout' must map columns to lists of their categories, got {shown(codes)}.")
         pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in scaling.items()}
         return cls(dict(names), tuple(order), pairs, {name: tuple(own) for name, own in codes.items()})
 
@@ -239,7 +265,7 @@ def _is_pair(value: Any) -> bool:
     return (
         isinstance(value, list | tuple)
         and len(value) == 2
-        and all(isinstance(number, int | float) and not isinstance(number, bool) for number in value)
+        and all(_is_number(number) and _as_float(number) is not None for number in value)
     )
 
 
@@ -272,14 +298,14 @@ class Schema:
     def __post_init__(self) -> None:
         twice = sorted(name for name, count in Counter(column.name for column in self.columns).items() if count > 1)
         if twice:
-            raise SchemaError(f"Column names must differ, got '{twice[0]}' twice. Rename or remove one of them.")
+            raise SchemaError(f"Column names must differ, got '{cut(twice[0])}' twice. Rename or remove one of them.")
         if not self.inputs and not any(column.kind is Kind.TEXT for column in self.columns):
             raise SchemaError("A schema needs at least one column that the model takes, or one of texts, got none.")
         for name in self.protected:
             self.index(name)
         if self.case_id is not None and (self.case_id == self.label or self.case_id in self.names):
             raise SchemaError(
-                f"'{self.case_id}' cannot name cases and be an input or the label. Choose 'ignored' as its kind."
+                f"'{cut(self.case_id)}' cannot name cases and be an input or the label. Choose 'ignored' as its kind."
             )
 
     @cached_property
@@ -301,9 +327,9 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            known = ", ".join(self.names[:12]) or "none"
+            known = cut(", ".join(self.names[:12]), _MAX_LISTED) or "none"
             raise SchemaError(
-                f"'{name}' must be a column that the model takes, but the inputs are: {known}. Check the spelling."
+                f"'{cut(name)}' must be a column that the model takes, but the inputs are: {known}. Check the spelling."
             ) from None
 
     def column(self, name: str) -> Column:
@@ -332,14 +358,18 @@ class Schema:
         _refuse_unknown(content, _SCHEMA_KEYS, "the schema")
         if content.get("version", 1) != 1:
             raise SchemaError(
-                f"The schema file must be of version 1, got {content['version']!r}. Save it again as version 1."
+                f"The schema file must be of version 1, got {shown(content['version'])}. Save it again as version 1."
             )
         columns = content.get("columns")
         if not isinstance(columns, list) or not columns:
             raise SchemaError("The schema file needs a list 'columns' with at least one column.")
+        if len(columns) > MAX_COLUMNS:
+            raise SchemaError(
+                f"A schema may have at most {MAX_COLUMNS} columns, as a table may, got {len(columns)}. Leave some out."
+            )
         protected = content.get("protected", [])
         if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
-            raise SchemaError(f"'protected' must be a list of column names, got {protected!r}.")
+            raise SchemaError(f"'protected' must be a list of column names, got {shown(protected)}.")
         return cls(
             columns=tuple(_column_from_json(column) for column in columns),
             label=_optional_text(content, "label"),
@@ -379,9 +409,14 @@ class Schema:
         try:
             content = json.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise SchemaError(f"The schema file {path.name} cannot be read: {error.strerror}.") from None
+            raise SchemaError(f"The schema file {cut(path.name)} cannot be read: {error.strerror}.") from None
         except ValueError as error:
-            raise SchemaError(f"The schema file {path.name} must be JSON in UTF-8: {error}.") from None
+            raise SchemaError(f"The schema file {cut(path.name)} must be JSON in UTF-8: {error}.") from None
+        except RecursionError:
+            raise SchemaError(
+                f"The schema file {cut(path.name)} must be one list of columns, but is nested too deeply to be read. "
+                "Save it again."
+            ) from None
         return cls.from_json(content)
 
     def write(self, path: Path) -> None:
@@ -402,44 +437,60 @@ def number_text(value: float) -> str:
     return short if n_digits <= _MAX_DIGITS_TYPED or float(short) == value else f"{value:.6g}"
 
 
+def cut(text: str, most: int = _MAX_QUOTED) -> str:
+    """A text for a message, whatever its length: its beginning, at most ``most`` letters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value of a file for a message, whatever its size and depth."""
+    return cut(_SHORT.repr(value), _MAX_LISTED)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 2
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = _MAX_QUOTED
+
+
 def _refuse_unknown(content: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(content) - known)
     if unknown:
-        raise SchemaError(f"Unknown key '{unknown[0]}' in {where}; known are: {', '.join(sorted(known))}.")
+        raise SchemaError(f"Unknown key '{cut(unknown[0])}' in {where}; known are: {', '.join(sorted(known))}.")
 
 
 def _choice(enum: type[E], value: Any, key: str) -> E:
     try:
         return enum(value)
     except ValueError:
-        raise SchemaError(f"'{key}' must be one of {', '.join(enum)}, got {value!r}.") from None
+        raise SchemaError(f"'{key}' must be one of {', '.join(enum)}, got {shown(value)}.") from None
 
 
 def _optional_text(content: Mapping[str, Any], key: str) -> str | None:
     value = content.get(key)
     if value is not None and not isinstance(value, str):
-        raise SchemaError(f"'{key}' must be a column name, got {value!r}.")
+        raise SchemaError(f"'{key}' must be a column name, got {shown(value)}.")
     return value
 
 
 def _outcome(content: Mapping[str, Any], key: str) -> Value | None:
-    value = content.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float | str | None):
-        raise SchemaError(f"'{key}' must be one outcome of the label, got {value!r}.")
+    value: Value | None = content.get(key)
+    if not (value is None or isinstance(value, str) or (_is_number(value) and _as_float(value) is not None)):
+        raise SchemaError(f"'{key}' must be one outcome of the label, got {shown(value)}.")
     return value
 
 
 def _column_from_json(content: Any) -> Column:
     if not isinstance(content, Mapping) or not isinstance(content.get("name"), str):
-        raise SchemaError(f"Every column of the schema needs a 'name', got {content!r}.")
+        raise SchemaError(f"Every column of the schema needs a 'name', got {shown(content)}.")
     name = content["name"]
-    _refuse_unknown(content, _COLUMN_KEYS, f"column '{name}'")
-    kind = _choice(Kind, content.get("kind"), f"kind of column {name}")
-    was = None if content.get("was") is None else _choice(Kind, content["was"], f"earlier kind of column {name}")
+    quoted = cut(name)
+    _refuse_unknown(content, _COLUMN_KEYS, f"column '{quoted}'")
+    kind = _choice(Kind, content.get("kind"), f"kind of column {quoted}")
+    was = None if content.get("was") is None else _choice(Kind, content["was"], f"earlier kind of column {quoted}")
     column = _with_domain(name, was or kind, content)
     missing = content.get("missing", [])
     if not isinstance(missing, list) or not all(isinstance(text, str) for text in missing):
-        raise SchemaError(f"'missing' of column '{name}' must be a list of texts, got {missing!r}.")
+        raise SchemaError(f"'missing' of column '{quoted}' must be a list of texts, got {shown(missing)}.")
     return replace(column, kind=kind, was=was, missing=tuple(missing))
 
 
@@ -461,15 +512,15 @@ def _categorical_from_json(name: str, content: Mapping[str, Any]) -> Column:
     codes = content.get("codes")
     categories = content.get("categories")
     if (codes is None) == (categories is None):
-        raise SchemaError(f"Categorical column '{name}' needs either 'codes' or 'categories', and not both.")
+        raise SchemaError(f"Categorical column '{cut(name)}' needs either 'codes' or 'categories', and not both.")
     if categories is not None:
         if not isinstance(categories, list):
-            raise SchemaError(f"'categories' of column '{name}' must be a list, got {categories!r}.")
+            raise SchemaError(f"'categories' of column '{cut(name)}' must be a list, got {shown(categories)}.")
         return Column(
             name, Kind.CATEGORICAL, codes=tuple(str(c) for c in categories), labels=tuple(str(c) for c in categories)
         )
     if not isinstance(codes, Mapping):
-        raise SchemaError(f"'codes' of column '{name}' must map codes to labels, got {codes!r}.")
+        raise SchemaError(f"'codes' of column '{cut(name)}' must map codes to labels, got {shown(codes)}.")
     return Column(
         name,
         Kind.CATEGORICAL,
@@ -485,16 +536,29 @@ def _codes(texts: list[str]) -> tuple[Value, ...]:
             codes = tuple(number(text) for text in texts)
         except ValueError:
             continue
-        if all(str(code) == text for code, text in zip(codes, texts, strict=True)):
+        if all(str(code) == text and _as_float(code) is not None for code, text in zip(codes, texts, strict=True)):
             return codes
     return tuple(texts)
 
 
 def _number(content: Mapping[str, Any], key: str, name: str) -> float:
     value = content.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SchemaError(f"Column '{name}' needs a number as '{key}', got {value!r}.")
-    return float(value)
+    number = _as_float(value) if _is_number(value) else None
+    if number is None:
+        raise SchemaError(f"Column '{cut(name)}' needs a number as '{key}', got {shown(value)}.")
+    return number
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _as_float(number: Any) -> float | None:
+    """``None`` for a whole number beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return None
 
 
 def _column_to_json(column: Column) -> dict[str, Any]:

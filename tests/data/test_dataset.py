@@ -155,6 +155,13 @@ def test_a_label_that_is_none(outcomes: str, says: str) -> None:
         dataset_of(text, Schema((AGE,), label="out"))
 
 
+@pytest.mark.parametrize("favourable", [10**400, "9" * 400, "x" * 10_000])
+def test_a_favourable_outcome_of_any_length_is_a_short_sentence(favourable: int | str) -> None:
+    said = dataset_of(FILE, replace(PEOPLE, favourable=favourable)).problems
+    assert ["The favourable outcome must be one of" in sentence for sentence in said] == [True]
+    assert len(said[0]) <= 300
+
+
 @pytest.mark.parametrize(
     ("outcomes", "favourable", "classes", "index"),
     [

@@ -52,6 +52,8 @@ def column_of(values: Sequence[object], name: str = "x") -> Column:
         ([f"a long text of number {i}" for i in range(6)], Kind.TEXT),
         ([f"w{i // 2}" for i in range(100)], Kind.TEXT),
         (list(range(100, 160)), Kind.IGNORED),
+        ([f"{i}e307" for i in range(-17, 18)], Kind.IGNORED),
+        ([f"{i % 7}e307" for i in range(35)], Kind.REAL),
         ([5, 3, 8, 1, 9, 200], Kind.INTEGER),
         ([f"90071992547409{i}17" for i in (50, 30, 41, 99, 12, 77)], Kind.IGNORED),
     ],

@@ -177,6 +177,8 @@ def test_categories_come_and_go_and_keep_their_order() -> None:
         ("x", " ", "must not be empty"),
         ("other", "5", "must be a categorical column"),
         ("n", "z", "are numbers"),
+        ("n", "9" * 400, "are numbers"),
+        ("n", "1e999", "are numbers"),
     ],
 )
 def test_a_category_that_cannot_be_added(name: str, text: str, says: str) -> None:

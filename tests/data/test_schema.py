@@ -72,6 +72,11 @@ def test_numbers_are_written_as_a_file_has_them(value: float, text: str) -> None
         ({"name": "a", "kind": Kind.REAL, "minimum": float("nan"), "maximum": 1.0}, "finite range"),
         ({"name": "a", "kind": Kind.INTEGER, "minimum": 0.5, "maximum": 1.0}, "whole limits"),
         ({"name": "a", "kind": Kind.REAL, "minimum": 0.0, "maximum": 1.0, "step": 0.0}, "greater than 0"),
+        ({"name": "a", "kind": Kind.REAL, "minimum": 0.0, "maximum": 1.0, "step": 5e-324}, "at most 1e18 steps"),
+        ({"name": "a", "kind": Kind.REAL, "minimum": 0.0, "maximum": 1.0, "step": 1e-300}, "at most 1e18 steps"),
+        ({"name": "a", "kind": Kind.REAL, "minimum": -1e308, "maximum": 1e308}, "finite range"),
+        ({"name": "a", "kind": Kind.INTEGER, "minimum": -1e308, "maximum": 1e308}, "finite range"),
+        ({"name": "a", "kind": Kind.INTEGER, "minimum": 0.0, "maximum": 1e308}, "within 1e18 of 0"),
     ],
 )
 def test_columns_that_cannot_be(values: dict[str, Any], says: str) -> None:
@@ -167,11 +172,71 @@ def with_column(**values: Any) -> dict[str, Any]:
         (with_column(name="x", kind="categorical", categories="ab"), "'categories' of column 'x' must be a list"),
         (with_column(name="x", kind="categorical", codes=["a"]), "'codes' of column 'x' must map"),
         (with_column(name="age", kind="ignored"), "'age' twice"),
+        (with_column(name="x", kind="real", min=-(10**400), max=0), "needs a number as 'min', got -1000"),
+        (changed(favourable=10**400), "'favourable' must be one outcome of the label, got 1000"),
+        (changed(layout={"scaling": {"age": [0, 10**400]}}), "'scaling' of 'layout' must map"),
     ],
 )
 def test_files_that_cannot_be(content: Any, says: str) -> None:
     with pytest.raises(SchemaError, match=says):
         Schema.from_json(content)
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        changed(**{LONG: 1}),
+        changed(version=LONG),
+        changed(version=[[[[LONG]]]] * 1_000),
+        changed(columns=[LONG]),
+        changed(columns=[{LONG: LONG}]),
+        changed(protected=LONG),
+        changed(protected=[LONG]),
+        changed(protected=[1] * 100_000),
+        changed(label=[LONG]),
+        changed(favourable={"a": LONG}),
+        changed(model_input=LONG),
+        changed(layout=LONG),
+        changed(layout={LONG: 1}),
+        changed(layout={"order": [LONG, LONG]}),
+        changed(layout={"names": {LONG: 1}}),
+        changed(layout={"scaling": {LONG: [0, 0]}}),
+        changed(id="x", columns=[*FILE["columns"], {"name": LONG, "kind": LONG}]),
+        with_column(name=LONG, kind="real", min=0, max=1, **{LONG: "m"}),
+        with_column(name=LONG, kind="real", min=LONG),
+        with_column(name=LONG, kind="integer", min=0.5, max=1),
+        with_column(name=LONG, kind="integer", min=0, max=1e300),
+        with_column(name=LONG, kind="real", min=0, max=1, step=1e-300),
+        with_column(name=LONG, kind="categorical"),
+        with_column(name=LONG, kind="categorical", codes={}),
+        with_column(name=LONG, kind="categorical", codes=LONG),
+        with_column(name=LONG, kind="categorical", categories=["a", "a"]),
+        with_column(name=LONG, kind="text", missing=LONG),
+        with_column(name=LONG, kind="text", was=LONG),
+        changed(columns=[{"name": LONG, "kind": "text"}, {"name": LONG, "kind": "text"}]),
+    ],
+)
+def test_whatever_a_file_says_the_answer_is_short(content: Any) -> None:
+    with pytest.raises(SchemaError) as refused:
+        Schema.from_json(content)
+    assert len(str(refused.value)) <= 300
+
+
+def test_names_of_any_length_are_listed_in_a_short_sentence() -> None:
+    schema = Schema(tuple(Column(f"{i} {LONG}", Kind.REAL, minimum=0.0, maximum=1.0) for i in range(20)))
+    with pytest.raises(SchemaError) as refused:
+        schema.index(LONG)
+    assert len(str(refused.value)) <= 300
+
+
+def test_a_schema_of_too_many_columns_is_refused_before_they_are_read() -> None:
+    column = {"name": "x", "kind": "text"}
+    assert len(Schema.from_json({"columns": [{**column, "name": f"c{i}"} for i in range(5_000)]}).columns) == 5_000
+    with pytest.raises(SchemaError, match="at most 5000 columns, as a table may, got 100000"):
+        Schema.from_json({"columns": [column] * 100_000})
 
 
 @pytest.mark.parametrize("codes", [(3, 1, 2), (0.5, -1.5), ("A11", "A12"), ("007", "8"), ("1", "x"), (1.0, 2.5)])
@@ -181,6 +246,23 @@ def test_codes_of_every_type_come_back(codes: tuple[Any, ...]) -> None:
     again = Schema.from_json(json.loads(json.dumps(schema.to_json())))
     assert again == schema
     assert [type(code) for code in again.columns[0].codes] == [type(code) for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ('{"columns": ' * 100_000 + "1" + "}" * 100_000, "nested too deeply"),
+        ('{"favourable": ' + "1" * 5_000 + "}", "must be JSON in UTF-8"),
+        ("", "must be JSON in UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / f"{'s' * 200}.json"
+    path.write_text(content)
+    with pytest.raises(SchemaError, match=says) as refused:
+        Schema.read(path)
+    assert len(str(refused.value)) <= 300
 
 
 def test_files_on_disk(tmp_path: Path) -> None:

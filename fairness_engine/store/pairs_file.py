@@ -58,7 +58,9 @@ def read_pairs(path: Path, config: RunConfig) -> Pairs:
             **{name: field for name, field in _MEASURED.items() if name in table.schema.names},
         }
         values = {field: table[name].to_numpy().copy() for name, field in present.items()}
-    except (pa.ArrowException, KeyError) as error:
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:  # Parquet's own say either
         raise RunError(f"The stored pairs in {path.name} are damaged ({type(error).__name__}). Run again.") from None
     return Pairs(first, second, **values)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import StopReason
+from fairness_engine.errors import RunError, StopReason
 from fairness_engine.models.fit.reading_state import card_in_words
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store.run_config import RunConfig
@@ -214,8 +214,18 @@ class RulePin:
 
 
 def to_time(seconds: float) -> datetime:
-    """Seconds since 1970 as a moment in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)
+    """Seconds since 1970 as a moment in UTC.
+
+    Raises:
+        RunError: no moment that there is.
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError, TypeError):
+        raise RunError(
+            f"A time in the run store must be a number of seconds since 1970, got {str(seconds)[:40]}: the store was "
+            "changed or is damaged. Restore a copy, or use another workspace folder."
+        ) from None
 
 
 def to_optional_time(seconds: float | None) -> datetime | None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Row, Table, bindparam, delete, insert
 from sqlalchemy.exc import IntegrityError
 
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import RunError, StaleReviewError
+from fairness_engine.errors import InputError, RunError, StaleReviewError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.store import tables
 from fairness_engine.store.records import AnswersSource, Pin, Review, ReviewTerms, RulePin, to_time
@@ -147,11 +147,13 @@ class ReviewTable:
         return review
 
     def reviews(self, owner: str = LOCAL_OWNER) -> list[Review]:
-        """All reviews of an owner, the last changed first."""
+        """All reviews of an owner, the last changed first; one whose columns cannot be read is listed without them, so
+        that the others can be opened and it be deleted.
+        """
         table = tables.reviews
         query = select(table).where((table.c.owner == owner) & ~table.c.is_deleted).order_by(table.c.changed.desc())
         with self.engine.connect() as connection:
-            return [_review(row) for row in connection.execute(query)]
+            return [_review(row, must_be_readable=False) for row in connection.execute(query)]
 
     def save_review(self, review: Review) -> Review:
         """Store what changed (files, schema, scope, fit, stage); returns it as stored. What was there before can be had
@@ -185,9 +187,8 @@ class ReviewTable:
         with self.engine.connect() as connection:
             rows = connection.execute(query).all()
         review = self.review(review_id)
-        return [
-            (replace(review, revision=row.revision, **_read_content(row.content)), to_time(row.changed)) for row in rows
-        ]
+        known = [(row, content) for row in rows if (content := _readable(row.content)) is not None]
+        return [(replace(review, revision=row.revision, **content), to_time(row.changed)) for row, content in known]
 
     def undo_review(self, review: Review, revision: int | None = None) -> Review:
         """Take changes back: files, schema, scope and confirmed fit are what they were; returns the review as stored.
@@ -310,7 +311,15 @@ def _stale(wanted: Review, held: Review) -> StaleReviewError:
     )
 
 
-def _review(row: Row[Any]) -> Review:
+def _review(row: Row[Any], *, must_be_readable: bool = True) -> Review:
+    content = _readable(row._mapping)
+    if content is None:
+        if must_be_readable:
+            raise RunError(
+                f"The columns and the scope of the review '{row.name[:60]}' must be as they were written, but cannot "
+                "be read. Start a new review with its files."
+            )
+        content = {**dict.fromkeys(("data_id", "model_id", "fit", "schema", "scope")), "stage": ""}
     return Review(
         id=row.id,
         name=row.name,
@@ -318,14 +327,17 @@ def _review(row: Row[Any]) -> Review:
         created=to_time(row.created),
         changed=to_time(row.changed),
         revision=row.revision,
-        **_read_content(row._mapping),
+        **content,
     )
 
 
-def _read_content(content: Mapping[Any, Any]) -> dict[str, Any]:
-    """What ``_content`` wrote, as the fields of a review."""
-    return {
-        **{name: content[name] for name in ("data_id", "model_id", "fit", "stage")},
-        "schema": Schema.from_json(content["schema"]) if content["schema"] else None,
-        "scope": Scope.from_json(content["scope"]) if content["scope"] else None,
-    }
+def _readable(content: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """What ``_content`` wrote, as the fields of a review; ``None`` where it cannot be."""
+    try:
+        return {
+            **{name: content[name] for name in ("data_id", "model_id", "fit", "stage")},
+            "schema": Schema.from_json(content["schema"]) if content["schema"] else None,
+            "scope": Scope.from_json(content["scope"]) if content["scope"] else None,
+        }
+    except (AttributeError, KeyError, TypeError, ValueError, InputError):
+        return None

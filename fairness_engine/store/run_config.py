@@ -10,8 +10,8 @@ from importlib import metadata
 from typing import Any
 
 from fairness_engine import __version__
-from fairness_engine.data.schema import Schema
-from fairness_engine.errors import RunError, SettingError
+from fairness_engine.data.schema import Schema, cut
+from fairness_engine.errors import RunError, SchemaError, SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Scope
 
@@ -102,16 +102,17 @@ class RunConfig:
         Raises:
             RunError: it is not what ``to_json`` wrote.
         """
-        known = dict(content)
         try:
+            known = dict(content)
             known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
             known["scope"] = Scope.from_json(content["scope"])
             known["budget"] = Budget(**content["budget"])
             known |= {name: dict(content[name]) for name in ("settings", "versions") if name in content}
             return cls(**known)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, SchemaError) as error:
             raise RunError(
-                f"The question of a stored run must be as it was written, but it was changed ({error}). Run it anew."
+                "The question of a stored run must be as it was written, but it was changed "
+                f"({cut(str(error), 150)}). Run it anew."
             ) from error
 
     @property

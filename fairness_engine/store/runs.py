@@ -277,10 +277,17 @@ def _record(row: Row[Any], config: RunConfig) -> RunRecord:
             *("phase", "is_cancel_requested", "worker_host", "worker_pid", "worker_born"),
         )
     }
+    try:
+        state = RunState(row.state)
+        stop_reason = StopReason(row.stop_reason) if row.stop_reason else None
+    except ValueError as error:
+        raise RunError(
+            f"The state of run '{row.id}' must be as it was written, but it was changed ({error}). Run it anew."
+        ) from None
     return RunRecord(
         config=config,
-        state=RunState(row.state),
-        stop_reason=StopReason(row.stop_reason) if row.stop_reason else None,
+        state=state,
+        stop_reason=stop_reason,
         created=to_time(row.created),
         started=to_optional_time(row.started),
         finished=to_optional_time(row.finished),

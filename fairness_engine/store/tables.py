@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import stat
+import tempfile
 import time
 from pathlib import Path
+from sqlite3 import Error as SQLiteError
+from sqlite3 import connect
 from typing import Any
 
 from sqlalchemy import (
@@ -26,15 +33,25 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.engine import URL, ExceptionContext, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    IntegrityError,
+    OperationalError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.schema import CreateColumn
 
 from fairness_engine.errors import RunError
 
+DATABASE = "evenhand.db"
 STORE_VERSION = 1
 _BUSY_MILLISECONDS = 15_000
 _CREATE_ATTEMPTS = 5
+_MAX_REASON = 150
 
 metadata = MetaData()
 
@@ -205,22 +222,130 @@ def open_database(workspace: Path, url: str | None) -> Engine:
         url: any SQLAlchemy URL.
 
     Raises:
-        RunError: no connection, or a store of another version.
+        RunError: no connection, or a store of another version. Whatever is asked of the engine later raises it, too,
+            where the database cannot answer: locked, full, damaged.
     """
     try:
-        engine = create_engine(url or f"sqlite:///{workspace / 'evenhand.db'}", pool_pre_ping=url is not None)
+        if url is None:
+            _prepare_file(workspace)
+        engine = create_engine(
+            url or URL.create("sqlite", database=str(workspace / DATABASE)),
+            pool_pre_ping=url is not None,
+            json_deserializer=_read_json,
+        )
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
         version = _create(engine)
-    except (SQLAlchemyError, ImportError, OSError) as error:
-        reason = (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0]
-        raise RunError(f"The run store must be a database that can be opened and written, got: {reason}.") from None
+    except (SQLAlchemyError, SQLiteError, ImportError, OSError) as error:
+        raise RunError(
+            f"The run store must be a database that can be opened and written, got: {_reason(error)}."
+        ) from None
     if version != str(STORE_VERSION):
         raise RunError(
             f"The run store must be of version {STORE_VERSION}, got version {version}. "
             "Use another workspace folder, or the version of Evenhand that wrote it."
         )
+    event.listen(engine, "handle_error", _say_what_fails)
     return engine
+
+
+def _reason(error: BaseException | None) -> str:
+    """What a database says, in one line."""
+    return (str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__])[0][:_MAX_REASON]
+
+
+_REMEDIES = {
+    "locked": f"Another program has kept it for {_BUSY_MILLISECONDS // 1000} seconds: try again when it has ended.",
+    "full": "Make room on the disk, then try again.",
+    "no such": "Try again: what it lacks is added where that can be done.",
+}
+
+
+def _say_what_fails(context: ExceptionContext) -> None:
+    """Raise what the database says as a sentence; a value that is there twice, or belongs to nothing, is answered by
+    whoever asked.
+    """
+    error = context.sqlalchemy_exception
+    if context.is_pre_ping or isinstance(error, IntegrityError) or not isinstance(error, DatabaseError):
+        return
+    reason = _reason(error)
+    remedy = next(
+        (remedy for sign, remedy in _REMEDIES.items() if sign in reason), "Look at it, or use another folder."
+    )
+    raise RunError(f"The run store must be a database that can be read and written, got: {reason}. {remedy}") from error
+
+
+def _read_json(content: str | bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, TypeError, RecursionError):
+        raise RunError(
+            f"What the run store keeps must be as it was written, but is damaged, got: {str(content)[:40]!r}. "
+            "Restore a copy, or use another workspace folder."
+        ) from None
+
+
+def _prepare_file(workspace: Path) -> None:
+    """Make the database's file readable by its owner only, also in a folder that everybody can read.
+
+    The version before mistook a ``?`` or ``%`` in the folder's name for a part of an address: its database has another
+    name or lies in another folder, and two workspaces may share it. Where it speaks of this workspace, the workspace
+    gets a copy of its own, and the other file stays for the other workspace.
+    """
+    path = workspace / DATABASE
+    former = _former_path(path)
+    if former != path and not path.exists() and former.is_file() and _speaks_of(former, workspace):
+        _copy_database(former, path)
+        _close_to_others(former)
+    with contextlib.suppress(OSError):  # it is there, or SQLite says why it cannot be
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    _close_to_others(path)
+
+
+def _former_path(path: Path) -> Path:
+    """Where the version before put the database that belongs at a path."""
+    try:
+        return Path(make_url(f"sqlite:///{path}").database or path)
+    except ArgumentError:
+        return path
+
+
+def _speaks_of(database: Path, workspace: Path) -> bool:
+    """Whether a database names a file or a run that lies in a workspace."""
+    try:
+        with contextlib.closing(connect(database)) as opened:
+            hashes = opened.execute("SELECT sha256 FROM files").fetchall()
+            runs = opened.execute("SELECT id FROM runs").fetchall()
+    except SQLiteError:
+        return False
+    kept = [workspace / "files" / str(sha256)[:2] / str(sha256) for (sha256,) in hashes]
+    return any(path.exists() for path in (*kept, *(workspace / "runs" / str(run_id) for (run_id,) in runs)))
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy a database that others may be writing; of several that copy at once, the first wins."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix="incoming-")
+    os.close(handle)
+    try:
+        with contextlib.closing(connect(source)) as old, contextlib.closing(connect(temporary)) as new:
+            old.backup(new)
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            return
+        except OSError:  # a file system without links
+            Path(temporary).replace(target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _close_to_others(database: Path) -> None:
+    """Take a database from everybody but its owner; one that only a group can read was given to it."""
+    for path in (database, Path(f"{database}-wal"), Path(f"{database}-shm")):
+        with contextlib.suppress(OSError):  # it is not there, or another's
+            mode = stat.S_IMODE(path.stat().st_mode)
+            if mode & stat.S_IRWXO:
+                path.chmod(mode & stat.S_IRWXU)
 
 
 def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
@@ -248,6 +373,7 @@ def _add_missing_columns(engine: Engine) -> None:
 
 def _create(engine: Engine) -> str:
     """Create tables and the version's row; another process may be doing the same."""
+    begun = time.monotonic()
     for attempt in range(_CREATE_ATTEMPTS):
         try:
             metadata.create_all(engine)
@@ -258,7 +384,8 @@ def _create(engine: Engine) -> str:
                     connection.execute(insert(meta).values(key="version", value=str(STORE_VERSION)))
             return str(version or STORE_VERSION)
         except (OperationalError, ProgrammingError, IntegrityError):
-            if attempt == _CREATE_ATTEMPTS - 1:
+            has_waited = time.monotonic() - begun > _BUSY_MILLISECONDS / 1000
+            if attempt == _CREATE_ATTEMPTS - 1 or has_waited:
                 raise
             time.sleep(0.05 * (attempt + 1))
     raise AssertionError("unreachable")

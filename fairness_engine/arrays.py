@@ -44,8 +44,11 @@ def pack_array(array: NDArray[Any], *, can_compress: bool = False) -> dict[str, 
     return {"dtype": data.dtype.name, "shape": shape, "base64": base64.b64encode(raw).decode("ascii"), **how}
 
 
-def unpack_array(packed: Any) -> NDArray[Any]:
+def unpack_array(packed: Any, *, can_be_compressed: bool = False) -> NDArray[Any]:
     """The array of ``pack_array``; sizes are checked before anything is allocated.
+
+    Args:
+        can_be_compressed: whoever packs it may compress; a few bytes can then stand for very many.
 
     Raises:
         ValueError: it is not such an array.
@@ -58,6 +61,8 @@ def unpack_array(packed: Any) -> NDArray[Any]:
     except binascii.Error as error:
         raise ValueError("base64") from error
     if "zlib" in packed:
+        if not can_be_compressed:
+            raise ValueError("compressed")
         raw = _inflated(raw, _NUMBER_BYTES * math.prod(shape))
     return np.frombuffer(raw, dtype=_ARRAY_DTYPES[packed["dtype"]]).reshape(shape).copy()
 

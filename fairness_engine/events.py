@@ -228,7 +228,7 @@ def from_line(line: str) -> Event:
             arrays, certificates = (_read_arrays(body[part]) for part in _TREE_ARRAYS)
             return TreeReady(arrays, certificates, _read_space(body["space"]))
         if cls is RulesScored:
-            return RulesScored(_read_arrays(body["arrays"]), _read_space(body["space"]))
+            return RulesScored(_read_arrays(body["arrays"], can_be_compressed=True), _read_space(body["space"]))
         if cls is ModelPart:
             body["content"] = base64.b64decode(body["content"], validate=True)
         if cls is Stopped:
@@ -251,11 +251,11 @@ def _read_pairs(body: dict[str, Any]) -> Pairs:
     return pairs
 
 
-def _read_arrays(packed: Any) -> dict[str, FloatArray | IntArray]:
+def _read_arrays(packed: Any, *, can_be_compressed: bool = False) -> dict[str, FloatArray | IntArray]:
     arrays: dict[str, FloatArray | IntArray] = {}
     n_bytes = 0
     for name, array in packed.items():
-        arrays[str(name)] = found = unpack_array(array)
+        arrays[str(name)] = found = unpack_array(array, can_be_compressed=can_be_compressed)
         n_bytes += found.nbytes
         if n_bytes > MAX_INFLATED_BYTES:
             raise ValueError("size")

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import select
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 from fairness_engine.errors import ProcessError, breach
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, raise_failure, read_object
 from fairness_engine.model_process.sandbox import walls
+from fairness_engine.model_process.scratch import remove_tree
 from fairness_engine.model_process.starting.compiled_loops import (
     MODEL_PROGRAM,
     Loops,
@@ -101,7 +101,7 @@ class ModelProcess:
             )
         except BaseException as error:
             self._close_pipes()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_tree(self._scratch)
             if isinstance(error, OSError):
                 raise ProcessError(f"The model's process could not be started: {error.strerror}.") from None
             raise
@@ -225,7 +225,7 @@ class ModelProcess:
             self._process.wait()
         self._log.join(_EXIT_SECONDS)
         self._close_pipes()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        remove_tree(self._scratch)
 
     def _close_pipes(self) -> None:
         while self._pipes:
@@ -253,7 +253,7 @@ def _make_scratch(workspace: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for left in folder.iterdir():
         if not _is_running(left.name.split("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
+            remove_tree(left)
     scratch = folder / f"{os.getpid()}-{os.urandom(6).hex()}"
     scratch.mkdir(mode=0o700)
     return scratch

@@ -85,7 +85,7 @@ class RequestServer:
             reply = failure(
                 ProcessError(f"The model and the data need more than the {gigabytes} GB allowed. Use less data.")
             )
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a model may raise anything; the log keeps it
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a model may raise anything; the log keeps it
             traceback.print_exc()
             kind = type(error).__name__
             reply = failure(

@@ -38,6 +38,8 @@ MAX_PRODUCT = 200_000
 _EXACT = 1e-9
 """Values of a lattice are products of its step: two are the same that agree to this share."""
 _MAX_EXACT_KEYS = 2.0**63
+_OFF_LATTICE = 1e-6
+"""As a share of a step."""
 _CONTINUOUS_STEPS = 100.0
 """A move on a continuous column is 1/100 of its range (AEQUITAS moves by one unit; see docs/techniques.md)."""
 _CONTINUOUS_DIGITS = 2.0**40
@@ -210,10 +212,14 @@ class Ranges:
         return np.where(np.isnan(rows) & ~is_limited, self.low, rows)
 
     def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
-        """Whether each row lies in the ranges and on their lattice ``(n_rows,)``."""
-        from fairness_engine.oracle.kernels import lie_inside  # numba is loaded by searches only, never by the app
-
-        inside: NDArray[np.bool_] = lie_inside(np.ascontiguousarray(rows), self.low, self.high, self.step)
+        """Whether each row lies in the ranges and on their lattice ``(n_rows,)``; a missing cell lies nowhere."""
+        inside = np.ones(len(rows), dtype=bool)
+        with np.errstate(invalid="ignore", over="ignore"):  # of a number that is none
+            for values, low, high, step in zip(rows.T, self.low, self.high, self.step, strict=True):
+                inside &= (low <= values) & (values <= high)
+                if step > 0:
+                    places = (values - low) / step
+                    inside &= np.abs(places - np.rint(places)) < _OFF_LATTICE
         return inside
 
 

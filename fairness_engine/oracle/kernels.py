@@ -118,24 +118,6 @@ def rehash(table, states, new_table, new_states):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def lie_inside(rows, low, high, step):  # type: ignore[no-untyped-def]
-    """Whether each row ``(n_rows, n_columns)`` lies within the ranges, and on the lattice where ``step`` is above 0."""
-    inside = np.ones(len(rows), dtype=np.bool_)
-    for i in range(len(rows)):
-        for j in range(len(low)):
-            value = rows[i, j]
-            if not (low[j] <= value <= high[j]):  # a NaN lies nowhere
-                inside[i] = False
-                break
-            if step[j] > 0:
-                offset = (value - low[j]) / step[j]
-                if abs(offset - np.rint(offset)) >= 1e-6:
-                    inside[i] = False
-                    break
-    return inside
-
-
-@njit(cache=True, nogil=True)
 def extremes(margins, n_variants):  # type: ignore[no-untyped-def]
     """Which rows get both decisions, and their two most distant variants; two classes.
 
@@ -361,7 +343,6 @@ def warm_up() -> None:
     down = np.full(1, 0.5)
     weights = np.ones(1, dtype=np.uint64)
     indices = np.zeros(2, dtype=np.int64)
-    lie_inside(rows, ones, ones, ones)
     for order in ("C", "F"):
         nearest(np.zeros((2, 2), order=order), rows)
     for is_exact in (True, False):

@@ -251,6 +251,11 @@ class GroupShares:
     counts: list[Count]
     groups: Annotated[list[str], Meta(max_length=MAX_GROUPS)]
 
+    def __post_init__(self) -> None:
+        """Refuse lists of different lengths."""
+        if not len(self.shares) == len(self.counts) == len(self.groups):
+            raise ValueError("a share, a count and a name of each group")
+
 
 @dataclass(frozen=True)
 class FollowUpRuns:

@@ -36,6 +36,7 @@ from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
 WRITE_SECONDS = 0.25
+_MAX_PHASE_CHARACTERS = 200
 _MAX_CURVE_POINTS = 2000
 _MAX_COUNT = 2**62
 _MAX_RESULT_CHARACTERS = 1_000_000
@@ -69,6 +70,8 @@ class RunRecorder:
         self._left_out: dict[str, str] = {}
         self._has_news = False
         self._written = 0.0
+        self._phase: str | None = None
+        self._phase_written = 0.0
         self._stopped: Stopped | None = None
         self._replied = 0
         self.reply: dict[str, Any] = {}
@@ -105,7 +108,7 @@ class RunRecorder:
             return
         content = read_object(line)
         if isinstance(content.get("phase"), str):
-            self._store.set_phase(self._run_id, content["phase"])
+            self._phase = content["phase"][:_MAX_PHASE_CHARACTERS]
         elif isinstance(content.get("reply"), int):
             self._replied = content["reply"]
             self.reply = content
@@ -132,6 +135,8 @@ class RunRecorder:
             case Stopped():
                 _check_counts(event)
                 _check_numbers(event.n_rejected)
+                for writer in self._writers:
+                    writer.check_end(event)
                 self._stopped = event
             case Failed():
                 raise_failure({"error": "ProcessError", "message": event.message})
@@ -184,7 +189,12 @@ class RunRecorder:
         """Store what is new, as often as is useful."""
         for writer in self._writers:
             writer.write_when_due()
-        if self._has_news and time.monotonic() - self._written >= WRITE_SECONDS:
+        now = time.monotonic()
+        if self._phase is not None and now - self._phase_written >= WRITE_SECONDS:
+            self._store.set_phase(self._run_id, self._phase)
+            self._phase = None
+            self._phase_written = now
+        if self._has_news and now - self._written >= WRITE_SECONDS:
             self._write()
 
     def _write(self) -> None:

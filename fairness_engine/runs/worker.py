@@ -17,10 +17,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairness_engine.errors import EvenhandError, ProcessError, StopReason
+from fairness_engine.errors import EvenhandError, ProcessError, StopReason, breach
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.questions import WhyNotCertifiable
+from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import Loops, prepare_compiled
 from fairness_engine.model_process.starting.start import libraries_taken
 from fairness_engine.runs.follow_ups import start_measuring
@@ -132,6 +133,8 @@ class Worker:
                 store.set_phase(self._run.id, self._kind.first_phase)
                 worked = process.send("run", config=config.to_json(), **given)
                 self._follow(process, worked, self._kind.silence_seconds, time.monotonic() + most)
+                if self._cancelled_at is None and self._recorder.stop_reason is None:
+                    raise breach("it ended without its last event")
                 learned = self._recorder.reply.get("learned")
                 if isinstance(learned, dict):
                     self._kind.keep(store, config, learned)
@@ -187,7 +190,7 @@ class Worker:
             EvenhandError: what the reply reports.
             ProcessError: the process ended, fell silent, took too long or lied.
         """
-        heard = time.monotonic()
+        began = heard = time.monotonic()
         while not self._recorder.is_done(request):
             line = process.receive(_POLL_SECONDS)
             now = time.monotonic()
@@ -197,8 +200,10 @@ class Worker:
             self._recorder.write_when_due()
             if self._is_cancelled(process, now):
                 return
-            if now - heard > silence or now > deadline:
+            if now - heard > silence:
                 raise ProcessError(f"The model gave no answer for {now - heard:.0f} seconds and was stopped.")
+            if now > deadline:
+                raise ProcessError(f"The model was not done after {now - began:.0f} seconds and was stopped.")
 
     def _is_cancelled(self, process: ModelProcess, now: float) -> bool:
         """Pass a cancel on; true when the process had its time to stop by itself."""
@@ -249,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, note_signal)
     signal.signal(signal.SIGINT, note_signal)
+    walls.limit_memory()
     store = RunStore(options.workspace, database_url())
     try:
         work(store, options.run_id, lambda: bool(told))

@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.arrays import pack_array
+from fairness_engine.data.schema import Schema
 from fairness_engine.errors import StopReason
 from fairness_engine.events import PairsFound, PairsMeasured, Progress, ResultReady, Stopped, to_line
+from fairness_engine.oracle.domain import Ranges, Scope
 from fairness_engine.pairs import Pairs
 
 parser = argparse.ArgumentParser()
@@ -27,7 +30,9 @@ options = parser.parse_args()
 if options.warm:
     sys.exit(1)
 MODE = options.readable[1].read_text()
-N_COLUMNS = 9
+SCHEMA = Schema.read(Path(__file__).resolve().parents[2] / "sample_data" / "census_income.schema.json")
+SOMEBODY = Ranges(SCHEMA, Scope(("sex",))).low
+N_COLUMNS = len(SOMEBODY)
 PROTECTED = 6  # sex
 
 
@@ -37,9 +42,9 @@ def say(line: str) -> None:
 
 
 def pairs(n: int, **changes: Any) -> str:
-    first = np.zeros((n, N_COLUMNS))
+    first = np.repeat(SOMEBODY[None], n, axis=0)
     second = first.copy()
-    second[:, PROTECTED] = 1
+    second[:, PROTECTED] += 1
     values = {
         **{"first": first, "second": second, "score_first": np.zeros(n), "score_second": np.ones(n)},
         **{"decision_first": np.zeros(n, np.int64), "decision_second": np.ones(n, np.int64)},
@@ -57,9 +62,29 @@ def stopped(**changes: Any) -> str:
 
 
 def bad_pair(column: int, value: float) -> str:
-    second = np.zeros((1, N_COLUMNS))
+    second = SOMEBODY[None].copy()
     second[0, column] = value
     return pairs(1, second=second)
+
+
+def person(column: int, value: float) -> dict[str, Any]:
+    """Both people of a pair with another value in one column."""
+    first, second = np.repeat(SOMEBODY[None, None], 2, axis=0)
+    second[0, PROTECTED] += 1
+    first[0, column] = second[0, column] = value
+    return {"first": first, "second": second}
+
+
+STRANGE_PAIRS: dict[str, dict[str, Any]] = {
+    "category 99": person(1, 99.0),
+    "category -3": person(1, -3.0),
+    "half a category": person(1, 0.5),
+    "beyond every range": person(0, 1e300),
+    "one person": {"second": SOMEBODY[None]},
+    "treated alike": {"decision_second": np.zeros(1, np.int64)},
+    "no class": {"decision_second": np.full(1, -1)},
+    "a class too many": {"decision_second": np.full(1, 2**40)},
+}
 
 
 def misbehave() -> None:
@@ -103,6 +128,27 @@ def misbehave() -> None:
         time.sleep(60)
     elif MODE == "differs elsewhere":
         say(bad_pair(0, 1.0))
+    elif MODE in STRANGE_PAIRS:
+        say(pairs(1, **STRANGE_PAIRS[MODE]))
+    elif MODE == "no end":
+        say(pairs(1))
+    elif MODE == "counts other pairs":
+        say(pairs(2))
+        say(stopped(n_found=1))
+    elif MODE == "groups of different lengths":
+        say('{"event": "GroupScored", "score": 0.5, "shares": [0.5], "counts": [1, 2], "groups": ["a"]}')
+    elif MODE == "compressed":
+        packed = pack_array(np.zeros((200_000, N_COLUMNS)), can_compress=True)
+        say(json.dumps({**json.loads(pairs(1)), "first": packed}))
+    elif MODE == "many phases":
+        for number in range(20_000):
+            say(json.dumps({"phase": f"phase {number}"}))
+        say(stopped(n_found=0))
+    elif MODE == "deep folders":
+        for _ in range(4_000):
+            Path("d").mkdir()
+            os.chdir("d")
+        say(stopped(n_found=0))
     elif MODE == "not a number":
         say(bad_pair(PROTECTED, float("nan")))
     elif MODE == "measured and not":
@@ -131,12 +177,13 @@ def misbehave() -> None:
         say(to_line(ResultReady("verdict", {"n": 1})))
     elif MODE == "endless result":
         say(to_line(ResultReady("split", {"ranks": list(range(200_000))})))
+        say(stopped(n_found=0))
     elif MODE == "infinite result":
         say(to_line(ResultReady("diversity", {"share": float("inf")})))
     elif MODE == "impossible scan":
         say(to_line(ResultReady("scan", {"n_tested": 3, "n_people": 2})))
     elif MODE == "after the end":
-        say(stopped())
+        say(stopped(n_found=0))
         say(to_line(Progress(1, 0.1, 1, 1)))
     elif MODE == "failed":
         say('{"event": "Failed", "message": "The network does not know what to do."}')

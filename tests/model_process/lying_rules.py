@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairness_engine.events import PairsFound, Progress, ResultReady, to_line
+from fairness_engine.errors import StopReason
+from fairness_engine.events import PairsFound, Progress, ResultReady, Stopped, to_line
 from fairness_engine.pairs import Pairs
 from rule_events import RULES_SUMMARY, rules_scored, whole
 
@@ -81,5 +82,6 @@ def misbehave_in_rules(mode: str, say: Callable[[str], None]) -> None:
         say(to_line(Progress(1000, 0.1, 2, 2, "scored")))
         say(to_line(LIES["rules"]))
         say(to_line(ResultReady("rules", RULES_SUMMARY)))
+        say(to_line(Stopped(StopReason.EXHAUSTED, 1000, 0.1, 2, 2)))
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +55,18 @@ PROTOCOL = "broke its protocol"
         ("no text", "a line that is no text"),
         ("differs elsewhere", "differs in a column that is not protected"),
         ("not a number", "pairs of the wrong shape"),
+        ("category 99", "a person who lies outside the domain"),
+        ("category -3", "a person who lies outside the domain"),
+        ("half a category", "a person who lies outside the domain"),
+        ("beyond every range", "a person who lies outside the domain"),
+        ("one person", "a person as a pair"),
+        ("treated alike", "a pair that is treated alike"),
+        ("no class", "a decision that is no class"),
+        ("a class too many", "a decision that is no class"),
+        ("no end", "ended without its last event"),
+        ("counts other pairs", "counts other pairs than it sent"),
+        ("groups of different lengths", "a result that cannot be (group_score)"),
+        ("compressed", "a line that is no event"),
         ("measured and not", "pairs of the wrong shape"),
         ("further than far", "pairs of the wrong shape"),
         ("measures nothing sent", "measured pairs that it never sent"),
@@ -98,6 +112,40 @@ def test_a_result_that_is_too_long_is_left_out_and_not_blamed_on_the_model(
     (note,) = results["notes"]["notes"]
     assert "'split' is missing here: it has 1,488,901 characters" in note
     assert "says nothing about the model" in note
+
+
+def test_many_phases_are_few_writes(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process, "_EXIT_SECONDS", 0.3)
+    written: list[str] = []
+    set_phase = RunStore.set_phase
+
+    def count(self: RunStore, run_id: str, phase: str) -> None:
+        written.append(phase)
+        set_phase(self, run_id, phase)
+
+    monkeypatch.setattr(RunStore, "set_phase", count)
+    assert work(store, "many phases").state is RunState.FINISHED
+    assert len(written) < 1_000
+
+
+def test_a_tree_deeper_than_a_recursion_is_taken_away(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_process, "_EXIT_SECONDS", 0.3)
+    assert work(store, "deep folders").state is RunState.FINISHED
+
+
+def test_a_tree_that_was_left_behind_stops_nobody(store: RunStore) -> None:
+    left = store.workspace / "scratch" / (platform.node() or "here") / "999999999-left"
+    left.mkdir(parents=True)
+    here = Path.cwd()
+    os.chdir(left)
+    try:
+        for _ in range(4_000):
+            os.mkdir("d")  # noqa: PTH102 - paths of such a length are refused
+            os.chdir("d")
+    finally:
+        os.chdir(here)
+    assert work(store, "input error").state is RunState.FAILED
+    assert not left.exists()
 
 
 def test_a_line_without_an_end_is_cut_off(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

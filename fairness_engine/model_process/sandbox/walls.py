@@ -95,7 +95,7 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
         Which walls are up, by the names of ``PROTECTIONS``.
     """
     limits = {
-        "memory": _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        "memory": limit_memory(),
         "cpu_time": _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS),
         "file_size": _limit(resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
     }
@@ -106,6 +106,11 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
     files = landlock.confine(_readable(readable), [_PACKAGE.parent], [scratch, Path("/dev/null")])
     calls = seccomp.refuse_calls()
     return {**limits, "ends_with_parent": ends_with_parent, "files": files, "network": calls, "programs": calls}
+
+
+def limit_memory() -> bool:
+    """Let this process have no more than ``MAX_MEMORY_BYTES``; whether it is so."""
+    return _limit(resource.RLIMIT_AS, MAX_MEMORY_BYTES)
 
 
 def _readable(given: Sequence[Path]) -> list[Path]:

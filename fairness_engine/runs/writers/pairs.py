@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from sqlalchemy import delete, insert
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import RunError, breach
-from fairness_engine.events import Event, PairsFound, PairsMeasured
+from fairness_engine.events import Event, PairsFound, PairsMeasured, Stopped
 from fairness_engine.model_process.protocol import check_pairs, is_measured_or_not
+from fairness_engine.oracle.domain import Ranges
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store import tables
@@ -31,6 +33,7 @@ _FLUSH_PAIRS = 50_000
 _MERGED_PAIRS = 200_000
 """Files of at least this many pairs are left alone."""
 _MERGE_FILES = 16
+_MAX_CLASSES = 100_000
 
 
 class PairsWriter(Writer):
@@ -56,19 +59,48 @@ class PairsWriter(Writer):
         protected = [schema.index(name) for name in config.scope.protected if name in schema.names]
         self._shared = np.setdiff1d(np.arange(len(schema.inputs)), protected)
 
+    @cached_property
+    def _ranges(self) -> Ranges:
+        """Where people of the run lie; a text that is protected is no input, and has no pairs."""
+        return Ranges(self._config.schema, self._config.scope)
+
     def take(self, event: Event) -> bool:
-        """See ``Writer``: the two people of a pair may differ in protected columns only."""
+        """See ``Writer``: the two people of a pair could exist, differ in protected columns only, and are not treated
+        alike.
+        """
         match event:
             case PairsFound():
-                check_pairs(event.pairs, len(self._config.schema.inputs))
-                if not np.array_equal(event.pairs.first[:, self._shared], event.pairs.second[:, self._shared]):
-                    raise breach("it sent a pair that differs in a column that is not protected")
+                self._check(event.pairs)
                 self.add(event.pairs)
             case PairsMeasured():
                 if not is_measured_or_not(event.distance, event.n_unseen):
                     raise breach("it sent a plausibility that cannot be")
                 self.measured(event.distance, event.n_unseen)
         return False
+
+    def _check(self, pairs: Pairs) -> None:
+        """See that these can be pairs of the run.
+
+        Raises:
+            ProcessError: they cannot.
+        """
+        check_pairs(pairs, len(self._config.schema.inputs))
+        if not np.array_equal(pairs.first[:, self._shared], pairs.second[:, self._shared]):
+            raise breach("it sent a pair that differs in a column that is not protected")
+        if not (self._ranges.contains(pairs.first) & self._ranges.contains(pairs.second)).all():
+            raise breach("it sent a person who lies outside the domain")
+        if (pairs.first == pairs.second).all(axis=1).any():
+            raise breach("it sent a person as a pair")
+        decisions = np.stack([pairs.decision_first, pairs.decision_second])
+        if decisions.size and (decisions.min() < 0 or decisions.max() >= _MAX_CLASSES):
+            raise breach("it sent a decision that is no class")
+        if self._config.scope.score_gap == 0 and (decisions[0] == decisions[1]).any():
+            raise breach("it sent a pair that is treated alike")
+
+    def check_end(self, stopped: Stopped) -> None:
+        """See ``Writer``: each individual that was found came with its pair."""
+        if stopped.n_found != self.n_pairs + self._n_waiting:
+            raise breach("its last event counts other pairs than it sent")
 
     def add(self, pairs: Pairs) -> None:
         """Take pairs; they are on disk after the next ``write``."""

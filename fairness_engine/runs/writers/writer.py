@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from fairness_engine.events import Event
+    from fairness_engine.events import Event, Stopped
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
 
@@ -30,6 +30,13 @@ class Writer(ABC):
         Raises:
             ProcessError: it cannot be.
             RunError: the workspace cannot be written.
+        """
+
+    def check_end(self, stopped: Stopped) -> None:  # noqa: B027
+        """Compare what the last event says with what was taken.
+
+        Raises:
+            ProcessError: they do not agree.
         """
 
     def write_when_due(self) -> None:  # noqa: B027 - most have nothing to do here

@@ -19,6 +19,7 @@ from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.tabulated import Scaling
 from fairness_engine.models.model import Output, Predictor
+from fairness_engine.models.sklearn.native_parts import check_native_parts
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import HardVote, SoftVote, Transformed, as_label_scores, settle
 from fairness_engine.models.trees.trees import BoostedTrees, Forest
@@ -36,10 +37,11 @@ _SKLEARN_ACTIVATIONS = {
 
 
 def prepare_estimator(estimator: Any) -> Any:
-    """The estimator to evaluate: the best one of a parameter search, told to work in this process alone.
+    """The estimator to evaluate: the best one of a parameter search, looked through, told to work in this process
+    alone.
 
     Raises:
-        ModelError: it is no fitted classifier of one outcome with at least two classes.
+        ModelError: it is no fitted classifier of one outcome with at least two classes, or a part of it is damaged.
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
     name = type(estimator).__name__
@@ -56,8 +58,15 @@ def prepare_estimator(estimator: Any) -> Any:
         ) from None
     if isinstance(classes, list) or len(classes) < 2:
         raise ModelError(f"The model must decide one outcome between two or more classes, got the classes {classes}.")
-    n_jobs = {key: None for key in estimator.get_params() if key == "n_jobs" or key.endswith("__n_jobs")}
-    return estimator.set_params(**n_jobs)
+    check_native_parts(estimator)
+    try:
+        n_jobs = {key: None for key in estimator.get_params() if key == "n_jobs" or key.endswith("__n_jobs")}
+        return estimator.set_params(**n_jobs)
+    except Exception as error:  # noqa: BLE001 - a damaged estimator may lack any of its settings
+        raise ModelError(
+            f"The model must have all its settings, but some of '{name}' are missing or damaged ({str(error)[:120]}). "
+            "Save it again."
+        ) from None
 
 
 def takes_frame(estimator: Any) -> bool:

@@ -107,7 +107,12 @@ class Forest:
     feature_names: tuple[str, ...] | None = None
 
     def __init__(self, trees: Sequence[Any], n_features: int, n_classes: int, kind: str) -> None:
-        values = [tree.value[:, 0, :n_classes] for tree in trees]
+        if any(tree.value.shape[2] != n_classes for tree in trees):
+            raise ModelError(
+                f"Every tree of the model must decide between its {n_classes} classes, but the file has another number "
+                "in some. Save the model again."
+            )
+        values = [tree.value[:, 0] for tree in trees]
         self.kind = kind
         self.n_inputs: int | None = n_features
         self.n_scores = 1 if n_classes == 2 else n_classes

@@ -63,6 +63,7 @@ def misbehave_in_rules(mode: str, say: Callable[[str], None]) -> None:
     """Say what a run of rule sets must not say."""
     if mode in LIES:
         say(to_line(LIES[mode]))
+        say(to_line(Stopped(StopReason.EXHAUSTED, 1000, 0.1, 2, 2)))
     elif mode == "rules twice":
         say(to_line(LIES["rules"]))
         say(to_line(LIES["rules"]))
@@ -82,6 +83,5 @@ def misbehave_in_rules(mode: str, say: Callable[[str], None]) -> None:
         say(to_line(Progress(1000, 0.1, 2, 2, "scored")))
         say(to_line(LIES["rules"]))
         say(to_line(ResultReady("rules", RULES_SUMMARY)))
-        say(to_line(Stopped(StopReason.EXHAUSTED, 1000, 0.1, 2, 2)))
         time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -20,5 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return engine(arguments, "evenhand", {APP_COMMAND: "open the app in a browser"})
 
 
+def program() -> None:
+    """The program ``evenhand``: does the command of this process's own arguments and ends the process."""
+    if sys.argv[1:2] == [APP_COMMAND]:
+        sys.exit(main())
+    from fairness_engine.__main__ import leave_with
+
+    leave_with(main)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

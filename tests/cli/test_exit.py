@@ -1,0 +1,70 @@
+"""How the two programs end: with the command's status, whatever the libraries' threads do meanwhile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairness_engine.store.environment import NO_FORK_VARIABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = str(ROOT / "sample_data" / "census_income.csv")
+ABORTS = "import atexit, os, runpy, sys; atexit.register(os.abort); "
+"""A library whose thread is at work when the interpreter ends."""
+AS_PROGRAM = "sys.argv = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+
+
+def ended(code: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    options = {"stdout": subprocess.PIPE, **options}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("program", ["fairness_engine", "evenhand"])
+@pytest.mark.parametrize(
+    ("arguments", "status", "out", "err"),
+    [
+        (["inspect", "--data", "nowhere.csv"], 2, "", "there is none at nowhere.csv"),
+        (["inspect", "--data", DATA, "--label", "zz"], 2, "", "zz"),
+        (["runs", "list"], 0, "no runs", ""),
+        (["nonsense"], 2, "", "invalid choice"),
+        (["--help"], 0, "inspect", ""),
+    ],
+)
+def test_a_program_ends_with_its_status(
+    tmp_path: Path, program: str, arguments: list[str], status: int, out: str, err: str
+) -> None:
+    place = [] if arguments[0] in ("--help", "nonsense") else ["--workspace", str(tmp_path)]
+    done = ended(ABORTS + AS_PROGRAM, program, *arguments, *place)
+    assert (done.returncode, out in done.stdout.lower(), err in done.stderr) == (status, True, True), done
+
+
+def test_the_app_and_whoever_calls_from_python_end_as_they_like(tmp_path: Path) -> None:
+    says = "import atexit, runpy, sys; atexit.register(print, 'the end'); "
+    assert "the end" in ended(says + AS_PROGRAM, "evenhand", "app", "--help").stdout
+    for package in ("fairness_engine", "evenhand"):
+        calls = f"from {package}.__main__ import main; sys.exit(main(['runs', 'list', '--workspace', sys.argv[1]]))"
+        done = ended(says + calls, str(tmp_path))
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the end")
+
+
+def test_a_result_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    always_full = Path("/dev/full")
+    if not always_full.exists():
+        pytest.skip("this system has no device that is always full")
+    monkeypatch.setenv(NO_FORK_VARIABLE, "1")
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it is said when what was kept back goes out
+    command = ("fairness_engine", "runs", "list", "--workspace", str(tmp_path))
+    with always_full.open("w") as full:
+        done = ended(f"import runpy, sys; {AS_PROGRAM}", *command, stdout=full)
+    assert (done.returncode, "Standard output must be writable" in done.stderr) == (3, True)

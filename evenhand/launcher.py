@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import (
+    FOR_OTHERS_VARIABLE,
     UNSAFE_FORMATS_VARIABLE,
     WORKSPACE_VARIABLE,
     database_url,
@@ -56,6 +57,11 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         "--allow-unsafe-models",
         action="store_true",
         help="accept pickle, joblib and SavedModel files, which can run any code when they are loaded",
+    )
+    parser.add_argument(
+        "--for-others",
+        action="store_true",
+        help="other people reach this server, through a proxy: list reviews only to whom they belong",
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     return parser.parse_args(arguments)
@@ -193,6 +199,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.allow_unsafe_models:
         os.environ[UNSAFE_FORMATS_VARIABLE] = "1"
         print("Pickle, joblib and SavedModel files are accepted: they can run any code on this machine.", flush=True)
+    if options.for_others:
+        os.environ[FOR_OTHERS_VARIABLE] = "1"
     opens_browser = not options.no_browser and has_display()
     shown = ADDRESS if options.host in EVERY_ADDRESS else f"[{options.host}]" if ":" in options.host else options.host
     threading.Thread(target=announce, args=(f"http://{shown}:{port}", opens_browser), daemon=True).start()

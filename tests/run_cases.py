@@ -11,12 +11,15 @@ from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.runs import kinds, queue
 from fairness_engine.store.records import FileRole, Review, RunRecord
+from fairness_engine.store.reviews import LOCAL_OWNER
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 from made_once import made_once
 
 
-def review_of(store: RunStore, model: str = "census_income_planted", **changes: Any) -> Review:
+def review_of(
+    store: RunStore, model: str = "census_income_planted", owner: str = LOCAL_OWNER, **changes: Any
+) -> Review:
     """A review with data, model, scope and fit card."""
     sample = next(sample for sample in map(find_sample, ("census_income", "credit")) if model.startswith(sample.name))
     chosen = sample.model(model)
@@ -35,7 +38,7 @@ def review_of(store: RunStore, model: str = "census_income_planted", **changes: 
         "scope": Scope(chosen.protected),
         "fit": fit,
     }
-    return store.save_review(replace(store.create_review("Census, spring"), **(values | changes)))
+    return store.save_review(replace(store.create_review("Census, spring", owner), **(values | changes)))
 
 
 def config_of(review: Review, technique: str = "aequitas", **changes: Any) -> RunConfig:

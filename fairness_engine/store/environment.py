@@ -11,6 +11,8 @@ DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
 """Where the small records are, as any SQLAlchemy URL; in the workspace without it."""
 UNSAFE_FORMATS_VARIABLE = "EVENHAND_UNSAFE_FORMATS"
 """*Yes* accepts formats that run code when they are loaded."""
+FOR_OTHERS_VARIABLE = "EVENHAND_FOR_OTHERS"
+"""*Yes* says that other people reach the server, through a proxy that may not say so."""
 NO_FORK_VARIABLE = "EVENHAND_NO_FORK"
 """*Yes* makes every program a new interpreter."""
 MAX_AT_WORK_VARIABLE = "EVENHAND_MAX_RUNS"
@@ -38,6 +40,11 @@ def database_url() -> str | None:
 def unsafe_formats_allowed() -> bool:
     """Whether the operator switched on formats that run code on load (pickle, joblib) at start."""
     return is_yes(UNSAFE_FORMATS_VARIABLE)
+
+
+def is_for_others() -> bool:
+    """Whether the operator said that other people reach this server."""
+    return is_yes(FOR_OTHERS_VARIABLE)
 
 
 def max_at_work() -> int:

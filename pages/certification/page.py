@@ -16,7 +16,6 @@ def main() -> None:
         "What is proved of everybody at once: who is decided alike whatever the protected attribute, who is not, and "
         "what stays open.",
     )
-    run_list.adopt_review()
     review = entry.require(navigation.CERTIFY)
     runs = certification_runs.certifications(review)
     run = of_kind.shown(review, runs)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.groups.rule_sets import view
 from pages.shared.app import entry, frame, navigation, session
-from pages.shared.runs import of_kind, rule_runs, run_list
+from pages.shared.runs import of_kind, rule_runs
 
 
 def main() -> None:
@@ -16,7 +16,6 @@ def main() -> None:
         "For whom the favourable outcome is rarer, or more frequent, than for everyone else: groups of several "
         "attributes at once.",
     )
-    run_list.adopt_review()
     review = entry.require(navigation.GROUPS)
     runs = rule_runs.rule_runs(review)
     run = of_kind.shown(review, runs)

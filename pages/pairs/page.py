@@ -16,7 +16,6 @@ def main() -> None:
     """Draw the pairs of the run that the address names."""
     lead = "People who are treated differently because of a protected attribute alone."
     frame.heading(navigation.PAIRS.title, lead)
-    run_list.adopt_review()
     review = entry.require(navigation.PAIRS)
     runs = [run for run in session.runs(review.id) if run_list.has_pairs(run)]
     if not runs:

@@ -14,7 +14,6 @@ def main() -> None:
         navigation.RETRAIN.title,
         "Let what was found change the model, and see whether it became better, for whom, and at what price.",
     )
-    run_list.adopt_review()
     review = entry.require(navigation.RETRAIN)
     runs = live.retrainings(review)
     group = live.shown(review, runs)

@@ -12,7 +12,6 @@ def main() -> None:
     frame.heading(
         navigation.RUN.title, "What the search has found so far. Stopping keeps it; so do reloading and leaving."
     )
-    run_list.adopt_review()
     review = entry.require(navigation.RUN)
     runs = session.runs(review.id)
     st.html(run_panel.STYLE)

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.shared.app import entry, frame, navigation
-from pages.shared.runs import run_list
 from pages.where import view
 
 
@@ -13,7 +12,6 @@ def main() -> None:
         navigation.WHERE.title,
         "For whom a protected attribute alone changes the decision: groups in plain conditions, each with its share.",
     )
-    run_list.adopt_review()
     review = entry.require(navigation.WHERE)
     st.fragment(frame.guarded(view.draw))(review)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError
-from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, unsafe_formats_allowed
+from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
 from pages.shared.app import navigation, turns
 from pages.shared.app.wording import markdown
 
@@ -100,10 +100,22 @@ def lists_reviews() -> bool:
     return owner() != UNLISTED_OWNER
 
 
+def may_open(review: Review) -> bool:
+    """Whether this browser may open a review whose link it has: that of a person who signed in is theirs alone."""
+    return review.owner in (LOCAL_OWNER, UNLISTED_OWNER, owner())
+
+
+def may_find(review: Review) -> bool:
+    """Whether a part of a review, a run or a comparison, leads to it: where it could be found in the list too."""
+    return lists_reviews() and review.owner == owner()
+
+
 def is_local_server() -> bool:
-    """Whether only this machine reaches the server: it listens on loopback, and no proxy passes others on to it."""
+    """Whether only this machine reaches the server: nobody said that others do, it listens on loopback, and no proxy
+    says that it passes others on to it.
+    """
     headers = st.context.headers
-    is_passed_on = any(name in headers for name in _PROXY_HEADERS)
+    is_passed_on = is_for_others() or any(name in headers for name in _PROXY_HEADERS)
     return _is_loopback(st.get_option("server.address") or "") and not is_passed_on
 
 
@@ -153,7 +165,7 @@ def remember_address() -> None:
     """Take review and run from the address; put back those that the address lost. Called once a rerun."""
     address = {name: st.query_params[name] for name in _NAMES if name in st.query_params}
     if "run" in address and "review" not in address:
-        review_id = _review_of_run(address["run"])
+        review_id = review_to_find(lambda: store().run(address["run"]).review_id)
         if review_id is not None:
             address["review"] = review_id
     if "review" in address and address["review"] != st.session_state.get("open_review"):
@@ -166,22 +178,30 @@ def remember_address() -> None:
             st.query_params[name] = value
 
 
-def _review_of_run(run_id: str) -> str | None:
+def review_to_find(ask: Callable[[], str | None]) -> str | None:
+    """The review that a part of it leads to; ``None`` where it is not to be found like this.
+
+    Args:
+        ask: looks it up; what is not there raises ``RunError``.
+    """
     try:
-        return store().run(run_id).review_id
+        review_id = ask()
+        return review_id if review_id is not None and may_find(_stored_review(review_id)) else None
     except RunError:
         return None
 
 
 def current_review() -> Review | None:
     """The open review as it stands, with the revision that this page was opened on, so that a change from elsewhere is
-    not saved over unseen; ``None`` when none is open or the link names none."""
+    not saved over unseen; ``None`` when none is open, or the link names none or one of somebody else."""
     review_id = addressed("review")
     if review_id is None:
         return None
     try:
         review = _stored_review(review_id)
     except RunError:
+        return None
+    if not may_open(review):
         return None
     seen = _seen(review)
     return review if seen.revision == review.revision else replace(review, revision=seen.revision)

@@ -112,7 +112,10 @@ def adopt_review() -> None:
     name = st.query_params.get(_PARAMETER)
     if not name or st.query_params.get("review") or session.current_review() is not None:
         return
-    review_id = next((run.review_id for run in session.store().runs() if run.config.comparison == name), None)
+    runs = session.store().runs
+    review_id = session.review_to_find(
+        lambda: next((run.review_id for run in runs() if run.config.comparison == name), None)
+    )
     if review_id:
         session.set_review(review_id)
         st.rerun()  # the menu knew no review yet

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from fairness_engine.errors import RunError
 from fairness_engine.runs.kinds import SEARCH, kind_of
 from fairness_engine.store.run_config import RunConfig
 from pages.shared import tables
@@ -27,20 +26,6 @@ _CHOSEN = "pairs_run_chosen"
 def has_pairs(run: RunRecord) -> bool:
     """Whether the Pairs page lists a run: a search, or a certification with counterexamples."""
     return SEARCH.has(run.config) or (kind_of(run.config).has_pairs and run.n_found > 0)
-
-
-def adopt_review() -> None:
-    """Open the review that the run in the address belongs to, when the address names no review."""
-    run_id = st.query_params.get("run")
-    if not run_id or st.query_params.get("review") or session.current_review() is not None:
-        return
-    try:
-        review_id = session.store().run(run_id).review_id
-    except RunError:
-        return
-    if review_id:
-        session.set_review(review_id)
-        session.set_run(run_id)
 
 
 def actions(review: Review, group: list[RunRecord], *, is_compared: bool = False) -> None:

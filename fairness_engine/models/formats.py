@@ -168,7 +168,7 @@ def _check_members(members: list[zipfile.ZipInfo], is_expected: Callable[[str], 
             )
         if info.flag_bits & _ENCRYPTED:
             raise ModelError("The model file is encrypted. Save it without a password.")
-        if info.file_size > _FREE_BYTES and info.file_size > _MAX_RATIO * max(1, info.compress_size):
+        if is_hollow(info.file_size, info.compress_size):
             raise ModelError(
                 f"'{info.filename}' unpacks from {info.compress_size:,} to {info.file_size:,} bytes, which no real "
                 "model does; the file is refused. Ask where it comes from."
@@ -179,6 +179,11 @@ def _check_members(members: list[zipfile.ZipInfo], is_expected: Callable[[str], 
             f"The model may unpack to at most {MAX_UNPACKED_BYTES / 1e6:.0f} MB, got {total / 1e6:,.0f} MB. "
             "Use a smaller model."
         )
+
+
+def is_hollow(n_unpacked: int, n_stored: int) -> bool:
+    """Whether so much unpacks from so little, in bytes, that no real model is in it."""
+    return n_unpacked > _FREE_BYTES and n_unpacked > _MAX_RATIO * max(1, n_stored)
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -488,3 +489,79 @@ def test_models_that_branch_are_left_to_keras(tmp_path: Path):
         content = json.dumps({"class_name": "Functional", "config": config}).encode()
         with pytest.raises(UnreadArchitectureError):
             read_keras(write_keras(tmp_path / "m.keras", [], {}, config=content))
+
+
+# --- what is never used, and what is declared only ----------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_the_loss_of_a_nested_model_never_reaches_keras(tmp_path: Path, suffix: str):
+    import keras
+
+    inner = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="gelu")])
+    model = keras.Sequential([keras.Input((4,)), inner, keras.layers.Dense(1, activation="sigmoid")])
+    path = tmp_path / f"model{suffix}"
+    model.save(path)
+
+    def spoil(config: dict[str, Any]) -> dict[str, Any]:
+        nested = next(layer for layer in config["config"]["layers"] if layer["class_name"] == "Sequential")
+        loss = {"module": "somewhere", "class_name": "Loss", "config": {}, "registered_name": "own>Loss"}
+        nested["compile_config"] = {"optimizer": "adam", "loss": loss, "metrics": None}
+        return config
+
+    if suffix == ".h5":
+        with h5py.File(path, "r+") as file:
+            file.attrs["model_config"] = json.dumps(spoil(json.loads(file.attrs["model_config"])))
+    else:
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        members["config.json"] = json.dumps(spoil(json.loads(members["config.json"]))).encode()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+    opened = open_model(path, numbers_schema())
+    rows = np.arange(20.0).reshape(5, 4)
+    assert np.allclose(opened.scores(rows), np.asarray(model(rows.astype(np.float32))), atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [{"a": 1}, ["relu"], 3, None])
+def test_a_function_that_is_no_name_is_refused(tmp_path: Path, function: Any):
+    activation = {"class_name": "function", "module": "builtins", "config": function}
+    layers, weights = one_layer()
+    with pytest.raises(ModelError, match="which is not an activation"):
+        open_model(
+            write_keras(tmp_path / "m.keras", [as_layer("Dense", units=1, activation=activation), *layers], weights),
+            numbers_schema(),
+        )
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "message"),
+    [
+        ((90_000_000, 1), {}, "declare far more numbers than the model file holds"),
+        ((90_000_000, 1), {"chunks": (100_000, 1), "compression": "gzip"}, "declare far more numbers"),
+        ((2_000_000, 1), {}, "one with 4 outputs is followed by one with 2000000 inputs"),
+        ((4, 600_000), {}, "declares 1 units, but its weights have shape"),
+    ],
+)
+def test_weights_that_are_only_declared_are_not_read(
+    tmp_path: Path, shape: tuple[int, ...], options: dict[str, Any], message: str
+):
+    layers, _ = one_layer()
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        file.create_dataset("layers/dense/vars/0", shape=shape, dtype="f4", **options)
+        file.create_dataset("layers/dense/vars/1", shape=(1,), dtype="f4")
+    layers = [as_layer("InputLayer", batch_shape=[None, 4]), *layers]
+    path = write_keras(tmp_path / "m.keras", layers, {}, weights=buffer.getvalue())
+    tracemalloc.start()
+    with pytest.raises(ModelError, match=message):
+        open_model(path, numbers_schema())
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_a_row_of_a_million_numbers_makes_no_matrix(tmp_path: Path):
+    layers = [as_layer("InputLayer", batch_shape=[None, 1_000_000]), as_layer("ReLU")]
+    with pytest.raises(ModelError, match="or take at most 20,000 inputs, but its file declares 1,000,000"):
+        open_model(write_keras(tmp_path / "m.keras", layers, {"x": np.zeros(1)}), numbers_schema())

@@ -13,6 +13,8 @@ from fairness_engine.models.dense.activations import weighted_sums
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork, Layer
 
+_MAX_IDENTITY = 20_000
+
 
 class DenseChain:
     """Collects the steps of a network.
@@ -36,14 +38,8 @@ class DenseChain:
         Raises:
             ModelError: the shapes do not chain.
         """
-        if weights.ndim != 2 or min(weights.shape) < 1:
-            raise ModelError(f"A dense layer needs a matrix of weights, got one of shape {weights.shape}.")
-        self._check_width(weights.shape[0])
+        self.check_shapes(weights.shape, None if biases is None else biases.shape)
         sums = np.zeros(weights.shape[1]) if biases is None else biases.astype(np.float64)
-        if sums.shape != (weights.shape[1],):
-            raise ModelError(
-                f"Weights of shape {weights.shape} need {weights.shape[1]} biases, got shape {sums.shape}."
-            )
         if self._scaling is not None:
             scale, shift = self._scaling
             sums = weighted_sums(shift[None, :], weights, sums)[0]
@@ -51,6 +47,18 @@ class DenseChain:
             weights = weights * scale[:, None]
         self._layers.append(Layer(weights, sums))
         self.width = weights.shape[1]
+
+    def check_shapes(self, weights: tuple[int, ...], biases: tuple[int, ...] | None) -> None:
+        """Whether weights and biases of these shapes follow; asked before they are read.
+
+        Raises:
+            ModelError: the shapes do not chain.
+        """
+        if len(weights) != 2 or min(weights) < 1:
+            raise ModelError(f"A dense layer needs a matrix of weights, got one of shape {weights}.")
+        self._check_width(weights[0])
+        if biases not in (None, (weights[1],)):
+            raise ModelError(f"Weights of shape {weights} need {weights[1]} biases, got shape {biases}.")
 
     def scale(self, factor: FloatArray | float, shift: FloatArray | float) -> None:
         """``x -> x * factor + shift``, a number or one value a unit each.
@@ -88,7 +96,7 @@ class DenseChain:
         if self._scaling is not None or not self._layers or self._layers[-1].activation is not Activation.LINEAR:
             if self.width is None:
                 raise ModelError("The model must say how many inputs it takes, but its file does not.")
-            self.multiply(np.eye(self.width))
+            self.multiply(_identity(self.width))
         last = self._layers.pop()
         self._layers.append(Layer(last.weights, last.biases, activation, slope))
 
@@ -111,7 +119,7 @@ class DenseChain:
             ModelError: there is no layer, or the shapes do not chain.
         """
         if self._scaling is not None and self.width is not None:
-            self.multiply(np.eye(self.width))
+            self.multiply(_identity(self.width))
         return DenseNetwork(self._layers, feature_names, kind)
 
     def _check_width(self, n_inputs: int) -> None:
@@ -120,3 +128,17 @@ class DenseChain:
                 f"The layers of the model must chain, but one with {self.width} outputs is followed by one with "
                 f"{n_inputs} inputs. Save the model again."
             )
+
+
+def _identity(width: int) -> FloatArray:
+    """A matrix that changes nothing.
+
+    Raises:
+        ModelError: the file declares more inputs than a table has columns, by far.
+    """
+    if width > _MAX_IDENTITY:
+        raise ModelError(
+            f"The model must begin with weights, or take at most {_MAX_IDENTITY:,} inputs, but its file declares "
+            f"{width:,}. Save the model again."
+        )
+    return np.eye(width)

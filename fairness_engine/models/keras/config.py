@@ -52,6 +52,8 @@ _SIZE_KEYS = (
     "key_dim",
     "num_heads",
 )
+COMPILING = ("compile_config", "training_config")
+"""How a model was trained: never used, and taken out before Keras sees it, for Keras would compile nested models."""
 _MAX_SIZE = 5_000_000
 _MAX_CONFIG_DEPTH = 60
 
@@ -96,8 +98,17 @@ def refuse_unsafe(content: Any, depth: int = 0) -> None:
             _refuse_object(content)
         _refuse_sizes(content)
         for key, value in content.items():
-            if key not in ("compile_config", "training_config"):  # never used: the model is loaded uncompiled
+            if key not in COMPILING:
                 refuse_unsafe(value, depth + 1)
+
+
+def without_training(content: Any) -> Any:
+    """A judged description without the loss, the metrics and the optimizer of any model in it."""
+    if isinstance(content, list):
+        return [without_training(item) for item in content]
+    if isinstance(content, Mapping):
+        return {key: without_training(value) for key, value in content.items() if key not in COMPILING}
+    return content
 
 
 def _refuse_object(content: Mapping[str, Any]) -> None:
@@ -123,7 +134,7 @@ def _refuse_object(content: Mapping[str, Any]) -> None:
             f"The model uses '{str(registered or name)[:80]}', which is not a known part of Keras, and is refused. "
             "Replace custom layers and functions by ordinary ones and save the model again."
         )
-    if name == "function" and config not in _FUNCTIONS:
+    if name == "function" and not (isinstance(config, str) and config in _FUNCTIONS):
         raise ModelError(
             f"The model calls the function '{str(config)[:80]}', which is not an activation, and is refused."
         )

@@ -20,14 +20,14 @@ from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.formats import read_members
 from fairness_engine.models.keras.config import LayerConfig, UnreadArchitectureError, chain_of, refuse_unsafe
-from fairness_engine.models.keras.hdf5 import open_hdf5, read_floats, read_text
+from fairness_engine.models.keras.hdf5 import open_hdf5, read_floats, read_text, shape_of
 
 
 class Weights(Protocol):
     """Where the weights of layers are read from."""
 
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
-        """The variables of a layer, in the order asked for."""
+    def find(self, layer: LayerConfig, names: tuple[str, ...]) -> list[Any]:
+        """The variables of a layer, unread, in the order asked for."""
         ...
 
 
@@ -37,13 +37,13 @@ class ArchiveWeights:
     def __init__(self, file: Any) -> None:
         self._file = file
 
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
+    def find(self, layer: LayerConfig, names: tuple[str, ...]) -> list[Any]:
         older = layer.archive_path.replace("layers/", "_layer_checkpoint_dependencies/")
         for path in (layer.archive_path, older):
             if f"{path}/vars" in self._file:
                 variables = self._file[f"{path}/vars"]
                 if all(str(i) in variables for i in range(len(names))):
-                    return [read_floats(variables[str(i)]) for i in range(len(names))]
+                    return [variables[str(i)] for i in range(len(names))]
         raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
 
 
@@ -53,7 +53,7 @@ class LegacyWeights:
     def __init__(self, group: Any) -> None:
         self._group = group
 
-    def read(self, layer: LayerConfig, names: tuple[str, ...]) -> list[FloatArray]:
+    def find(self, layer: LayerConfig, names: tuple[str, ...]) -> list[Any]:
         if layer.group in self._group:
             group = self._group[layer.group]
             found = {}
@@ -63,7 +63,7 @@ class LegacyWeights:
                 if layer.group == layer.name or layer.name in parts[:-1]:
                     found[parts[-1]] = path
             if all(name in found for name in names):
-                return [read_floats(group[found[name]]) for name in names]
+                return [group[found[name]] for name in names]
         raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
 
 
@@ -178,14 +178,15 @@ def _check_flat(layer: LayerConfig, shape: Any) -> None:
 def _read_dense(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     has_bias = layer.config.get("use_bias", True)
-    arrays = weights.read(layer, ("kernel", "bias") if has_bias else ("kernel",))
+    kernel, *bias = weights.find(layer, ("kernel", "bias") if has_bias else ("kernel",))
     n_units = layer.config["units"]
-    if arrays[0].ndim != 2 or arrays[0].shape[1] != n_units:
+    shape = shape_of(kernel)
+    if len(shape) != 2 or shape[1] != n_units:
         raise ModelError(
-            f"Layer '{layer.name}' declares {n_units} units, but its weights have shape {arrays[0].shape}. Save the "
-            "model again."
+            f"Layer '{layer.name}' declares {n_units} units, but its weights have shape {shape}. Save the model again."
         )
-    network.multiply(arrays[0], arrays[1] if has_bias else None)
+    network.check_shapes(shape, shape_of(bias[0]) if bias else None)
+    network.multiply(read_floats(kernel), read_floats(bias[0]) if bias else None)
     _apply(network, layer.config.get("activation"))
 
 
@@ -260,6 +261,20 @@ def _read_rescaling(network: DenseChain, layer: LayerConfig, weights: Weights) -
     network.scale(float(scale), float(offset))
 
 
+def _read_by_unit(
+    network: DenseChain, layer: LayerConfig, weights: Weights, names: tuple[str, ...]
+) -> list[FloatArray]:
+    """Variables of one number, or one a unit each, where the number of units is known."""
+    found = weights.find(layer, names)
+    for dataset in found:
+        size = int(np.prod(shape_of(dataset)))
+        if network.width is not None and size not in (1, network.width):
+            raise ModelError(
+                f"Layer '{layer.name}' needs {network.width} values, one for each unit, got {size}. Save the model again."
+            )
+    return [read_floats(dataset) for dataset in found]
+
+
 def _read_normalization(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
     _read_input(network, layer, weights)
     _check_last_axis(layer)
@@ -268,7 +283,7 @@ def _read_normalization(network: DenseChain, layer: LayerConfig, weights: Weight
     mean = layer.config.get("mean")
     variance = layer.config.get("variance")
     if mean is None or variance is None:
-        mean, variance = weights.read(layer, ("mean", "variance"))
+        mean, variance = _read_by_unit(network, layer, weights, ("mean", "variance"))
     mean = np.asarray(mean, dtype=np.float64)
     variance = np.asarray(variance, dtype=np.float64)
     factor = 1 / np.maximum(np.sqrt(variance), _NORMALIZATION_EPSILON)
@@ -281,7 +296,7 @@ def _read_batch_normalization(network: DenseChain, layer: LayerConfig, weights: 
     config = layer.config
     learned = [name for name, key in (("gamma", "scale"), ("beta", "center")) if config.get(key, True)]
     names = (*learned, "moving_mean", "moving_variance")
-    values = dict(zip(names, weights.read(layer, names), strict=True))
+    values = dict(zip(names, _read_by_unit(network, layer, weights, names), strict=True))
     factor = values.get("gamma", 1.0) / np.sqrt(values["moving_variance"] + float(config.get("epsilon", 1e-3)))
     network.scale(factor, values.get("beta", 0.0) - values["moving_mean"] * factor)
 

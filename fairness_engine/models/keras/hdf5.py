@@ -12,11 +12,12 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray
 from fairness_engine.errors import ModelError
+from fairness_engine.models.formats import MAX_UNPACKED_BYTES, is_hollow
 
 if TYPE_CHECKING:
     import h5py
 
-MAX_DECLARED_BYTES = 1_000_000_000
+MAX_DECLARED_BYTES = MAX_UNPACKED_BYTES
 _MAX_ATTRIBUTE_BYTES = 64_000_000
 _MAX_OBJECTS = 50_000
 _MAX_DEPTH = 24
@@ -49,8 +50,7 @@ def read_floats(dataset: Any) -> FloatArray:
     Raises:
         ModelError: it holds something else, or a number that is not finite.
     """
-    if getattr(dataset, "dtype", np.dtype(object)).kind not in "fiu":
-        raise ModelError("The weights must be arrays of numbers, got something else. Save the model again.")
+    shape_of(dataset)
     values: FloatArray = np.asarray(dataset[...], dtype=np.float64)
     if not np.isfinite(values).all():
         raise ModelError(
@@ -58,6 +58,18 @@ def read_floats(dataset: Any) -> FloatArray:
             "Train and save the model again."
         )
     return values
+
+
+def shape_of(dataset: Any) -> tuple[int, ...]:
+    """What a dataset of numbers declares, before any is read.
+
+    Raises:
+        ModelError: it holds something else.
+    """
+    shape: tuple[int, ...] | None = getattr(dataset, "shape", None)
+    if shape is None or dataset.dtype.kind not in "fiu":
+        raise ModelError("The weights must be arrays of numbers, got something else. Save the model again.")
+    return shape
 
 
 def read_text(file: Any, name: str) -> str | None:
@@ -77,6 +89,7 @@ def _check(file: Any) -> None:
 
     n_objects = 0
     n_bytes = 0
+    hollow: str | None = None
     waiting: list[tuple[Any, int]] = [(file, 0)]
     while waiting:
         group, depth = waiting.pop()
@@ -93,11 +106,19 @@ def _check(file: Any) -> None:
             if isinstance(member, h5py.Group):
                 waiting.append((member, depth + 1))
             elif isinstance(member, h5py.Dataset):
-                n_bytes += _declared_bytes(member)
+                declared = _declared_bytes(member)
+                n_bytes += declared
+                if is_hollow(declared, int(member.id.get_storage_size())):
+                    hollow = str(member.name)
     if n_bytes > MAX_DECLARED_BYTES:
         raise ModelError(
             f"The model file declares {n_bytes / 1e9:,.1f} GB of weights; at most {MAX_DECLARED_BYTES / 1e9:g} GB are "
             "allowed. Use a smaller model."
+        )
+    if hollow is not None:
+        raise ModelError(
+            f"The weights '{hollow[:80]}' declare far more numbers than the model file holds, which no real model does; "
+            "the file is refused. Ask where it comes from."
         )
 
 

@@ -7,9 +7,11 @@ hold an uploaded model, and loads with ``safe_mode``.
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import tempfile
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -22,8 +24,9 @@ from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.formats import TAKES_TEXTS, read_members
 from fairness_engine.models.inputs.typed import InputSpec, Takes
-from fairness_engine.models.keras.file import is_keras_member
-from fairness_engine.models.keras.hdf5 import open_hdf5
+from fairness_engine.models.keras.config import without_training
+from fairness_engine.models.keras.file import is_keras_member, parse_config
+from fairness_engine.models.keras.hdf5 import open_hdf5, read_text
 from fairness_engine.models.model import Output
 from fairness_engine.models.sklearn.voting import settle
 
@@ -272,7 +275,7 @@ def network_inputs(network: Any, inputs: Any) -> Any:
 
 
 def load_keras(path: Path) -> Any:
-    """A Keras file whose description was judged, loaded uncompiled and in safe mode.
+    """A Keras file whose description was judged, loaded in safe mode and uncompiled, nested models too.
 
     Raises:
         ModelError: weights are missing or damaged, or Keras does not accept the file.
@@ -281,17 +284,12 @@ def load_keras(path: Path) -> Any:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     with path.open("rb") as file:
         is_archive = file.read(2) == b"PK"
-    if is_archive:
-        weights = read_members(path, is_keras_member).get("model.weights.h5")
-        if weights is None:
-            raise ModelError(
-                "The model file must hold 'model.weights.h5' beside its description. Save the model again."
-            )
-        with open_hdf5(weights):
-            pass  # opening it checks it
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder) / ("model.keras" if is_archive else "model.h5")  # Keras tells the formats by the suffix
-        shutil.copyfile(path, named)
+        if is_archive:
+            _write_archive(named, read_members(path, is_keras_member))
+        else:
+            _write_legacy(named, path)
         try:
             import keras
 
@@ -301,6 +299,30 @@ def load_keras(path: Path) -> Any:
             raise ModelError(
                 f"Keras cannot load the model ({type(error).__name__}: {reason}). Save it again with Keras 3 as .keras."
             ) from None
+
+
+def _write_archive(target: Path, members: dict[str, bytes]) -> None:
+    """What was judged, and nothing else of the file: a description without training, and checked weights."""
+    config = without_training(parse_config(members.get("config.json")))
+    if "model.weights.h5" not in members:
+        raise ModelError("The model file must hold 'model.weights.h5' beside its description. Save the model again.")
+    with open_hdf5(members["model.weights.h5"]):
+        pass  # opening it checks it
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, json.dumps(config) if name == "config.json" else content)
+
+
+def _write_legacy(target: Path, path: Path) -> None:
+    with open_hdf5(path) as file:
+        config = parse_config(read_text(file, "model_config"))
+    shutil.copyfile(path, target)
+    judged = without_training(config)
+    if judged != config:
+        import h5py
+
+        with h5py.File(target, "r+") as file:
+            file.attrs["model_config"] = json.dumps(judged)
 
 
 def _n_inputs(tail: tuple[int | None, ...]) -> int | None:

@@ -64,14 +64,15 @@ def leave_with(do: Callable[[], int]) -> NoReturn:
             print(ended.code, file=sys.stderr)
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:  # whoever read it has gone
         pass
     except (OSError, ValueError) as error:
         status = _CRASHED
         with contextlib.suppress(OSError, ValueError):
             print(f"Standard output must be writable, but is not ({error}). The result is lost.", file=sys.stderr)
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.flush()
     os._exit(status)
 

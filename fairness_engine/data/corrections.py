@@ -17,7 +17,7 @@ from fairness_engine.data.inference import (
     number_column,
     with_label,
 )
-from fairness_engine.data.schema import Column, Kind, Schema, Value, cut
+from fairness_engine.data.schema import MAX_LISTED, Column, Kind, Schema, Value, cut
 from fairness_engine.data.table import Cells, Table
 from fairness_engine.errors import DataError, SchemaError
 
@@ -233,9 +233,10 @@ def check_columns(table: Table, schema: Schema) -> None:
     missing = [name for name in needed if name not in present]
     if missing:
         near = difflib.get_close_matches(missing[0], table.columns, n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"It has: {', '.join(table.columns[:12])}."
+        known = cut(", ".join(table.columns[:12]), MAX_LISTED)
+        hint = f"Did you mean '{cut(near[0])}'?" if near else f"It has: {known}."
         others = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         raise DataError(
-            f"'{table.name}' must have every column of the schema, but '{missing[0]}'{others} is not in its header. "
-            f"{hint}"
+            f"'{table.name}' must have every column of the schema, but '{cut(missing[0])}'{others} is not in its "
+            f"header. {hint}"
         )

@@ -35,7 +35,7 @@ _MAX_WHOLE = 1e15
 _MAX_VALUES = 10**18
 """How many values a column of whole numbers or steps may have; the limits of whole numbers lie within it, too."""
 _MAX_QUOTED = 60
-_MAX_LISTED = 120
+MAX_LISTED = 120
 """Letters of what messages quote, and of the names that they list."""
 
 _SCHEMA_KEYS = {"version", "label", "favourable", "protected", "model_input", "positive", "id", "layout", "columns"}
@@ -107,7 +107,9 @@ class Column:
                 f"Categorical column '{cut(self.name)}' needs at least one category, got none. "
                 "List them under 'codes' or 'categories'."
             )
-        if len(set(self.codes)) != len(self.codes) or len(set(self.labels)) != len(self.labels):
+        is_text = any(isinstance(code, str) for code in self.codes)
+        told_apart = set(self.codes if is_text else map(_as_float, self.codes))
+        if len(told_apart) != len(self.codes) or len(set(self.labels)) != len(self.labels):
             raise SchemaError(
                 f"The categories of column '{cut(self.name)}' must differ from one another, got one twice. Remove or "
                 "rename it."
@@ -327,7 +329,7 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            known = cut(", ".join(self.names[:12]), _MAX_LISTED) or "none"
+            known = cut(", ".join(self.names[:12]), MAX_LISTED) or "none"
             raise SchemaError(
                 f"'{cut(name)}' must be a column that the model takes, but the inputs are: {known}. Check the spelling."
             ) from None
@@ -444,7 +446,7 @@ def cut(text: str, most: int = _MAX_QUOTED) -> str:
 
 def shown(value: Any) -> str:
     """A value of a file for a message, whatever its size and depth."""
-    return cut(_SHORT.repr(value), _MAX_LISTED)
+    return cut(_SHORT.repr(value), MAX_LISTED)
 
 
 _SHORT = reprlib.Repr()
@@ -536,7 +538,7 @@ def _codes(texts: list[str]) -> tuple[Value, ...]:
             codes = tuple(number(text) for text in texts)
         except ValueError:
             continue
-        if all(str(code) == text and _as_float(code) is not None for code, text in zip(codes, texts, strict=True)):
+        if all(str(code) == text and _is_finite(code) for code, text in zip(codes, texts, strict=True)):
             return codes
     return tuple(texts)
 
@@ -551,6 +553,11 @@ def _number(content: Mapping[str, Any], key: str, name: str) -> float:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_finite(number: Any) -> bool:
+    value = _as_float(number)
+    return value is not None and math.isfinite(value)
 
 
 def _as_float(number: Any) -> float | None:

@@ -155,6 +155,13 @@ def test_a_label_that_is_none(outcomes: str, says: str) -> None:
         dataset_of(text, Schema((AGE,), label="out"))
 
 
+def test_columns_of_any_name_that_are_missing_are_a_short_sentence() -> None:
+    for name in ("x" * 10_000, "extra" + "\u200b" * 10_000):
+        with pytest.raises(DataError, match="must have every column of the schema") as refused:
+            dataset_of(FILE, replace(PEOPLE, columns=(*PEOPLE.columns, replace(AGE, name=name))))
+        assert len(str(refused.value)) <= 300
+
+
 @pytest.mark.parametrize("favourable", [10**400, "9" * 400, "x" * 10_000])
 def test_a_favourable_outcome_of_any_length_is_a_short_sentence(favourable: int | str) -> None:
     said = dataset_of(FILE, replace(PEOPLE, favourable=favourable)).problems

@@ -66,6 +66,7 @@ def test_numbers_are_written_as_a_file_has_them(value: float, text: str) -> None
         ({"name": "a", "kind": Kind.CATEGORICAL, "codes": (1, 1), "labels": ("x", "y")}, "differ from one another"),
         ({"name": "a", "kind": Kind.CATEGORICAL, "codes": (1, 2), "labels": ("x", "x")}, "differ from one another"),
         ({"name": "a", "kind": Kind.CATEGORICAL, "codes": (1, 2), "labels": ("x",)}, "2 codes but 1 labels"),
+        ({"name": "a", "kind": Kind.CATEGORICAL, "codes": (2**53, 2**53 + 1), "labels": ("x", "y")}, "differ from one"),
         ({"name": "a", "kind": Kind.INTEGER}, "finite range"),
         ({"name": "a", "kind": Kind.REAL, "minimum": 2.0, "maximum": 1.0}, "got 2.0 to 1.0"),
         ({"name": "a", "kind": Kind.REAL, "minimum": 0.0, "maximum": float("inf")}, "finite range"),
@@ -239,7 +240,20 @@ def test_a_schema_of_too_many_columns_is_refused_before_they_are_read() -> None:
         Schema.from_json({"columns": [column] * 100_000})
 
 
-@pytest.mark.parametrize("codes", [(3, 1, 2), (0.5, -1.5), ("A11", "A12"), ("007", "8"), ("1", "x"), (1.0, 2.5)])
+@pytest.mark.parametrize(
+    "codes",
+    [
+        (3, 1, 2),
+        (0.5, -1.5),
+        ("1.0", "nan"),
+        ("inf", "x"),
+        ("9" * 400,),
+        ("A11", "A12"),
+        ("007", "8"),
+        ("1", "x"),
+        (1.0, 2.5),
+    ],
+)
 def test_codes_of_every_type_come_back(codes: tuple[Any, ...]) -> None:
     column = Column("x", Kind.CATEGORICAL, codes=codes, labels=tuple(f"label {code}" for code in codes))
     schema = Schema((column,))

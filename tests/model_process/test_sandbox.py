@@ -84,6 +84,13 @@ print(json.dumps({"up": up} | {name: outcome(action) for name, action in {
     "shared_memory": lambda: call(libc.shmget, 0, 4096, 0o1600),
     "semaphores": lambda: call(libc.semget, 0, 1, 0o1600),
     "messages": lambda: call(libc.msgget, 0, 0o1600),
+    "memory_of_a_file": lambda: os.memfd_create("more"),
+    "locked_memory": lambda: call(libc.mlockall, 2),
+    "watch": lambda: call(libc.inotify_init1, 0),
+    "queue": lambda: call(libc.mq_open, b"/q", os.O_CREAT | os.O_RDWR, 0o600, None),
+    "pipe_with_a_name": lambda: os.mkfifo(scratch / "pipe"),
+    "device": lambda: os.mknod(scratch / "device", 0o20600, os.makedev(1, 3)),
+    "list_the_checkout": lambda: os.listdir(Path(walls.__file__).parents[3]),
     "times": lambda: os.utime(outside / "allowed.txt", (0, 0)),
     "peek": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
     "allowed": lambda: (outside / "allowed.txt").read_text(),
@@ -136,7 +143,7 @@ def test_nothing_gets_out_and_work_goes_on_inside(tmp_path: Path) -> None:
 def test_a_machine_without_walls_says_so_and_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert landlock.abi_version() == 0
-    assert not landlock.confine([], [], [])
+    assert not landlock.confine([], [])
     assert not seccomp.refuse_calls()
     assert not seccomp.forbid_new_privileges()
 

@@ -29,6 +29,8 @@ _TRUNCATE = 1 << 14
 _IOCTL_DEV = 1 << 15
 _ALL_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _EXECUTE = 1 << 0
+_MAKE_SPECIAL = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11
+"""Devices, sockets and pipes with a name."""
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _TCP = 0b11
 _SCOPE_SOCKETS_AND_SIGNALS = 0b11
@@ -51,8 +53,8 @@ def abi_version() -> int:
     return max(0, _syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG))
 
 
-def confine(readable: Iterable[Path], listable: Iterable[Path], writable: Iterable[Path]) -> bool:
-    """Allow reading beneath some paths, listing beneath others, everything but running programs beneath a third kind.
+def confine(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
+    """Allow reading beneath some paths, and everything but running programs and making special files beneath others.
 
     Paths that do not exist are passed over. From version 6 on, signals and abstract sockets end at this process too.
 
@@ -71,8 +73,7 @@ def confine(readable: Iterable[Path], listable: Iterable[Path], writable: Iterab
     try:
         for paths, rights in (
             (readable, _READ_FILE | _READ_DIR),
-            (listable, _READ_DIR),
-            (writable, handled & ~_EXECUTE),
+            (writable, handled & ~_EXECUTE & ~_MAKE_SPECIAL),
         ):
             for path in paths:
                 _allow(descriptor, path, rights & handled)

@@ -44,7 +44,7 @@ _SIGNALS_BY_IOCTL = (0x8901, 0x8902)
 _EVERYWHERE = {
     "pidfd_send_signal": 424, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
     "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_open": 434,
-    "pidfd_getfd": 438,
+    "pidfd_getfd": 438, "memfd_secret": 447,
     "process_madvise": 440, "mount_setattr": 442, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
 
@@ -89,6 +89,8 @@ _MACHINES = {
             "setpriority": 141, "ioprio_set": 251,
             "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
             "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71,
+            "mq_open": 240, "memfd_create": 319, "mlockall": 151, "mknod": 133, "mknodat": 259,
+            "inotify_init": 253, "inotify_init1": 294, "inotify_add_watch": 254, "fanotify_init": 300,
         },
     ),
     "aarch64": _Machine(
@@ -108,6 +110,8 @@ _MACHINES = {
             "utimensat": 88, "setpriority": 140, "ioprio_set": 30,
             "shmget": 194, "shmctl": 195, "shmat": 196, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189,
             "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193,
+            "mq_open": 180, "memfd_create": 279, "mlockall": 230, "mknodat": 33,
+            "inotify_init1": 26, "inotify_add_watch": 27, "fanotify_init": 262,
         },
     ),
 }  # fmt: skip

@@ -103,7 +103,7 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
     _limit(resource.RLIMIT_CORE, 0)
     ends_with_parent = parent_pid is not None and _end_with(parent_pid)
     seccomp.forbid_new_privileges()  # Landlock asks for it
-    files = landlock.confine(_readable(readable), [_PACKAGE.parent], [scratch, Path("/dev/null")])
+    files = landlock.confine(_readable(readable), [scratch, Path("/dev/null")])
     calls = seccomp.refuse_calls()
     return {**limits, "ends_with_parent": ends_with_parent, "files": files, "network": calls, "programs": calls}
 

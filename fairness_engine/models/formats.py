@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
@@ -108,12 +109,25 @@ def _other_format(head: bytes, suffix: str, name: str) -> FileFormat:
 
 
 MAX_UNPACKED_BYTES = 400_000_000
-_MAX_MEMBERS = 5_000
+_MAX_MEMBERS = 50_000
+"""A forest of scikit-learn has five a tree."""
+_MAX_DIRECTORY_BYTES = 200 * _MAX_MEMBERS
+_END = struct.Struct("<4s4H2LH")
+"""The end of an archive: signature, two disks, members on this one and on all, the directory's size and place, and how
+long the comment is.
+"""
+_END_MAGIC = b"PK\x05\x06"
+_LARGE_MAGIC = b"PK\x06\x07"
+_LARGE_BYTES = 20
+_MAX_COMMENT_BYTES = 1 << 16
 _MAX_RATIO = 200
 _FREE_BYTES = 10_000_000
 """Members below this size may be compressed as well as they can."""
 _ENCRYPTED = 0x1
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, IndexError, OverflowError, NotImplementedError, RuntimeError),
+)
 """What ``zipfile`` raises on a damaged archive."""
 
 
@@ -127,20 +141,26 @@ def read_members(path: Path, is_expected: Callable[[str], bool]) -> dict[str, by
     Raises:
         ModelError: it is cut short, holds a member that the format does not know, or unpacks to too much.
     """
+    _check_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir()]
+            members = [info for info in archive.infolist() if not info.filename.endswith("/")]
             _check_members(members, is_expected)
             return {info.filename: _read(archive, info) for info in members}
     except DAMAGE as error:
         raise ModelError(
-            f"The model file must be a whole zip archive, but it is damaged or cut short ({error}). Save or upload it "
-            "again."
+            f"The model file must be a whole zip archive, but it is damaged or cut short ({str(error)[:80]}). Save or "
+            "upload it again."
         ) from None
 
 
 def member_names(path: Path) -> frozenset[str]:
-    """The names of an archive's members; empty when the file is no zip archive."""
+    """The names of an archive's members; empty when the file is no zip archive.
+
+    Raises:
+        ModelError: it has far more members than any model.
+    """
+    _check_directory(path)
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(archive.namelist()[:_MAX_MEMBERS])
@@ -148,11 +168,32 @@ def member_names(path: Path) -> frozenset[str]:
         return frozenset()
 
 
+def _check_directory(path: Path) -> None:
+    """Refuse an archive whose directory alone would fill the memory, before it is read."""
+    with path.open("rb") as file:
+        n_bytes = file.seek(0, 2)
+        file.seek(max(0, n_bytes - _MAX_COMMENT_BYTES - _END.size - _LARGE_BYTES))
+        tail = file.read()
+    start = len(tail) - _END.size  # as zipfile looks for it: without a comment, else behind the last signature
+    if start < 0 or not tail[start:].startswith(_END_MAGIC) or tail[-2:] != b"\0\0":
+        start = tail.rfind(_END_MAGIC)
+    if start < 0 or start + _END.size > len(tail):
+        return
+    n_directory = _END.unpack_from(tail, start)[5]
+    is_large = tail[max(0, start - _LARGE_BYTES) : start].startswith(_LARGE_MAGIC)  # another size stands elsewhere
+    if n_directory > _MAX_DIRECTORY_BYTES or is_large:
+        raise ModelError(
+            f"The model file may have at most {_MAX_MEMBERS:,} members, but its directory is made for more. Save the "
+            "model again with its own library."
+        )
+
+
 def _check_members(members: list[zipfile.ZipInfo], is_expected: Callable[[str], bool]) -> None:
     names = [info.filename for info in members]
     if len(names) > _MAX_MEMBERS or len(set(names)) != len(names):
         raise ModelError(
-            f"The model file must hold each member once and at most {_MAX_MEMBERS}, got {len(names)}. Save it again."
+            f"The model file must hold each member once and at most {_MAX_MEMBERS:,}, got {len(names):,}. Save it "
+            "again."
         )
     for info in members:
         parts = PurePosixPath(info.filename).parts
@@ -170,8 +211,8 @@ def _check_members(members: list[zipfile.ZipInfo], is_expected: Callable[[str], 
             raise ModelError("The model file is encrypted. Save it without a password.")
         if is_hollow(info.file_size, info.compress_size):
             raise ModelError(
-                f"'{info.filename}' unpacks from {info.compress_size:,} to {info.file_size:,} bytes, which no real "
-                "model does; the file is refused. Ask where it comes from."
+                f"'{info.filename[:80]}' unpacks from {info.compress_size:,} to {info.file_size:,} bytes, which no "
+                "real model does; the file is refused. Ask where it comes from."
             )
     total = sum(info.file_size for info in members)
     if total > MAX_UNPACKED_BYTES:
@@ -190,7 +231,9 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     with archive.open(info) as member:
         content = member.read(info.file_size + 1)
     if len(content) != info.file_size:
-        raise ModelError(f"'{info.filename}' has not the size that the archive's directory says. Save the model again.")
+        raise ModelError(
+            f"'{info.filename[:80]}' has not the size that the archive's directory says. Save the model again."
+        )
     return content
 
 

@@ -115,7 +115,8 @@ def _bound(
     notes = read.notes
     own = read.classes
     incomplete: Predictor | None = None
-    if read.estimator is not None:
+    predictor = read.predictor
+    if predictor is None:  # a file yields one or the other
         from fairness_engine.models.fit.incomplete import checked_predictor
         from fairness_engine.models.sklearn.binding import bind_estimator
         from fairness_engine.models.sklearn.estimator import prepare_estimator
@@ -126,8 +127,6 @@ def _bound(
         own = tuple(str(name) for name in estimator.classes_)
         notes = (*notes, *more)
     else:
-        assert read.predictor is not None  # a file yields one or the other
-        predictor = read.predictor
         specs = getattr(predictor, "specs", None)  # of several inputs, each of its own type
         if specs is None:
             encoder = choose_encoder(schema, predictor.n_inputs, getattr(predictor, "feature_names", None))

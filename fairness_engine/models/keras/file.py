@@ -270,7 +270,8 @@ def _read_by_unit(
         size = int(np.prod(shape_of(dataset)))
         if network.width is not None and size not in (1, network.width):
             raise ModelError(
-                f"Layer '{layer.name}' needs {network.width} values, one for each unit, got {size}. Save the model again."
+                f"Layer '{layer.name}' needs {network.width} values, one for each unit, got {size}. Save the model "
+                "again."
             )
     return [read_floats(dataset) for dataset in found]
 

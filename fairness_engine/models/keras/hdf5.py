@@ -117,8 +117,8 @@ def _check(file: Any) -> None:
         )
     if hollow is not None:
         raise ModelError(
-            f"The weights '{hollow[:80]}' declare far more numbers than the model file holds, which no real model does; "
-            "the file is refused. Ask where it comes from."
+            f"The weights '{hollow[:80]}' declare far more numbers than the model file holds, which no real model "
+            "does; the file is refused. Ask where it comes from."
         )
 
 

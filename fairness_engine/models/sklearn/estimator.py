@@ -51,13 +51,16 @@ def prepare_estimator(estimator: Any) -> Any:
         )
     try:
         classes = estimator.classes_
-    except AttributeError:
+        n_classes = 0 if isinstance(classes, list) else len(classes)
+    except Exception:  # noqa: BLE001 - a damaged estimator fails in any way
         raise ModelError(
             f"The model must be a fitted classifier, got '{name}', which knows no classes. Fit a classifier and save "
             "it."
         ) from None
-    if isinstance(classes, list) or len(classes) < 2:
-        raise ModelError(f"The model must decide one outcome between two or more classes, got the classes {classes}.")
+    if n_classes < 2:
+        raise ModelError(
+            f"The model must decide one outcome between two or more classes, got the classes {str(classes)[:120]}."
+        )
     check_native_parts(estimator)
     try:
         n_jobs = {key: None for key in estimator.get_params() if key == "n_jobs" or key.endswith("__n_jobs")}

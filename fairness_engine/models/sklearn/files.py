@@ -133,21 +133,21 @@ def _check_arrays(name: str, content: bytes) -> None:
                 for info in inner:
                     _check_arrays(info.filename, archive.read(info))
         except DAMAGE:
-            raise ModelError(f"'{name}' of the model file is damaged. Save the model again.") from None
+            raise ModelError(f"'{name[:80]}' of the model file is damaged. Save the model again.") from None
         return
     stream = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
-    except ValueError:
-        raise ModelError(f"'{name}' of the model file is no array of numbers. Save the model again.") from None
+    except Exception:  # noqa: BLE001 - headers are read as Python, which fails in many ways
+        raise ModelError(f"'{name[:80]}' of the model file is no array of numbers. Save the model again.") from None
     n_values = 1
     for length in shape:
         n_values *= int(length)
-    if dtype.hasobject or n_values * dtype.itemsize > len(content):
+    if dtype.hasobject or n_values * dtype.itemsize > len(content) or min(shape, default=0) < 0:
         raise ModelError(
-            f"'{name}' of the model file declares more numbers than it holds and is refused. Save it again."
+            f"'{name[:80]}' of the model file declares more numbers than it holds and is refused. Save it again."
         )
 
 

@@ -9,6 +9,7 @@ networks of tables do: they are those of another application and do not scale th
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from fairness_engine.models.dense.network import DenseNetwork
 
 _MAX_WIDTH = 20_000
 _MAX_LAYERS = 200
+_NUMBERS = re.compile(r"[0-9A-Za-z.,+\-\s]*", re.ASCII)
+"""What numbers are written with; Python takes `1_0` and the digits of other scripts too, other readers do not."""
+_MAX_DIGITS = 12
 _N_IGNORED = 5
 """Lines between the widths and the weights: a flag, minima, maxima, means, ranges."""
 
@@ -42,9 +46,14 @@ def read_nnet(path: Path) -> DenseNetwork:
     widths = _widths(lines[0], lines[1])
     body = lines[2 + _N_IGNORED :]
     n_expected = 2 * sum(widths[1:])
+    if len(body) > n_expected:
+        raise ModelError(
+            f"The .nnet file must end with the last bias, but {len(body) - n_expected} lines stand behind it. Export "
+            "the model again."
+        )
     if len(body) < n_expected:
         raise ModelError(
-            f"The .nnet file is cut short: layers of {', '.join(map(str, widths[1:]))} units need {n_expected} lines "
+            f"The .nnet file is cut short: layers of {', '.join(map(str, widths[1:9]))} units need {n_expected} lines "
             f"of weights and biases, got {len(body)}. Upload it again."
         )
     return _network(widths, body)
@@ -66,8 +75,8 @@ def _network(widths: list[int], body: list[str]) -> DenseNetwork:
 def _widths(header: str, line: str) -> list[int]:
     """Inputs and units of every layer, as both header lines say."""
     try:
-        n_layers, n_inputs, n_outputs = (int(value) for value in header.split(",")[:3])
-        widths = [int(value) for value in line.split(",") if value.strip()]
+        n_layers, n_inputs, n_outputs = (_size(value) for value in header.split(",")[:3])
+        widths = [_size(value) for value in line.split(",") if value.strip()]
     except ValueError:
         raise ModelError("The .nnet file must begin with the sizes of its layers, but it is damaged.") from None
     if not 1 <= n_layers <= _MAX_LAYERS or any(not 1 <= width <= _MAX_WIDTH for width in widths):
@@ -80,8 +89,17 @@ def _widths(header: str, line: str) -> list[int]:
     return widths
 
 
+def _size(value: str) -> int:
+    digits = value.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS):
+        raise ValueError
+    return int(digits)
+
+
 def _numbers(line: str, n_expected: int) -> FloatArray:
     try:
+        if not _NUMBERS.fullmatch(line):
+            raise ValueError
         values = np.array([float(value) for value in line.split(",") if value.strip()])
     except ValueError:
         raise ModelError(f"The .nnet file must hold numbers, got '{line[:40]}'. Export the model again.") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairness_engine.errors import ModelError
+from fairness_engine.errors import EvenhandError, ModelError
 from fairness_engine.models.dense.chain import DenseChain
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
@@ -63,7 +63,20 @@ def parse_graph(content: bytes) -> Graph:
     if not model.graph.node or not model.graph.output:
         raise ModelError("The ONNX file is damaged or cut short: it holds no operators. Upload it again.")
     _refuse_unsafe(model)
-    return _choose_scores(model)
+    if any(node.op_type == "ZipMap" and not (node.input and node.output) for node in model.graph.node):
+        raise ModelError("A ZipMap of the ONNX file must have an input and an output. Export the model again.")
+    try:
+        graph = _choose_scores(model)
+    except EvenhandError:
+        raise
+    except Exception as error:  # noqa: BLE001 - operators without inputs and damaged arrays fail in many ways
+        raise ModelError(
+            f"The operators of the ONNX file must fit one another, but some are damaged ({type(error).__name__}). "
+            "Export or upload the model again."
+        ) from None
+    if not graph.inputs:
+        raise ModelError("The ONNX model must take rows of a table, but it has no inputs. Export it with its inputs.")
+    return graph
 
 
 def _refuse_unsafe(model: Any) -> None:
@@ -74,8 +87,8 @@ def _refuse_unsafe(model: Any) -> None:
     for node in _nodes(model.graph):
         if node.domain not in _DOMAINS:
             raise ModelError(
-                f"The ONNX file uses the operator '{node.op_type}' of '{node.domain[:60]}' and is refused. Export it "
-                "with standard operators only."
+                f"The ONNX file uses the operator '{node.op_type[:60]}' of '{node.domain[:60]}' and is refused. Export "
+                "it with standard operators only."
             )
         if node.op_type in _LOOPS:
             raise ModelError(
@@ -90,21 +103,31 @@ def _refuse_unsafe(model: Any) -> None:
             )
 
 
-def _nodes(graph: Any) -> Iterator[Any]:
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph and those inside it: branches, bodies."""
+    yield graph
     for node in graph.node:
-        yield node
         for attribute in node.attribute:
             for inner in [attribute.g, *attribute.graphs]:
-                yield from _nodes(inner)
+                yield from _graphs(inner)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    for each in _graphs(graph):
+        yield from each.node
 
 
 def _tensors(graph: Any) -> Iterator[Any]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in _nodes(graph):
-        for attribute in node.attribute:
-            yield from [attribute.t, *attribute.tensors]
+    """All arrays at any depth; of sparse ones both of their parts."""
+    for each in _graphs(graph):
+        yield from each.initializer
+        sparse = list(each.sparse_initializer)
+        for node in each.node:
+            for attribute in node.attribute:
+                yield from [attribute.t, *attribute.tensors]
+                sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+        for array in sparse:
+            yield from (array.values, array.indices)
 
 
 def _choose_scores(model: Any) -> Graph:
@@ -145,7 +168,9 @@ def _classes(model: Any, zips: list[Any]) -> tuple[str, ...] | None:
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for output in model.graph.output:
         node = makers.get(output.name)
-        while node is not None and node.op_type in _ON_THE_WAY:
+        for _ in range(len(makers)):  # a graph that leads back to itself is onnxruntime's to refuse
+            if node is None or node.op_type not in _ON_THE_WAY:
+                break
             node = makers.get(node.input[0])
         if node is None:
             continue
@@ -199,8 +224,16 @@ _SLOPES = {"LeakyRelu": 0.01, "Elu": 1.0}
 
 
 def read_chain(graph: Graph) -> DenseNetwork | None:
-    """The graph as a dense network, or ``None`` when it is more than a chain of weights and activations."""
+    """The graph as a dense network, or ``None`` when it is more than a chain of weights and activations, or one that
+    onnxruntime has to judge.
+    """
+    try:
+        return _read_chain(graph)
+    except (IndexError, TypeError, ValueError, KeyError, ZeroDivisionError):  # an operator without what it needs
+        return None
 
+
+def _read_chain(graph: Graph) -> DenseNetwork | None:
     inputs = graph.inputs
     if graph.is_label or graph.by_class or len(inputs) != 1 or inputs[0].type.tensor_type.elem_type not in FLOAT_TYPES:
         return None

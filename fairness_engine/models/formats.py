@@ -49,7 +49,7 @@ def detect_format(path: Path, name: str) -> FileFormat:
     if (path / "saved_model.pb").exists():
         raise refusal(path.name, b"", ("saved_model.pb",)) or ModelError(SUPPORTED)
     if not path.is_file():
-        raise ModelError(f"The model must be one file, but '{name}' is none. {SUPPORTED}")
+        raise ModelError(f"The model must be one file, but '{name[:80]}' is none. {SUPPORTED}")
     size = path.stat().st_size
     if size == 0:
         raise ModelError("The model file is empty. Save or upload it again.")
@@ -90,7 +90,7 @@ def _pickle_format(suffix: str, name: str) -> FileFormat:
     if suffix in _PICKLE_SUFFIXES:
         return FileFormat.PICKLE
     raise ModelError(
-        f"'{name}' holds a Python pickle under another name and is refused: pickles run code on load. "
+        f"'{name[:80]}' holds a Python pickle under another name and is refused: pickles run code on load. "
         f"Save the model in its own format. {SUPPORTED}",
         recipe=filled(PICKLE_RECIPE, name),
     )
@@ -99,13 +99,13 @@ def _pickle_format(suffix: str, name: str) -> FileFormat:
 def _other_format(head: bytes, suffix: str, name: str) -> FileFormat:
     if suffix in (".keras", ".h5", ".hdf5", ".skops"):
         raise ModelError(
-            f"'{name}' is damaged or cut short: its content is not that of a {suffix} file. Upload it again."
+            f"'{name[:80]}' is damaged or cut short: its content is not that of a {suffix} file. Upload it again."
         )
     if suffix == ".onnx" or (head[:1] == b"\x08" and suffix == ""):
         return FileFormat.ONNX
     if suffix == ".nnet" or head.lstrip().startswith(b"//"):
         return FileFormat.NNET
-    raise ModelError(f"'{name}' is of no known model format. {SUPPORTED}")
+    raise ModelError(f"'{name[:80]}' is of no known model format. {SUPPORTED}")
 
 
 MAX_UNPACKED_BYTES = 400_000_000

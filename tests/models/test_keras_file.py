@@ -565,3 +565,24 @@ def test_a_row_of_a_million_numbers_makes_no_matrix(tmp_path: Path):
     layers = [as_layer("InputLayer", batch_shape=[None, 1_000_000]), as_layer("ReLU")]
     with pytest.raises(ModelError, match="or take at most 20,000 inputs, but its file declares 1,000,000"):
         open_model(write_keras(tmp_path / "m.keras", layers, {"x": np.zeros(1)}), numbers_schema())
+
+
+LONG = "n" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("layer", "kernel"),
+    [
+        ({"class_name": "Dense", "config": {"name": LONG, "units": 2}}, (4, 1)),
+        (as_layer("Dense", units=LONG), (4, 1)),
+        (as_layer("Dense", units=1, batch_input_shape=[[LONG]] * 2), (4, 1)),
+        (as_layer("Dense", units=1), (1,) * 30),
+        (as_layer(LONG), (4, 1)),
+        (as_layer("Dense", units=1, activation={"class_name": "function", "config": [LONG]}), (4, 1)),
+    ],
+)
+def test_what_a_file_says_is_quoted_in_part(tmp_path: Path, layer: dict[str, Any], kernel: tuple[int, ...]):
+    path = write_keras(tmp_path / "m.keras", [layer], {"layers/dense/vars/0": np.ones(kernel)})
+    with pytest.raises(ModelError) as caught:
+        open_model(path, numbers_schema())
+    assert len(str(caught.value)) <= 300

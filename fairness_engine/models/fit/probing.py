@@ -59,7 +59,7 @@ def _each_category(schema: Schema, row: FloatArray) -> list[FloatArray]:
 
 
 def _explain(model: Model, row: FloatArray, schema: Schema, error: Exception) -> FitError:
-    reason = (str(error).splitlines() or [""])[0][:160]
+    reason = (str(error).splitlines() or [""])[0][:100]
     said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     for rows in _each_category(schema, row):
         failing = [i for i in range(len(rows)) if not _works(model, rows[i : i + 1])]

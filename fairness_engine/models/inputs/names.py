@@ -307,7 +307,7 @@ def say_nothing(schema: Schema, names: Sequence[str] | None) -> bool:
 def some(names: Sequence[str]) -> str:
     """A list of names that fits into a sentence."""
     more = f", and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(names[:_MAX_NAMED]) + more
+    return ", ".join(name[:60] for name in names[:_MAX_NAMED]) + more
 
 
 # --- what a name may mean, and its forms --------------------------------------------------------

@@ -78,6 +78,11 @@ class LayerConfig:
     archive_path: str
     group: str
 
+    @property
+    def title(self) -> str:
+        """Its name as a sentence quotes it."""
+        return str(self.name)[:60]
+
 
 def refuse_unsafe(content: Any, depth: int = 0) -> None:
     """Go through a configuration and refuse what may run code, read files or is not known.

@@ -44,7 +44,7 @@ class ArchiveWeights:
                 variables = self._file[f"{path}/vars"]
                 if all(str(i) in variables for i in range(len(names))):
                     return [variables[str(i)] for i in range(len(names))]
-        raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
+        raise ModelError(f"The weights of layer '{layer.title}' are missing from the model file. Save the model again.")
 
 
 class LegacyWeights:
@@ -64,7 +64,7 @@ class LegacyWeights:
                     found[parts[-1]] = path
             if all(name in found for name in names):
                 return [group[found[name]] for name in names]
-        raise ModelError(f"The weights of layer '{layer.name}' are missing from the model file. Save the model again.")
+        raise ModelError(f"The weights of layer '{layer.title}' are missing from the model file. Save the model again.")
 
 
 _WITHOUT_EFFECT = (
@@ -156,7 +156,7 @@ def _check_readable(chain: list[LayerConfig]) -> None:
             dtype = dtype["config"].get("name") if isinstance(dtype.get("config"), Mapping) else None
         is_known = layer.class_name in _STEPS and dtype in (None, "float32", "float64")
         if not is_known or layer.config.get("quantization_config"):
-            raise UnreadArchitectureError(f"Layer '{layer.name}' is of kind '{layer.class_name}'.")
+            raise UnreadArchitectureError(f"Layer '{layer.title}' is of kind '{layer.class_name[:60]}'.")
 
 
 def _read_input(network: DenseChain, layer: LayerConfig, _: Weights) -> None:
@@ -170,9 +170,9 @@ def _read_input(network: DenseChain, layer: LayerConfig, _: Weights) -> None:
 def _check_flat(layer: LayerConfig, shape: Any) -> None:
     """A row must reach the layer as one line of numbers; leading axes of length 1 do not change it."""
     if not isinstance(shape, list) or len(shape) < 2 or not isinstance(shape[-1], int | None):
-        raise ModelError(f"Layer '{layer.name}' declares the input shape {shape!r}. Save the model again.")
+        raise ModelError(f"Layer '{layer.title}' declares the input shape {str(shape)[:80]}. Save the model again.")
     if any(length not in (None, 1) for length in shape[1:-1]):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' takes inputs of shape {shape}.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' takes inputs of shape {str(shape)[:80]}.")
 
 
 def _read_dense(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
@@ -183,7 +183,8 @@ def _read_dense(network: DenseChain, layer: LayerConfig, weights: Weights) -> No
     shape = shape_of(kernel)
     if len(shape) != 2 or shape[1] != n_units:
         raise ModelError(
-            f"Layer '{layer.name}' declares {n_units} units, but its weights have shape {shape}. Save the model again."
+            f"Layer '{layer.title}' declares {str(n_units)[:20]} units, but its weights have shape {str(shape)[:80]}. "
+            "Save the model again."
         )
     network.check_shapes(shape, shape_of(bias[0]) if bias else None)
     network.multiply(read_floats(kernel), read_floats(bias[0]) if bias else None)
@@ -201,7 +202,7 @@ def _apply(network: DenseChain, activation: Any) -> None:
         activation = {"ReLU": "relu", "LeakyReLU": "leaky_relu", "ELU": "elu", "Softmax": "softmax"}.get(name, name)
     activation = _SYNONYMS.get(activation, activation) or "linear"
     if activation not in list(Activation):
-        raise UnreadArchitectureError(f"The model uses the activation '{activation}'.")
+        raise UnreadArchitectureError(f"The model uses the activation '{str(activation)[:60]}'.")
     network.activate(Activation(activation), float(_SLOPES.get(activation, 0.0) if slope is None else slope))
 
 
@@ -214,10 +215,10 @@ def _read_relu(network: DenseChain, layer: LayerConfig, weights: Weights) -> Non
     _read_input(network, layer, weights)
     config = layer.config
     if config.get("max_value") not in (None, 6.0) or config.get("threshold"):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' cuts its values off.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' cuts its values off.")
     slope = float(config.get("negative_slope") or 0.0)
     if slope and config.get("max_value"):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' cuts its values off.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' cuts its values off.")
     plain = Activation.RELU6 if config.get("max_value") else Activation.RELU
     network.activate(Activation.LEAKY_RELU if slope else plain, slope)
 
@@ -242,7 +243,7 @@ def _read_softmax(network: DenseChain, layer: LayerConfig, weights: Weights) -> 
 def _check_last_axis(layer: LayerConfig) -> None:
     axis = layer.config.get("axis", -1)
     if axis not in (-1, 1, [-1], [1]):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' works along axis {axis}.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' works along axis {str(axis)[:60]}.")
 
 
 def _read_reshape(network: DenseChain, layer: LayerConfig, weights: Weights) -> None:
@@ -257,7 +258,7 @@ def _read_rescaling(network: DenseChain, layer: LayerConfig, weights: Weights) -
     scale = layer.config.get("scale", 1.0)
     offset = layer.config.get("offset", 0.0)
     if not isinstance(scale, int | float) or not isinstance(offset, int | float):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' scales every input by its own factor.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' scales every input by its own factor.")
     network.scale(float(scale), float(offset))
 
 
@@ -270,7 +271,7 @@ def _read_by_unit(
         size = int(np.prod(shape_of(dataset)))
         if network.width is not None and size not in (1, network.width):
             raise ModelError(
-                f"Layer '{layer.name}' needs {network.width} values, one for each unit, got {size}. Save the model "
+                f"Layer '{layer.title}' needs {network.width} values, one for each unit, got {size}. Save the model "
                 "again."
             )
     return [read_floats(dataset) for dataset in found]
@@ -280,7 +281,7 @@ def _read_normalization(network: DenseChain, layer: LayerConfig, weights: Weight
     _read_input(network, layer, weights)
     _check_last_axis(layer)
     if layer.config.get("invert"):
-        raise UnreadArchitectureError(f"Layer '{layer.name}' inverts its scaling.")
+        raise UnreadArchitectureError(f"Layer '{layer.title}' inverts its scaling.")
     mean = layer.config.get("mean")
     variance = layer.config.get("variance")
     if mean is None or variance is None:

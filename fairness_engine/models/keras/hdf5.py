@@ -54,8 +54,8 @@ def read_floats(dataset: Any) -> FloatArray:
     values: FloatArray = np.asarray(dataset[...], dtype=np.float64)
     if not np.isfinite(values).all():
         raise ModelError(
-            f"The weights must be finite numbers, but '{dataset.name}' has some that are not: the training failed. "
-            "Train and save the model again."
+            f"The weights must be finite numbers, but '{str(dataset.name)[-80:]}' has some that are not: the "
+            "training failed. Train and save the model again."
         )
     return values
 

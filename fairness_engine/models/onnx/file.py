@@ -87,7 +87,7 @@ class OnnxRuntime:
         unknown = [value.type for value in self._inputs if value.type not in _DTYPES]
         if unknown:
             raise ModelError(
-                f"The ONNX model takes inputs of type {unknown[0]}, which no table gives. Export it for numbers."
+                f"The ONNX model takes inputs of type {unknown[0][:80]}, which no table gives. Export it for numbers."
             )
         is_typed = len(self._inputs) > 1 or self._inputs[0].type == _TEXT
         if is_typed and len(self._inputs) == 1 and (_width(self._inputs[0].shape) or 1) == 1:
@@ -199,5 +199,7 @@ def _cells(part: Any, value: Any) -> Any:
 
 def _width(shape: list[Any]) -> int | None:
     if len(shape) != 2:
-        raise ModelError(f"The ONNX model takes inputs of shape {shape}, not rows of numbers. Export it for tables.")
+        raise ModelError(
+            f"The ONNX model takes inputs of shape {str(shape)[:80]}, not rows of numbers. Export it for tables."
+        )
     return shape[1] if isinstance(shape[1], int) else None

@@ -47,15 +47,15 @@ def prepare_estimator(estimator: Any) -> Any:
     name = type(estimator).__name__
     if not hasattr(estimator, "predict") or not hasattr(estimator, "get_params"):
         raise ModelError(
-            f"The model file must hold a scikit-learn classifier, got '{name}'. Save the fitted classifier."
+            f"The model file must hold a scikit-learn classifier, got '{name[:60]}'. Save the fitted classifier."
         )
     try:
         classes = estimator.classes_
         n_classes = 0 if isinstance(classes, list) else len(classes)
     except Exception:  # noqa: BLE001 - a damaged estimator fails in any way
         raise ModelError(
-            f"The model must be a fitted classifier, got '{name}', which knows no classes. Fit a classifier and save "
-            "it."
+            f"The model must be a fitted classifier, got '{name[:60]}', which knows no classes. Fit a classifier and "
+            "save it."
         ) from None
     if n_classes < 2:
         raise ModelError(
@@ -67,8 +67,8 @@ def prepare_estimator(estimator: Any) -> Any:
         return estimator.set_params(**n_jobs)
     except Exception as error:  # noqa: BLE001 - a damaged estimator may lack any of its settings
         raise ModelError(
-            f"The model must have all its settings, but some of '{name}' are missing or damaged ({str(error)[:120]}). "
-            "Save it again."
+            f"The model must have all its settings, but some of '{name[:60]}' are missing or damaged "
+            f"({str(error)[:120]}). Save it again."
         ) from None
 
 

@@ -77,7 +77,7 @@ def _load(content: bytes) -> tuple[Any, tuple[str, ...]]:
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED_TYPES))
         if unknown:
             raise ModelError(
-                f"The model file names '{unknown[0][:120]}', which is not a known part of scikit-learn, and is "
+                f"The model file names '{unknown[0][:100]}', which is not a known part of scikit-learn, and is "
                 "refused. Build the model from scikit-learn's own classes and save it again, or convert it to .onnx.",
                 recipe=next(filter(None, map(recipe_for_type, unknown)), ""),
             )

@@ -24,7 +24,7 @@ def program() -> None:
     """The program ``evenhand``: does the command of this process's own arguments and ends the process."""
     if sys.argv[1:2] == [APP_COMMAND]:
         sys.exit(main())
-    from fairness_engine.__main__ import leave_with
+    from fairness_engine.cli.leaving import leave_with
 
     leave_with(main)
 

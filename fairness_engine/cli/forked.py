@@ -8,17 +8,18 @@ import json
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from fairness_engine.cli import gate, output, parser  # noqa: F401 - what every command needs
 from fairness_engine.cli import main as command_line
+from fairness_engine.cli.leaving import leave_with
 
 for _module in sorted(set(command_line.COMMANDS.values())):
     importlib.import_module(f"fairness_engine.cli.commands.{_module}")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Do one command; returns the exit status.
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Do one command, and end with its status.
 
     Args:
         arguments: what ``relay.relayed`` tells, as one.
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)  # whoever calls passes on what is not to be ignored
     sys.stdin, sys.stdout, sys.stderr = map(_open_stream, range(3), told["streams"])
-    return command_line.main(told["arguments"], told["program"], told["others"])
+    leave_with(lambda: command_line.main(told["arguments"], told["program"], told["others"]))
 
 
 def _open_stream(file: int, manner: Mapping[str, Any]) -> TextIO:

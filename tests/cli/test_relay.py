@@ -207,6 +207,14 @@ def test_a_hang_up_that_is_ignored_stays_ignored(is_ignored: bool, app: Path, tm
     store.close()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_result_that_cannot_be_written_is_told(app: Path, tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = asked(app, "runs", "list", "--workspace", str(tmp_path), capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 3
+    assert b"Standard output must be writable" in done.stderr
+
+
 def test_a_reader_that_leaves_ends_the_command_quietly(app: Path) -> None:
     shell = f"{sys.executable} -m fairness_engine inspect --data {DATA} --json - | true"
     done = asked(app, "-c", shell, program=["/bin/sh"])

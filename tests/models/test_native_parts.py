@@ -34,7 +34,7 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema
 
-from fairness_engine.errors import ModelError
+from fairness_engine.errors import InputError, ModelError
 from fairness_engine.models.open import open_estimator, open_model
 from fairness_engine.models.sklearn.native_parts import check_native_parts
 from fairness_engine.models.trees.trees import Forest
@@ -291,3 +291,12 @@ def test_a_tree_of_fewer_classes_than_its_model_is_not_walked() -> None:
     fitted = DecisionTreeClassifier(max_depth=4, random_state=0).fit(ROWS, LABELS)
     with pytest.raises(ModelError, match="must decide between its 9 classes"):
         Forest([fitted.tree_], 4, 9, "tree")
+
+
+def test_neighbours_of_no_class_are_refused(tmp_path: Path) -> None:
+    fitted = KNeighborsClassifier(3, algorithm="kd_tree").fit(ROWS, LABELS)
+    fitted._y[7] = 10**6
+    skops.io.dump(fitted, tmp_path / "m.skops")
+    with pytest.raises(InputError) as caught:
+        open_model(tmp_path / "m.skops", numbers_schema())
+    assert len(str(caught.value)) <= 300

@@ -149,7 +149,9 @@ def test_few_bytes_cannot_stand_for_many() -> None:
     lies += [{"base64": packed["base64"][:-8]}]
     for lie in lies:
         with pytest.raises(ValueError, match=r"size|zlib|base64"):
-            unpack_array({**packed, **lie})
+            unpack_array({**packed, **lie}, can_be_compressed=True)
+    with pytest.raises(ValueError, match="compressed"):
+        unpack_array(packed)
     many = {str(i): {**pack_array(np.zeros(10**7), can_compress=True)} for i in range(7)}
     with pytest.raises(ProcessError):
         from_line(json.dumps({"event": "RulesScored", "arrays": many, "space": {}}))

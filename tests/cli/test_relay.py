@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -28,6 +29,13 @@ MODEL = ROOT / "sample_models" / "census_income_network.keras"
 INPUTS = ["--data", str(DATA), "--schema", str(DATA.with_suffix(".schema.json")), "--model", str(MODEL)]
 ENDLESS = ["search", *INPUTS, "--protected", "sex", "--max-evaluations", "1000000000000", "--json", "-"]
 COMMAND = [sys.executable, "-m", "fairness_engine"]
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A folder whose name leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="r-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +241,7 @@ def test_files_of_the_callers_process_are_its_own(arguments: list[str], app: Pat
     assert json.loads((tmp_path / "out").read_text())
 
 
-def place_in(tmp_path: Path, change: Callable[[], object] = lambda: None, **variables: str) -> str:
+def place_in(runtime: Path, change: Callable[[], object] = lambda: None, **variables: str) -> str:
     """Where a program would look for a fork server, after a change of what it passes on."""
     program = (
         "from pathlib import Path; from fairness_engine.model_process.starting import standby\n"
@@ -242,7 +250,7 @@ def place_in(tmp_path: Path, change: Callable[[], object] = lambda: None, **vari
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
-        env={**beside(tmp_path), **variables},
+        env={**beside(runtime), **variables},
         preexec_fn=change,
         capture_output=True,
         check=True,
@@ -261,30 +269,30 @@ def place_in(tmp_path: Path, change: Callable[[], object] = lambda: None, **vari
     ],
     ids=["mask", "niceness", "limit", "processors"],
 )
-def test_only_who_passes_on_the_same_finds_a_fork_server(change: Callable[[], object], tmp_path: Path) -> None:
-    assert place_in(tmp_path) == place_in(tmp_path)
-    assert place_in(tmp_path, change) != place_in(tmp_path)
+def test_only_who_passes_on_the_same_finds_a_fork_server(change: Callable[[], object], runtime: Path) -> None:
+    assert place_in(runtime) == place_in(runtime)
+    assert place_in(runtime, change) != place_in(runtime)
 
 
-def test_other_libraries_are_another_place(tmp_path: Path) -> None:
-    assert place_in(tmp_path, LD_LIBRARY_PATH="/elsewhere") != place_in(tmp_path)
+def test_other_libraries_are_another_place(runtime: Path) -> None:
+    assert place_in(runtime, LD_LIBRARY_PATH="/elsewhere") != place_in(runtime)
 
 
-def test_a_folder_that_others_can_look_into_is_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert standby.place(tmp_path, []) is not None
-    folder = tmp_path / f"evenhand-{os.getuid()}"
+def test_a_folder_that_others_can_look_into_is_no_place(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    assert standby.place(runtime, []) is not None
+    folder = runtime / f"evenhand-{os.getuid()}"
     folder.chmod(0o755)
-    assert standby.place(tmp_path, []) is None
-    folder.rename(tmp_path / "moved")
-    (tmp_path / "moved").chmod(0o700)
-    folder.symlink_to(tmp_path / "moved")
-    assert standby.place(tmp_path, []) is None
+    assert standby.place(runtime, []) is None
+    folder.rename(runtime / "moved")
+    (runtime / "moved").chmod(0o700)
+    folder.symlink_to(runtime / "moved")
+    assert standby.place(runtime, []) is None
 
 
-def test_a_socket_that_was_left_behind_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    path = standby.place(compiled_folder(tmp_path), ready_loops(tmp_path))
+def test_a_socket_that_was_left_behind_is_nobodys(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    path = standby.place(compiled_folder(runtime), ready_loops(runtime))
     assert path is not None
     left = standby.listen(path)
     assert left is not None
@@ -297,7 +305,7 @@ def test_a_socket_that_was_left_behind_is_nobodys(tmp_path: Path, monkeypatch: p
         each.close()
     assert standby.connect(path) is None
     monkeypatch.setattr(start, "_own", start._OwnServers())
-    assert not start.find_ready(tmp_path)
+    assert not start.find_ready(runtime)
     other = standby.listen(path.with_name("other"))
     assert other is not None
     other.close()

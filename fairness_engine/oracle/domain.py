@@ -215,16 +215,18 @@ class Ranges:
 
     def contains(self, rows: FloatArray) -> NDArray[np.bool_]:
         """Whether each row lies in the ranges and on their lattice ``(n_rows,)``; a missing cell lies nowhere."""
-        low, high, step = self.low[:, None], self.high[:, None], np.where(self.step > 0, self.step, 1.0)[:, None]
-        off_lattice = np.where(self.step > 0, _OFF_LATTICE, np.inf)[:, None]
+        low = self.low[:, None]
+        high = self.high[:, None]
+        is_continuous = self.step[:, None] <= 0
+        step = np.where(is_continuous, 1.0, self.step[:, None])
         inside = np.empty(len(rows), dtype=bool)
         with np.errstate(invalid="ignore", over="ignore"):  # of a number that is none
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 part = slice(start, start + _ROWS_AT_ONCE)
                 values = np.ascontiguousarray(rows[part].T)
                 places = (values - low) / step
-                is_on = np.isinf(off_lattice) | (np.abs(places - np.rint(places)) < off_lattice)
-                inside[part] = ((low <= values) & (values <= high) & is_on).all(axis=0)
+                is_on_lattice = is_continuous | (np.abs(places - np.rint(places)) < _OFF_LATTICE)
+                inside[part] = ((low <= values) & (values <= high) & is_on_lattice).all(axis=0)
         return inside
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import event, text, update
 
-from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import RunError
 from fairness_engine.oracle.domain import Scope
 from fairness_engine.pairs import Pairs
@@ -22,19 +21,7 @@ from fairness_engine.store.pairs_file import read_pairs, write_pairs
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
-
-SCHEMA = Schema(
-    (
-        Column("age", Kind.INTEGER, minimum=18, maximum=70),
-        Column("sex", Kind.CATEGORICAL, codes=(0, 1), labels=("Female", "Male")),
-    ),
-    protected=("sex",),
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "workspace")
+from store_cases import SCHEMA
 
 
 def a_config(store: RunStore) -> RunConfig:

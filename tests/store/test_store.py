@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text, update
 
-from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import RunError, SettingError, StaleReviewError, StopReason
 from fairness_engine.events import Progress
 from fairness_engine.oracle.budget import Budget
@@ -21,20 +20,9 @@ from fairness_engine.store import tables
 from fairness_engine.store.records import FileRole, ReviewTerms, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from store_cases import SCHEMA
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = Schema(
-    (
-        Column("age", Kind.INTEGER, minimum=18, maximum=70),
-        Column("sex", Kind.CATEGORICAL, codes=(0, 1), labels=("Female", "Male")),
-    ),
-    protected=("sex",),
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> RunStore:
-    return RunStore(tmp_path / "workspace")
 
 
 def a_config(store: RunStore, **changes: object) -> RunConfig:

@@ -100,7 +100,7 @@ def _one_start(browser: Browser, server: AppServer, review: Review) -> float:
     button.wait_for()
     started = time.perf_counter()
     button.click()
-    tab.page.get_by_text("Latest pairs").wait_for()
+    tab.page.locator("li", has_text="instead of").first.wait_for()
     seconds = time.perf_counter() - started
     tab.wait_until_at_rest()
     context.close()

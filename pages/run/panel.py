@@ -122,6 +122,8 @@ def draw(review: Review, run_ids: list[str]) -> None:
         start_queued(store)
         records = [store.run(run_id) for run_id in run_ids]
     live.stop_button(records, "stop", "what was found")
+    if sum(SEARCH.has(record.config) for record in records) == 1:
+        records = [_await_first(store, record) for record in records]
     searches = [record for record in records if SEARCH.has(record.config)]
     if len(searches) > 1:
         _draw_comparison(store, searches)
@@ -150,20 +152,19 @@ def _draw_search(store: RunStore, review: Review, record: RunRecord) -> None:
     live.tiles("tiles", tiles)
     for note in results.notes.notes:
         st.caption(f":material/info: {wording.markdown(note)}")
-    _await_first(store, record)
     _draw_latest(store, review, record)
     if not _is_awaited(record):  # a browser that has not loaded the library of charts shows nothing while it does
         _draw_curve(store, [record])
 
 
-def _await_first(store: RunStore, record: RunRecord) -> None:
-    """Have the first people sent as they are found, not with the next look; what is above is in the browser already."""
-    if not record.is_active or record.n_found or not _is_awaited(record):
-        return
+def _await_first(store: RunStore, record: RunRecord) -> RunRecord:
+    """A run as it stands; a search before its first people are found, as soon as they are, not with the next look."""
     end = time.monotonic() + _FIRST_LOOKS_SECONDS
     with turns.left():
-        while time.monotonic() < end and not store.n_pairs(record.id):
+        while record.is_active and not record.n_found and _is_awaited(record) and time.monotonic() < end:
             time.sleep(_SECONDS_BETWEEN_GLANCES)
+            record = store.run(record.id)
+    return record
 
 
 def _say_scan(results: Results, title: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -117,8 +118,27 @@ def test_too_many_rows() -> None:
 @pytest.mark.parametrize("body", [b'"1",2\n' * 31, b'1, "2"\n' * 31])
 def test_too_many_rows_with_quotes(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialect, "MAX_ROWS", 30)
-    monkeypatch.setattr("fairness_engine.data.csv.columns.MAX_ROWS", 30)
     assert "at most 30 rows" in refusal(b"a,b\n" + body)
+
+
+@pytest.mark.parametrize("row", [b"1,2,3\n", b'"1",2,3\n', b'1, "2",3\n'])
+def test_too_many_cells(row: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dialect, "MAX_CELLS", 30)
+    assert read_table(b"a,b,c\n" + row * 10, "f.csv").n_rows == 10
+    said = refusal(b"a,b,c\n" + row * 12)
+    assert "at most 30 cells, columns times rows, got 3 columns and 1" in said
+    assert "rows or more. Leave columns out, or take a sample of the rows" in said
+
+
+def test_a_wide_table_is_refused_before_its_cells_are_made() -> None:
+    row = b",".join([b"1"] * 5_000) + b"\n"
+    names = b",".join(b"c%d" % i for i in range(5_000)) + b"\n"
+    tracemalloc.start()
+    said = refusal(names + row * 8_002)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "at most 40,000,000 cells" in said
+    assert most < 4 * 8_002 * len(row)
 
 
 def test_an_endless_cell_is_refused() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from fairness_engine.data.catalogue import REAL_DATA_SETS
-from fairness_engine.data.csv.dialect import MAX_COLUMNS, MAX_ROWS
+from fairness_engine.data.csv.dialect import MAX_CELLS, MAX_COLUMNS, MAX_ROWS
 from fairness_engine.data.csv.file_bytes import MAX_BYTES
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.data.inference import infer_schema
@@ -55,7 +55,7 @@ def test_the_example_runs(text: str, root: Path) -> None:
 
 
 def test_limits_kinds_and_names_are_the_codes(text: str) -> None:
-    for limit in (f"{MAX_BYTES // 1_000_000} MB", f"{MAX_ROWS:,} rows", f"{MAX_COLUMNS:,} columns"):
+    for limit in (f"{MAX_BYTES // 1_000_000} MB", f"{MAX_ROWS:,} rows", f"{MAX_COLUMNS:,} columns", f"{MAX_CELLS:,} cells"):
         assert limit in text
     for word in (*Kind, *ModelInput, *REAL_DATA_SETS):
         assert f"`{word}`" in text

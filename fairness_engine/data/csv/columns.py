@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from fairness_engine.arrays import IntArray
-from fairness_engine.data.csv.dialect import MAX_ROWS, check_quotes_end, records, too_many_rows
+from fairness_engine.data.csv.dialect import check_quotes_end, records, refuse_large
 
 _BLOCK_BYTES = 4_000_000
 _BATCH_ROWS = 20_000
@@ -20,8 +20,8 @@ def read_columns(rows: bytes, delimiter: str, n_columns: int, first_line: int) -
     has_quotes = b'"' in rows
     if has_quotes:
         check_quotes_end(rows, delimiter, first_line)
-    elif rows.count(b"\n") > MAX_ROWS:
-        raise too_many_rows(rows.count(b"\n"))
+    else:
+        refuse_large(rows.count(b"\n"), n_columns)
     # The fast reader takes a quote after a space for a letter.
     before_quotes = (f'{sign} "'.encode() for sign in (delimiter, " ", "\n", "\r"))
     is_plain = not has_quotes or not (rows.startswith(b' "') or any(sign in rows for sign in before_quotes))
@@ -32,8 +32,7 @@ def read_columns(rows: bytes, delimiter: str, n_columns: int, first_line: int) -
             is_plain = False
     if not is_plain:
         return _read_exactly(rows, delimiter, n_columns, first_line)
-    if texts.num_rows > MAX_ROWS:
-        raise too_many_rows(texts.num_rows)
+    refuse_large(texts.num_rows, n_columns)
     n_lines = rows.count(b"\n") or rows.count(b"\r")
     if texts.num_rows == n_lines + 1:
         return texts, None

@@ -11,6 +11,8 @@ from fairness_engine.errors import DataError
 
 MAX_COLUMNS = 5_000
 MAX_ROWS = 2_000_000
+MAX_CELLS = 40_000_000
+"""Columns times rows: what a table takes in memory depends on this, not on the size of its file."""
 DELIMITERS = (",", ";", "\t", "|")
 
 _MAX_HEADER_BYTES = 2_000_000
@@ -134,6 +136,7 @@ def records(body: bytes, delimiter: str, n_columns: int, first_line: int) -> Ite
     text = io.TextIOWrapper(io.BytesIO(body), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
     n_rows = n_lines = 0
+    most = min(MAX_ROWS, MAX_CELLS // n_columns)
     try:
         for record in reader:
             line = first_line + n_lines
@@ -141,8 +144,8 @@ def records(body: bytes, delimiter: str, n_columns: int, first_line: int) -> Ite
             if not record or (n_columns > 1 and len(record) == 1 and not record[0].strip()):
                 continue
             n_rows += 1
-            if n_rows > MAX_ROWS:
-                raise too_many_rows(n_rows)
+            if n_rows > most:
+                refuse_large(n_rows, n_columns)
             if len(record) != n_columns:
                 is_open = first_line + n_lines - line > 1
                 raise _ragged(line, record, n_columns, is_first=n_rows == 1, is_open=is_open, reader=reader)
@@ -154,9 +157,24 @@ def records(body: bytes, delimiter: str, n_columns: int, first_line: int) -> Ite
         ) from None
 
 
-def too_many_rows(n_rows: int) -> DataError:
-    """The refusal of a table with too many rows."""
-    return DataError(f"A table may have at most {MAX_ROWS:,} rows, got {n_rows:,} or more. Take a sample of the rows.")
+def refuse_large(n_rows: int, n_columns: int) -> None:
+    """Refuse a table of too many rows, or too many cells.
+
+    Args:
+        n_rows: as many, or more.
+
+    Raises:
+        DataError: it has.
+    """
+    if n_rows > MAX_ROWS:
+        raise DataError(
+            f"A table may have at most {MAX_ROWS:,} rows, got {n_rows:,} or more. Take a sample of the rows."
+        )
+    if n_rows * n_columns > MAX_CELLS:
+        raise DataError(
+            f"A table may have at most {MAX_CELLS:,} cells, columns times rows, got {n_columns:,} columns and "
+            f"{n_rows:,} rows or more. Leave columns out, or take a sample of the rows."
+        )
 
 
 def _ragged(

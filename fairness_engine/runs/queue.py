@@ -8,8 +8,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
+from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
@@ -79,23 +81,42 @@ def mark_crashed(store: RunStore) -> None:
     for run in store.runs_in(RunState.RUNNING):
         if not _is_at_work(run):
             n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs
-            store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts={"n_found": n_found})
+            is_first = store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts={"n_found": n_found})
+            if is_first and run.worker_host == host_name():  # of one elsewhere it is not known that it writes no more
+                store.clear_run(run.id)
     for run in store.runs_in(RunState.QUEUED):
-        if run.reserved is not None and time.time() - run.reserved.timestamp() > _START_SECONDS:
+        if run.reserved is not None and not _is_within(run.reserved, _START_SECONDS):
             store.give_up(run.id, START_MESSAGE)
 
 
 def _is_at_work(run: RunRecord) -> bool:
     if run.worker_host != host_name():
-        heard = run.heard or run.created
-        return time.time() - heard.timestamp() < _OTHER_HOST_SECONDS
+        return _is_within(run.heard or run.created, _OTHER_HOST_SECONDS)
     return run.worker_pid is not None and process_start_time(run.worker_pid) == run.worker_born
 
 
+def _is_within(moment: datetime, seconds: float) -> bool:
+    """Whether a moment is no longer ago; one that lies as far ahead was noted before the clock was put back."""
+    return abs(time.time() - moment.timestamp()) < seconds
+
+
 def _start(store: RunStore, run_id: str) -> None:
-    """Start a worker in a session of its own, so that it outlives this process and its terminal."""
-    folder = store.run_folder(run_id)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Start a worker in a session of its own, so that it outlives this process and its terminal.
+
+    Raises:
+        RunError: it cannot be started; the run has ended.
+    """
+    try:
+        _start_worker(store, run_id)
+    except (OSError, EvenhandError) as error:
+        said = str(error) if isinstance(error, EvenhandError) else error.strerror or str(error)
+        message = f"The worker process could not start: {said.rstrip('.')}. Run again."
+        store.give_up(run_id, message)
+        raise RunError(message) from error
+
+
+def _start_worker(store: RunStore, run_id: str) -> None:
+    folder = store.make_run_folder(run_id)
     environment = dict(os.environ)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", _PACKAGE_ROOT)]
     environment["PYTHONPATH"] = os.pathsep.join([_PACKAGE_ROOT, *paths])

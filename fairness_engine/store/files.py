@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from fairness_engine.errors import RunError
 from fairness_engine.store import tables
 from fairness_engine.store.records import FileRole, StoredFile
+from fairness_engine.store.whole_files import folder_to_disk, incoming_file, sweep, to_disk, whole_file
 
 _CHUNK_BYTES = 1 << 20
 _MAX_NAME = 200
@@ -90,10 +90,9 @@ class FileStore:
         folder = self.workspace / about
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(temporary).replace(folder / name)
+            sweep(folder)
+            with whole_file(folder / name) as file:
+                file.write(text.encode())
 
     def _path(self, sha256: str) -> Path:
         return self.workspace / "files" / sha256[:2] / sha256
@@ -102,19 +101,18 @@ class FileStore:
         """Copy and hash in one pass, then put into place in one step."""
         folder = self.workspace / "files"
         folder.mkdir(mode=0o700, exist_ok=True)
+        sweep(folder)
         digest = hashlib.sha256()
         n_bytes = 0
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix="incoming-")
-        try:
-            with os.fdopen(handle, "wb") as target:
-                for chunk in _chunks(source):
-                    digest.update(chunk)
-                    n_bytes += target.write(chunk)
+        with incoming_file(folder) as (target, temporary):
+            for chunk in _chunks(source):
+                digest.update(chunk)
+                n_bytes += target.write(chunk)
             path = self._path(digest.hexdigest())
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            _put_in_place(Path(temporary), path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+            if not _holds(path):
+                to_disk(target)
+                _put_in_place(temporary, path)
         return digest.hexdigest(), n_bytes
 
 
@@ -126,8 +124,6 @@ def _put_in_place(incoming: Path, path: Path) -> None:
         incoming: the whole file; its folder is on the same file system.
         path: named by the content.
     """
-    if _holds(path):
-        return
     try:
         os.link(incoming, path)  # unlike a rename it refuses a place that is taken: the first of several wins
     except FileExistsError:
@@ -135,6 +131,7 @@ def _put_in_place(incoming: Path, path: Path) -> None:
             incoming.replace(path)
     except OSError:  # a file system without links
         incoming.replace(path)
+    folder_to_disk(path.parent)
 
 
 def _holds(path: Path) -> bool:

@@ -6,7 +6,6 @@ protected columns only, for the two are equal in all others.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from fairness_engine.errors import RunError
 from fairness_engine.pairs import Pairs
 from fairness_engine.store.run_config import RunConfig
+from fairness_engine.store.whole_files import whole_file
 
 _NUMBERS = {"score_a": "score_first", "score_b": "score_second"}
 _CODES = {"decision_a": "decision_first", "decision_b": "decision_second", "evaluation": "evaluation"}
@@ -31,11 +31,8 @@ def write_pairs(path: Path, pairs: Pairs, config: RunConfig) -> None:
     columns |= {f"b.{name}": pairs.second[:, config.schema.index(name)] for name in config.scope.protected}
     columns |= {name: getattr(pairs, field) for name, field in {**_NUMBERS, **_CODES, **_MEASURED}.items()}
     table = pa.table({name: np.ascontiguousarray(values) for name, values in columns.items()})
-    temporary = path.with_suffix(".tmp")
-    pq.write_table(table, temporary, compression="zstd")
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with whole_file(path) as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def read_pairs(path: Path, config: RunConfig) -> Pairs:

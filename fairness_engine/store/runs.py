@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from fairness_engine.pairs import Pairs
 from fairness_engine.store import tables
 from fairness_engine.store.records import RunRecord, RunState, to_optional_time, to_time
 from fairness_engine.store.run_config import RunConfig
-from fairness_engine.store.seal import write_seal
+from fairness_engine.store.seal import hashes_of_files, write_seal
+from fairness_engine.store.whole_files import sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,6 +174,35 @@ class RunTable:
         """Where a run's log and Parquet files lie."""
         return self.workspace / "runs" / run_id
 
+    def make_run_folder(self, run_id: str) -> Path:
+        """See that a run has its folder; the workspace itself, which may have been moved away, is not made anew.
+
+        Raises:
+            RunError: it cannot be made.
+        """
+        folder = self.run_folder(run_id)
+        try:
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"The workspace must be a folder that can be written, got: {error.strerror or error}. "
+                "Make room on the disk, or start again with the folder's new place."
+            ) from None
+        return folder
+
+    def clear_run(self, run_id: str) -> None:
+        """Take away what a worker that was killed left in its run's folder: half files, and whole ones that it did not
+        come to enter; nothing is raised.
+        """
+        folder = self.run_folder(run_id)
+        entered = {part.file for part in self.parts(run_id)}
+        sweep(folder)
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                if path.suffix in (".part", ".tmp") or (path.suffix == ".parquet" and path.name not in entered):
+                    path.unlink(missing_ok=True)
+
     # --- for the launcher and the worker --------------------------------------------------
 
     def reserve(self, run_id: str, max_at_work: int | None) -> bool:
@@ -258,10 +289,11 @@ class RunTable:
         """
         values: dict[str, Any] = {"state": state.value, "stop_reason": reason and reason.value, "message": message}
         values |= {"phase": "", "finished": time.time(), **(counts or {})}
-        with self.engine.begin() as connection:
+        files = hashes_of_files(self, run_id)
+        with tables.durable_transaction(self.engine) as connection:
             is_first = connection.execute(_while_running(run_id).values(**values)).rowcount == 1
-        if is_first:
-            write_seal(self, run_id)
+            if is_first:
+                write_seal(connection, run_id, files)
         return is_first
 
 

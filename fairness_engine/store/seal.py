@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from fairness_engine.store import tables
 
@@ -67,13 +67,15 @@ def file_hash(path: Path) -> str:
     return found.hexdigest()
 
 
-def write_seal(store: RunTable, run_id: str) -> str:
-    """Make the chain of a run that has ended; returns the seal."""
-    lines = _chained(_parts(store, run_id))
-    with store.engine.begin() as connection:
-        connection.execute(delete(tables.seals).where(tables.seals.c.run_id == run_id))
-        connection.execute(insert(tables.seals), [{"run_id": run_id, **line} for line in lines])
-    return str(lines[-1]["chain"])
+def write_seal(connection: Connection, run_id: str, files: Sequence[tuple[str, str]]) -> None:
+    """Make the chain of a run, in the transaction that ends it: none has ended without.
+
+    Args:
+        files: its files as ``hashes_of_files`` has them, which may take long.
+    """
+    lines = _chained([*_of_database(connection, run_id), *files])
+    connection.execute(delete(tables.seals).where(tables.seals.c.run_id == run_id))
+    connection.execute(insert(tables.seals), [{"run_id": run_id, **line} for line in lines])
 
 
 def seal_of(store: RunTable, run_id: str) -> str:
@@ -88,7 +90,9 @@ def check_seal(store: RunTable, run_id: str) -> SealCheck:
     if not stored:
         return SealCheck("", 0, ())
     was = {line["name"]: line["sha256"] for line in stored}
-    now = dict(_parts(store, run_id))
+    with store.engine.connect() as connection:
+        now = dict(_of_database(connection, run_id))
+    now |= dict(hashes_of_files(store, run_id))
     changed = [f"{name} is not what it was" for name in was if name in now and was[name] != now[name]]
     changed += [f"{name} is gone" for name in was if name not in now]
     changed += [f"{name} came later" for name in now if name not in was]
@@ -114,41 +118,34 @@ def _stored(store: RunTable, run_id: str) -> list[dict[str, str]]:
         return [dict(row._mapping) for row in connection.execute(query)]
 
 
-def _parts(store: RunTable, run_id: str) -> list[tuple[str, str]]:
-    """Name and hash of all that is stored of a run, in a fixed order."""
-    return [*_of_database(store, run_id), *_of_files(store, run_id)]
+def _of_database(connection: Connection, run_id: str) -> Iterator[tuple[str, str]]:
+    """Name and hash of all that the database holds of a run, in a fixed order."""
+    run = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one()._mapping
+    yield "the question", _hash(run["config"])
+    yield "the totals", _hash([run[name] for name in _TOTALS])
+    for role in ("data_id", "model_id"):
+        query = select(tables.files.c.sha256, tables.files.c.name).where(tables.files.c.id == run["config"].get(role))
+        yield f"the {role.removesuffix('_id')} file's entry", _hash([list(row) for row in connection.execute(query)])
+    curve = select(tables.progress).where(tables.progress.c.run_id == run_id).order_by(tables.progress.c.id)
+    yield "the order of events", _hash([list(row)[2:] for row in connection.execute(curve)])
+    parts = select(tables.parts).where(tables.parts.c.run_id == run_id).order_by(tables.parts.c.start)
+    yield "the list of pairs", _hash([list(row)[1:] for row in connection.execute(parts)])
+    results = select(tables.results).where(tables.results.c.run_id == run_id).order_by(tables.results.c.name)
+    for row in connection.execute(results):
+        if row.name not in _AFTERWARDS:
+            yield f"the result '{row.name}'", _hash(row.content)
+    made = select(tables.versions.c.model_id, tables.versions.c.parent_id).where(tables.versions.c.run_id == run_id)
+    yield "the model that was made", _hash([list(row) for row in connection.execute(made)])
 
 
-def _of_database(store: RunTable, run_id: str) -> Iterator[tuple[str, str]]:
-    with store.engine.connect() as connection:
-        run = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one()._mapping
-        yield "the question", _hash(run["config"])
-        yield "the totals", _hash([run[name] for name in _TOTALS])
-        for role in ("data_id", "model_id"):
-            query = select(tables.files.c.sha256, tables.files.c.name).where(
-                tables.files.c.id == run["config"].get(role)
-            )
-            yield (
-                f"the {role.removesuffix('_id')} file's entry",
-                _hash([list(row) for row in connection.execute(query)]),
-            )
-        curve = select(tables.progress).where(tables.progress.c.run_id == run_id).order_by(tables.progress.c.id)
-        yield "the order of events", _hash([list(row)[2:] for row in connection.execute(curve)])
-        parts = select(tables.parts).where(tables.parts.c.run_id == run_id).order_by(tables.parts.c.start)
-        yield "the list of pairs", _hash([list(row)[1:] for row in connection.execute(parts)])
-        results = select(tables.results).where(tables.results.c.run_id == run_id).order_by(tables.results.c.name)
-        for row in connection.execute(results):
-            if row.name not in _AFTERWARDS:
-                yield f"the result '{row.name}'", _hash(row.content)
-        made = select(tables.versions.c.model_id, tables.versions.c.parent_id).where(tables.versions.c.run_id == run_id)
-        yield "the model that was made", _hash([list(row) for row in connection.execute(made)])
-
-
-def _of_files(store: RunTable, run_id: str) -> Iterator[tuple[str, str]]:
+def hashes_of_files(store: RunTable, run_id: str) -> list[tuple[str, str]]:
+    """Name and hash of all files of a run, in a fixed order."""
     folder = store.run_folder(run_id)
-    for name in (*(part.file for part in store.parts(run_id)), *_FILES):
-        if name not in _FILES or (folder / name).is_file():
-            yield f"the file '{name}'", file_hash(folder / name)
+    listed = [part.file for part in store.parts(run_id)]
+    return [
+        (f"the file '{name}'", file_hash(folder / name))
+        for name in (*listed, *(name for name in _FILES if (folder / name).is_file()))
+    ]
 
 
 def _hash(content: Any) -> str:

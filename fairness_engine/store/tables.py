@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import stat
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from sqlite3 import Error as SQLiteError
 from sqlite3 import connect
@@ -17,6 +17,7 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Connection,
     Engine,
     Float,
     ForeignKey,
@@ -37,6 +38,7 @@ from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
+    DisconnectionError,
     IntegrityError,
     OperationalError,
     ProgrammingError,
@@ -46,6 +48,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.schema import CreateColumn
 
 from fairness_engine.errors import RunError
+from fairness_engine.store.whole_files import incoming_file, sweep
 
 DATABASE = "evenhand.db"
 STORE_VERSION = 1
@@ -229,16 +232,16 @@ def open_database(workspace: Path, url: str | None) -> Engine:
         if url is None:
             _prepare_file(workspace)
         engine = create_engine(
-            url or URL.create("sqlite", database=str(workspace / DATABASE)),
-            pool_pre_ping=url is not None,
-            json_deserializer=_read_json,
+            url or _address(workspace / DATABASE), pool_pre_ping=url is not None, json_deserializer=_read_json
         )
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _prepare_sqlite)
+        if url is None:
+            _stay_with(engine, workspace / DATABASE)
         version = _create(engine)
     except (SQLAlchemyError, SQLiteError, ImportError, OSError) as error:
         raise RunError(
-            f"The run store must be a database that can be opened and written, got: {_reason(error)}."
+            f"The run store must be a database that can be opened and written, got: {_reason(error)}. {_remedy(error)}"
         ) from None
     if version != str(STORE_VERSION):
         raise RunError(
@@ -258,7 +261,15 @@ _REMEDIES = {
     "locked": f"Another program has kept it for {_BUSY_MILLISECONDS // 1000} seconds: try again when it has ended.",
     "full": "Make room on the disk, then try again.",
     "no such": "Try again: what it lacks is added where that can be done.",
+    "unable to open": "If the workspace folder was moved or renamed, start again with its new place.",
 }
+
+
+def _remedy(error: BaseException | None) -> str:
+    """What to do about what a database says."""
+    reason = _reason(error)
+    found = (remedy for sign, remedy in _REMEDIES.items() if sign in reason)
+    return next(found, "Look at it, or use another folder.")
 
 
 def _say_what_fails(context: ExceptionContext) -> None:
@@ -268,11 +279,9 @@ def _say_what_fails(context: ExceptionContext) -> None:
     error = context.sqlalchemy_exception
     if context.is_pre_ping or isinstance(error, IntegrityError) or not isinstance(error, DatabaseError):
         return
-    reason = _reason(error)
-    remedy = next(
-        (remedy for sign, remedy in _REMEDIES.items() if sign in reason), "Look at it, or use another folder."
-    )
-    raise RunError(f"The run store must be a database that can be read and written, got: {reason}. {remedy}") from error
+    raise RunError(
+        f"The run store must be a database that can be read and written, got: {_reason(error)}. {_remedy(error)}"
+    ) from error
 
 
 def _read_json(content: str | bytes) -> Any:
@@ -285,6 +294,54 @@ def _read_json(content: str | bytes) -> Any:
         ) from None
 
 
+def _address(path: Path) -> URL:
+    """Of a database that is there already: one that was moved away is not made anew, empty, in its old place."""
+    return URL.create("sqlite", database=path.as_uri(), query={"mode": "rw", "uri": "true"})
+
+
+def _stay_with(engine: Engine, path: Path) -> None:
+    """See that a connection is to the file that has the name now: what is written to one that was moved away, or that a
+    copy was put in the place of, would be lost.
+    """
+
+    def note_file(_: Any, record: ConnectionPoolEntry) -> None:
+        record.info["file"] = _file_at(path)
+
+    def check_file(_: Any, record: ConnectionPoolEntry, __: Any) -> None:
+        if record.info["file"] != _file_at(path):
+            raise DisconnectionError("the file has another place now")  # the pool connects anew
+
+    event.listen(engine, "connect", note_file)
+    event.listen(engine, "checkout", check_file)
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextlib.contextmanager
+def durable_transaction(engine: Engine) -> Iterator[Connection]:
+    """As ``engine.begin()``; a power cut does not take back what it commits, nor anything committed before.
+
+    Other transactions reach the disk within seconds: together, so that none costs an access of its own.
+    """
+    with engine.connect() as connection:
+        is_sqlite = engine.dialect.name == "sqlite"
+        if is_sqlite:
+            connection.exec_driver_sql("PRAGMA synchronous = FULL")
+        try:
+            yield connection
+            connection.commit()
+        finally:
+            connection.rollback()
+            if is_sqlite:
+                connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+
+
 def _prepare_file(workspace: Path) -> None:
     """Make the database's file readable by its owner only, also in a folder that everybody can read.
 
@@ -293,6 +350,7 @@ def _prepare_file(workspace: Path) -> None:
     gets a copy of its own, and the other file stays for the other workspace.
     """
     path = workspace / DATABASE
+    sweep(workspace)
     former = _former_path(path)
     if former != path and not path.exists() and former.is_file() and _speaks_of(former, workspace):
         _copy_database(former, path)
@@ -324,19 +382,16 @@ def _speaks_of(database: Path, workspace: Path) -> bool:
 
 def _copy_database(source: Path, target: Path) -> None:
     """Copy a database that others may be writing; of several that copy at once, the first wins."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix="incoming-")
-    os.close(handle)
-    try:
+    with incoming_file(target.parent) as (_, temporary):
         with contextlib.closing(connect(source)) as old, contextlib.closing(connect(temporary)) as new:
+            new.execute("PRAGMA journal_mode = OFF")  # nothing is left beside it by a process that is killed
             old.backup(new)
         try:
             os.link(temporary, target)
         except FileExistsError:
             return
         except OSError:  # a file system without links
-            Path(temporary).replace(target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+            temporary.replace(target)
 
 
 def _close_to_others(database: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import RunError
+from fairness_engine.store.whole_files import whole_file
 
 MAX_BOXES = 120_000
 """Boxes of a stored tree; finer ones are merged into the box they were split from."""
@@ -184,14 +184,15 @@ class LeafCertificates:
 
 
 def write_tree(path: Path, tree: PartitionTree, certificates: LeafCertificates, more: dict[str, Any]) -> None:
-    """Write a tree as an ``.npz`` of plain arrays, ``more`` as JSON beside it; it appears when it is whole."""
-    held = io.BytesIO()
+    """Write a tree as an ``.npz`` of plain arrays, ``more`` as JSON beside it; it appears when it is whole.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     text = np.frombuffer(json.dumps(more).encode(), dtype=np.uint8)
     proved = {f"certificate_{name}": array for name, array in certificates.to_arrays().items()}
-    np.savez_compressed(held, more=text, **tree.to_arrays(), **proved)  # type: ignore[arg-type] # numpy's stubs
-    temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(held.getvalue())
-    temporary.replace(path)
+    with whole_file(path) as file:
+        np.savez_compressed(file, more=text, **tree.to_arrays(), **proved)  # type: ignore[arg-type] # numpy's stubs
 
 
 def read_tree(path: Path) -> tuple[PartitionTree, dict[str, Any]]:

@@ -18,6 +18,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE, GroupIndex, least_rows, rests
 from fairness_engine.groups.rule_sets.settings import MAX_RULE_SETS, RuleSettings
+from fairness_engine.store.whole_files import whole_file
 
 _CELL = "cell_"
 
@@ -205,10 +206,8 @@ def write_rules(path: Path, result: RuleResult) -> None:
         OSError: the folder cannot be written.
     """
     text = np.frombuffer(json.dumps(result.to_json()).encode(), dtype=np.uint8)
-    partly = path.with_suffix(".part")
-    with partly.open("wb") as file:
+    with whole_file(path) as file:
         np.savez_compressed(file, allow_pickle=False, **{_SPACE: text}, **result.to_arrays())
-    partly.replace(path)
 
 
 def read_rules(path: Path) -> RuleResult:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
@@ -251,8 +252,9 @@ def fold_labels(table: Table, label: str) -> Table:
     """
     table.cells(label)
     frame = table.frame.copy(deep=False)
-    frame[label] = frame[label].str.replace(r"\.$", "", regex=True)
-    return replace(table, frame=frame, _cells={})
+    texts = frame[label].astype(pd.StringDtype("pyarrow"))
+    frame[label] = texts.str.replace(r"\.$", "", regex=True)
+    return replace(table, frame=frame, reasons=None, mapped=None, _cells={})
 
 
 def widen_to_data(table: Table, schema: Schema) -> Schema:

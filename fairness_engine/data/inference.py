@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +32,7 @@ from fairness_engine.errors import SchemaError
 _SPOILS_THE_SEARCH = ("label", "target", "outcome", "decision")
 
 
-def infer_schema(table: Table) -> Schema:
+def infer_schema(table: Table, guesses: Sequence[Guess] | None = None) -> Schema:
     """Describe every column of a table from its cells and its name alone.
 
     The kinds: whole numbers are *integer* (with two values only: *categorical*), other numbers *real*, a limited number
@@ -41,10 +41,14 @@ def infer_schema(table: Table) -> Schema:
     Ranges are the data's, and so are the spellings of missing cells. The first column that names each row's case is the
     id.
 
+    Args:
+        table: what to describe.
+        guesses: of all its columns, where they were made already.
+
     Raises:
         SchemaError: no column is left that a model could take.
     """
-    guesses = [guess_column(name, table.cells(name)) for name in table.columns]
+    guesses = guess_columns(table) if guesses is None else guesses
     columns = tuple(guess.column for guess in guesses)
     case_id = _best_id(table, guesses)
     if not any(column.is_input for column in columns):
@@ -61,6 +65,11 @@ def infer_schema(table: Table) -> Schema:
     return with_label(Schema(columns, case_id=case_id), label)
 
 
+def guess_columns(table: Table) -> list[Guess]:
+    """What each column of a table is taken for, by its cells and its name."""
+    return [guess_column(name, table.cells(name)) for name in table.columns]
+
+
 def why_left_out(table: Table, schema: Schema) -> dict[str, str]:
     """Why the cells of a column speak against giving it to a model, in a few words, by column: those that no model
     takes as it is.
@@ -69,11 +78,15 @@ def why_left_out(table: Table, schema: Schema) -> dict[str, str]:
     """
     kinds = {column.name: column.kind for column in schema.columns if column.name != schema.label}
     left_out = [name for name in table.columns if kinds.get(name) in (Kind.IGNORED, Kind.TEXT)]
-    reasons = {name: guess_column(name, table.cells(name)).reason for name in left_out}
+    known = table.reasons
+    reasons = {
+        name: guess_column(name, table.cells(name)).reason if known is None else known.get(name, "")
+        for name in left_out
+    }
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _best_id(table: Table, guesses: list[Guess]) -> str | None:
+def _best_id(table: Table, guesses: Sequence[Guess]) -> str | None:
     """The column that names cases: all different before nearly so, then the first."""
     ids = [guess.column.name for guess in guesses if guess.is_id]
     unique = [name for name in ids if len(table.cells(name).texts) == table.n_rows]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,8 @@ class Table:
         problems: one sentence each.
         first_line: line of the first row, counted from 1.
         lines: line of each row ``(n_rows,)`` where rows are not one line each.
+        reasons: why no model takes a column as it is, by column, where that was looked at; see ``inference.py``.
+        mapped: the cells of a column, where they lie in a file; see ``mapped.py``.
     """
 
     frame: pd.DataFrame
@@ -90,6 +93,8 @@ class Table:
     problems: tuple[str, ...] = ()
     first_line: int = 2
     lines: IntArray | None = None
+    reasons: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    mapped: Callable[[str], Cells] | None = field(default=None, repr=False, compare=False)
     _cells: dict[str, Cells] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -112,11 +117,19 @@ class Table:
         Raises:
             DataError: there is no such column.
         """
-        if name not in self._cells:
-            if name not in self.frame.columns:
-                raise DataError(f"'{self.name}' must have a column '{name}', but has: {', '.join(self.columns[:12])}.")
-            self._cells[name] = _factorize(self.frame[name], self.decimal)
-        return self._cells[name]
+        held = self._cells.get(name)
+        if held is not None:
+            return held
+        if name not in self.frame.columns:
+            raise DataError(f"'{self.name}' must have a column '{name}', but has: {', '.join(self.columns[:12])}.")
+        if self.mapped is not None:
+            return self.mapped(name)
+        self._cells[name] = cells = _factorize(self.frame[name], self.decimal)
+        return cells
+
+    def forget(self) -> None:
+        """Give up the cells that were looked at: they are made anew when they are asked for."""
+        self._cells.clear()
 
 
 def _factorize(column: Any, decimal: str) -> Cells:

@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -22,12 +22,13 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.shared.app import session
 from pages.shared.people.decisions import decisions_of
+from pages.shared.review import tables
 from pages.shared.runs import phrases
 
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.oracle.domain import Scope
-    from fairness_engine.store.records import Review, RunRecord
+    from fairness_engine.store.records import Review, RunRecord, StoredFile
 
 _DECIMAL_COMMA = "csv_decimal_comma"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)\.\d+(?:[eE][+-]?\d+)?")
@@ -162,7 +163,7 @@ def facts_of(review: Review | None, run_ids: Sequence[str] = ()) -> Callable[[],
             file = store.file(file_id) if file_id else None
             found |= {f"{role}_file": file.name if file else "none", f"{role}_sha256": file.sha256 if file else ""}
         if source.data_id and source.schema is not None:
-            found["rows_left_out"] = _rows_left_out(store.file(source.data_id).path, source.schema)
+            found["rows_left_out"] = _rows_left_out(store.file(source.data_id), source.schema)
         if source.schema is not None and source.scope is not None:
             found |= {"scope": scope_text(source.schema, source.scope)}
         fit = (review.fit if review is not None else None) or {}
@@ -203,12 +204,9 @@ def _of_run(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _rows_left_out(path: Path, schema: Schema) -> int | str:
-    from fairness_engine.data.dataset import make_dataset
-    from fairness_engine.data.table import read_table
-
+def _rows_left_out(file: StoredFile, schema: Schema) -> int | str:
     try:
-        return make_dataset(read_table(path), schema).n_dropped
+        return tables.dataset_of(tables.table_of(file), schema).n_dropped
     except (EvenhandError, OSError):
         return "not known"
 

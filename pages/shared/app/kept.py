@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import streamlit as st
+
+from pages.shared.app import turns
 
 T = TypeVar("T")
 
@@ -26,3 +30,67 @@ def kept(name: str, key: object, make: Callable[[], T]) -> T:
         st.session_state[slot] = held
     value: T = held[1]
     return value
+
+
+class Held(Generic[T]):
+    """Large values of all browser sessions together: those that were asked for last, up to a number of bytes.
+
+    Whoever asks must have been shown what the key names. The value must not be changed.
+
+    Args:
+        max_bytes: of all values; one that is larger is kept until another is asked for.
+        weigh: the bytes that a value takes.
+    """
+
+    def __init__(self, max_bytes: int, weigh: Callable[[T], int]) -> None:
+        self._max_bytes = max_bytes
+        self._weigh = weigh
+        self._guard = threading.Lock()
+        self._values: OrderedDict[object, tuple[T, int]] = OrderedDict()
+        self._making: dict[object, threading.Lock] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all values that are kept."""
+        with self._guard:
+            return sum(size for _, size in self._values.values())
+
+    def get(self, key: object, make: Callable[[], T]) -> T:
+        """The value of a key; made by one of those who ask for it at the same time, while the others wait."""
+        known = self._known(key)
+        if known is not None:
+            return known[0]
+        with self._guard:
+            lock = self._making.setdefault(key, threading.Lock())
+        with turns.left():
+            lock.acquire()
+        try:
+            known = self._known(key)
+            if known is not None:
+                return known[0]
+            value = make()
+            self._keep(key, value, self._weigh(value))
+            return value
+        finally:
+            lock.release()
+            with self._guard:
+                self._making.pop(key, None)
+
+    def _known(self, key: object) -> tuple[T, int] | None:
+        with self._guard:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def _keep(self, key: object, value: T, size: int) -> None:
+        with self._guard:
+            self._values[key] = (value, size)
+            total = sum(each for _, each in self._values.values())
+            while total > self._max_bytes and len(self._values) > 1:
+                _, (_, gone) = self._values.popitem(last=False)
+                total -= gone
+
+    def clear(self) -> None:
+        """Give all of them up."""
+        with self._guard:
+            self._values.clear()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -19,6 +18,7 @@ from fairness_engine.oracle.domain import Domain, Ranges, Scope
 from pages.shared.app import session
 from pages.shared.app.kept import kept
 from pages.shared.review import kind as text_review
+from pages.shared.review import tables
 from pages.shared.review.kind import is_without_model
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SCHEMA_FILE_BYTES = 5_000_000
 
 
 def table_of(review: Review) -> Table:
-    """The review's file as text, read once a session.
+    """The review's file as text.
 
     Raises:
         DataError: the review has no data, or the file cannot be read.
@@ -40,12 +40,11 @@ def table_of(review: Review) -> Table:
     if review.data_id is None:
         raise DataError("This review has no data yet. Drop a CSV file on the Data page.")
     data_id = review.data_id
-    file = kept("data_file", data_id, lambda: session.store().file(data_id))
-    return _table(file.sha256, file.name, str(file.path))
+    return tables.table_of(kept("data_file", data_id, lambda: session.store().file(data_id)))
 
 
 def dataset_of(review: Review) -> Dataset:
-    """The review's rows under its schema, made once a session and schema.
+    """The review's rows under its schema.
 
     Raises:
         DataError: the file does not fit the schema.
@@ -53,21 +52,7 @@ def dataset_of(review: Review) -> Dataset:
     table = table_of(review)
     if review.schema is None:
         raise DataError("This review has no description of its columns yet. Open the Data page.")
-    return _dataset(table.source_hash, table.name, json.dumps(review.schema.to_json()), table)
-
-
-@st.cache_resource(scope="session", max_entries=1, show_spinner="Reading the file …")
-def _table(sha256: str, name: str, path: str) -> Table:  # noqa: ARG001 - the content's hash is the cache's key
-    from fairness_engine.data.table import read_table
-
-    return read_table(Path(path), name)
-
-
-@st.cache_resource(scope="session", max_entries=2, show_spinner="Checking every cell …")
-def _dataset(sha256: str, name: str, schema: str, _table: Table) -> Dataset:  # noqa: ARG001 - the hash is the cache's key
-    from fairness_engine.data.dataset import make_dataset
-
-    return make_dataset(_table, Schema.from_json(json.loads(schema)))
+    return tables.dataset_of(table, review.schema)
 
 
 def reasons_of(review: Review) -> dict[str, str]:
@@ -110,13 +95,13 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
     Raises:
         InputError: the file is no table, or does not fit the schema given.
     """
-    from fairness_engine.data.inference import infer_schema, suggest_protected
+    from fairness_engine.data.inference import suggest_protected
     from fairness_engine.store.records import FileRole
 
     file = session.store().add_file(content, name, FileRole.DATA)
     changed = replace(review, data_id=file.id)
     if schema is None:
-        inferred = infer_schema(table_of(changed))
+        inferred = tables.describe(file)
         schema = replace(inferred, favourable=None, protected=suggest_protected(inferred))
     else:
         dataset_of(replace(changed, schema=schema))

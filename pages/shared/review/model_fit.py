@@ -15,7 +15,7 @@ from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessE
 from fairness_engine.model_process.questions import Fit, Held
 from fairness_engine.oracle.domain import Scope
 from pages.shared.app import session
-from pages.shared.review import dataset, kind
+from pages.shared.review import dataset, kind, tables
 
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
@@ -88,7 +88,6 @@ def answers_of(review: Review) -> KnownAnswers | None:
     Raises:
         DataError: they are no answers of these rows.
     """
-    from fairness_engine.data.table import read_table
     from fairness_engine.models.fit.known_answers import answers_in_column, answers_in_file
 
     source = session.store().answers(review.id)
@@ -98,7 +97,7 @@ def answers_of(review: Review) -> KnownAnswers | None:
     if source.file_id is None:
         return answers_in_column(table, review.schema, source.column or "")
     file = session.store().file(source.file_id)
-    return answers_in_file(read_table(file.path, file.name), table, review.schema)
+    return answers_in_file(tables.table_of(file), table, review.schema)
 
 
 def takes(review: Review) -> str:

@@ -11,7 +11,7 @@ from fairness_engine.errors import EvenhandError
 from pages.shared.app import frame, theme, wording
 from pages.shared.app.kept import kept
 from pages.shared.charts import kit
-from pages.shared.review import dataset, kind
+from pages.shared.review import dataset, kind, tables
 from pages.shared.texts import marks
 from pages.shared.texts import terms as text_terms
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from fairness_engine.data.schema import Schema
-    from fairness_engine.data.table import Table
     from fairness_engine.data.texts import Texts
     from fairness_engine.groups.identity_terms.matching import TermCounts
     from fairness_engine.groups.identity_terms.terms import Terms
@@ -80,21 +78,14 @@ def are_names(review: Review, column: str) -> bool:
 
 
 def texts_of(review: Review, column: str) -> Texts:
-    """The texts of a column that can be used, read once a session.
+    """The texts of a column that can be used.
 
     Raises:
         DataError: the column has none, or a cell of the label does not fit the schema.
     """
     table = dataset.table_of(review)
     assert review.schema is not None, "asked after the data step"
-    return _texts(table.source_hash, json.dumps(review.schema.to_json()), column, table, review.schema)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner="Reading the texts …")
-def _texts(sha256: str, key: str, column: str, _table: Table, _schema: Schema) -> Texts:  # noqa: ARG001 - the cache's key
-    from fairness_engine.data.texts import make_texts
-
-    return make_texts(_table, _schema, column)
+    return tables.texts_of(table, review.schema, column)
 
 
 def counts_of(review: Review, column: str, terms: ReviewTerms) -> TermCounts:

@@ -1,0 +1,154 @@
+"""Tables and data sets of the files that people look at just now, in all browser sessions together.
+
+Small files are read here; larger ones in a process of its own, which leaves their columns to be mapped: a page's
+process never takes the memory that reading takes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from fairness_engine.data.csv.dialect import DELIMITERS
+from pages.shared.app import session, turns
+from pages.shared.app.kept import Held
+
+if TYPE_CHECKING:
+    from fairness_engine.data.dataset import Dataset
+    from fairness_engine.data.schema import Schema
+    from fairness_engine.data.table import Table
+    from fairness_engine.data.texts import Texts
+    from fairness_engine.model_process.tables import Reading
+    from fairness_engine.store.records import StoredFile
+
+MAX_SMALL_BYTES = 2_000_000
+MAX_SMALL_COLUMNS = 200
+"""What is read in a page's process: it takes some 20 MB and a tenth of a second, a process of its own 0.1 s more."""
+_MEMORY_A_BYTE = 10
+"""Of a small file that was read."""
+_TEXT_BYTES = 60
+"""Of a string beside its letters."""
+_REASONS = "reasons"
+"""Folder of the workspace: why columns of tables that were read are left out, by the hash of the file."""
+_BYTES_OF_TABLES = 4_000_000_000
+"""Most of them are columns in files, of which a page looks at some."""
+_BYTES_OF_ROWS = 1_000_000_000
+
+
+def reading_of(file: StoredFile) -> Reading:
+    """A stored CSV file as read, with its description where it was read for the first time.
+
+    Raises:
+        DataError: it is no table that can be used.
+    """
+    return _TABLES.get((file.sha256, file.name), lambda: _read(file))
+
+
+def table_of(file: StoredFile) -> Table:
+    """A stored CSV file as text.
+
+    Raises:
+        DataError: it is no table that can be used.
+    """
+    return reading_of(file).table
+
+
+def describe(file: StoredFile) -> Schema:
+    """A first description of a stored CSV file.
+
+    Raises:
+        SchemaError: no column is left that a model could take.
+    """
+    from fairness_engine.data.inference import infer_schema
+
+    reading = reading_of(file)
+    if reading.inferred is None and not reading.refusal:
+        return infer_schema(reading.table)
+    return reading.schema()
+
+
+def dataset_of(table: Table, schema: Schema) -> Dataset:
+    """A table's rows under a schema.
+
+    Raises:
+        DataError: the table does not fit the schema.
+    """
+    from fairness_engine.data.dataset import make_dataset
+
+    def make() -> Dataset:
+        with st.spinner("Checking every cell …"):
+            return make_dataset(table, schema)
+
+    return _DATASETS.get((table.source_hash, table.name, json.dumps(schema.to_json())), make)
+
+
+def texts_of(table: Table, schema: Schema, column: str) -> Texts:
+    """The texts of a table's column that can be used.
+
+    Raises:
+        DataError: the column has none, or a cell of the label does not fit the schema.
+    """
+    from fairness_engine.data.texts import make_texts
+
+    def make() -> Texts:
+        with st.spinner("Reading the texts …"):
+            return make_texts(table, schema, column)
+
+    return _TEXTS.get((table.source_hash, table.name, json.dumps(schema.to_json()), column), make)
+
+
+def forget() -> None:
+    """Give up all that is held."""
+    for held in (_TABLES, _DATASETS, _TEXTS):
+        held.clear()
+
+
+def _read(file: StoredFile) -> Reading:
+    from fairness_engine.data.table import read_table
+    from fairness_engine.model_process.tables import Reading, read_apart
+
+    if _is_small(file):
+        return Reading(read_table(file.path, file.name))
+    store = session.store()
+    note = store.note(_REASONS, file.sha256)
+    with st.spinner("Reading the file …", show_time=True), turns.left():
+        reading = read_apart(store.workspace, file, reasons=json.loads(note) if note else None)
+    if not note and reading.table.reasons is not None:
+        store.keep_note(_REASONS, file.sha256, json.dumps(dict(reading.table.reasons)))
+    return reading
+
+
+def _is_small(file: StoredFile) -> bool:
+    if file.n_bytes > MAX_SMALL_BYTES:
+        return False
+    try:
+        with file.path.open("rb") as opened:
+            head = opened.readline(MAX_SMALL_BYTES)
+    except OSError:
+        return True  # the reader says it
+    return max(head.count(sign.encode()) for sign in DELIMITERS) < MAX_SMALL_COLUMNS
+
+
+def _weight_of_reading(reading: Reading) -> int:
+    table = reading.table
+    if table.mapped is None:
+        return _MEMORY_A_BYTE * MAX_SMALL_BYTES
+    return 8 * table.n_rows * len(table.columns)
+
+
+def _weight_of_dataset(dataset: Dataset) -> int:
+    incomplete = dataset.incomplete
+    rows = [dataset.rows, dataset.kept] + ([] if incomplete is None else [incomplete.rows, incomplete.kept])
+    n_ids = 0 if dataset.ids is None else len(dataset.ids)
+    return sum(array.nbytes for array in rows) + 8 * len(dataset.rows) + _TEXT_BYTES * n_ids
+
+
+def _weight_of_texts(texts: Texts) -> int:
+    return sum(map(len, texts.texts)) + _TEXT_BYTES * len(texts)
+
+
+_TABLES: Held[Reading] = Held(_BYTES_OF_TABLES, _weight_of_reading)
+_DATASETS: Held[Dataset] = Held(_BYTES_OF_ROWS, _weight_of_dataset)
+_TEXTS: Held[Texts] = Held(_BYTES_OF_ROWS // 2, _weight_of_texts)

@@ -1,0 +1,82 @@
+"""A table that is read in a process of its own: the same table, the same sentences, within a limit of memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairness_engine.data.inference import infer_schema, why_left_out
+from fairness_engine.data.table import read_table
+from fairness_engine.errors import DataError, SchemaError
+from fairness_engine.model_process import tables
+from fairness_engine.model_process.tables import read_apart
+from fairness_engine.store.records import FileRole, StoredFile
+from fairness_engine.store.store import RunStore
+
+ROOT = Path(__file__).resolve().parents[2]
+CENSUS = ROOT / "sample_data" / "census_income.csv"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+    return RunStore(tmp_path_factory.mktemp("tables"))
+
+
+def kept(store: RunStore, content: bytes | Path, name: str = "people.csv") -> StoredFile:
+    return store.add_file(content, name, FileRole.DATA)
+
+
+def test_it_is_the_table_with_its_description_and_nothing_is_left(store: RunStore) -> None:
+    file = kept(store, CENSUS, "census.csv")
+    reading = read_apart(store.workspace, file)
+    table = read_table(CENSUS, "census.csv")
+    assert reading.table.source_hash == table.source_hash
+    assert reading.schema() == infer_schema(table)
+    assert why_left_out(reading.table, reading.schema()) == why_left_out(table, reading.schema())
+    for name in table.columns:
+        np.testing.assert_array_equal(reading.table.cells(name).index, table.cells(name).index)
+    scratch = store.workspace / "scratch" / os.uname().nodename
+    assert not [left for left in scratch.iterdir() if left.name.startswith(f"{os.getpid()}-")]
+
+
+def test_it_is_not_described_again_where_the_reasons_are_known(store: RunStore) -> None:
+    reading = read_apart(store.workspace, kept(store, CENSUS, "census.csv"), reasons={"age": "known"})
+    assert reading.inferred is None
+    assert reading.table.reasons == {"age": "known"}
+    with pytest.raises(SchemaError):
+        reading.schema()
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n1,2,3\n", b"", b"PK\x03\x04rest", b"a,b\n"])
+def test_a_file_that_is_no_table_is_refused_in_the_same_sentence(store: RunStore, content: bytes) -> None:
+    with pytest.raises(DataError) as here:
+        read_table(content, "bad.csv")
+    with pytest.raises(DataError) as apart:
+        read_apart(store.workspace, kept(store, content, "bad.csv"))
+    assert str(apart.value) == str(here.value)
+
+
+def test_a_table_without_an_input_is_a_table_and_says_why(store: RunStore) -> None:
+    content = b"a\n" + b"".join(b"x%dy\n" % i for i in range(1_500))
+    with pytest.raises(SchemaError) as here:
+        infer_schema(read_table(content, "f.csv"))
+    reading = read_apart(store.workspace, kept(store, content, "f.csv"))
+    with pytest.raises(SchemaError) as apart:
+        reading.schema()
+    assert str(apart.value) == str(here.value)
+    assert reading.table.n_rows == 1_500
+
+
+def test_what_takes_more_memory_than_allowed_is_refused_in_a_sentence(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"a,b\n" + b"".join(b"%d,text %d\n" % (i, i) for i in range(400_000))
+    monkeypatch.setattr(tables, "MAX_MEMORY_BYTES", 1 << 20)  # it has more when it begins
+    with pytest.raises(DataError) as refused:
+        read_apart(store.workspace, kept(store, content, "large.csv"))
+    assert "'large.csv' must be a table that can be read in" in str(refused.value)
+    assert "Leave columns out, or take a sample of the rows." in str(refused.value)
+    assert len(str(refused.value)) <= 300

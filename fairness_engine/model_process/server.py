@@ -99,6 +99,10 @@ class RequestServer:
 
             self._opened = open_all(request)
             return {**self._opened.summary(), "libraries": [name for name in LIBRARIES if name in sys.modules]}
+        if request["do"] == "read_table":
+            from fairness_engine.model_process.tables import write_table
+
+            return write_table(request["table"])
         if self._opened is None:
             raise ProcessError("Nothing was opened yet.")
         if request["do"] == "run":

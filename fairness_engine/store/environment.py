@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from fairness_engine.errors import SettingError
+
 WORKSPACE_VARIABLE = "EVENHAND_WORKSPACE"
 """The folder that keeps reviews, runs and uploaded files."""
 DATABASE_VARIABLE = "EVENHAND_DATABASE_URL"
@@ -17,8 +19,17 @@ NO_FORK_VARIABLE = "EVENHAND_NO_FORK"
 """*Yes* makes every program a new interpreter."""
 MAX_AT_WORK_VARIABLE = "EVENHAND_MAX_RUNS"
 """How many runs may work at once."""
+MAX_WAITING_VARIABLE = "EVENHAND_MAX_WAITING_RUNS"
+"""How many runs of one person may wait or work."""
+MAX_DISK_VARIABLE = "EVENHAND_MAX_GB"
+"""How many gigabytes of disk the files and runs of one person may take."""
+MAX_SESSIONS_VARIABLE = "EVENHAND_MAX_SESSIONS"
+"""How many pages may be open at once, of all people."""
+MAX_UPLOADS_VARIABLE = "EVENHAND_MAX_UPLOADS_MB"
+"""How many megabytes of uploads that were not read yet may be in memory, of all people."""
 TRACEBACK_VARIABLE = "EVENHAND_TRACEBACK"
 """*Yes* shows where an unexpected error of a command came from."""
+_MAX_DIGITS = 10
 _YES = {"1", "true", "yes", "on"}
 
 
@@ -49,5 +60,41 @@ def is_for_others() -> bool:
 
 def max_at_work() -> int:
     """How many runs may work at once: ``EVENHAND_MAX_RUNS``, else one a processor core and at least 2."""
-    given = os.environ.get(MAX_AT_WORK_VARIABLE, "")
-    return max(1, int(given)) if given.isdigit() else max(2, os.cpu_count() or 2)
+    return _number(MAX_AT_WORK_VARIABLE, max(2, os.cpu_count() or 2))
+
+
+def max_waiting() -> int:
+    """How many runs of one person may wait or work: ``EVENHAND_MAX_WAITING_RUNS``, else 300."""
+    return _number(MAX_WAITING_VARIABLE, 300)
+
+
+def max_gigabytes() -> int:
+    """How many gigabytes one person's files and runs may take: ``EVENHAND_MAX_GB``, else 20."""
+    return _number(MAX_DISK_VARIABLE, 20)
+
+
+def max_sessions() -> int:
+    """How many pages may be open at once: ``EVENHAND_MAX_SESSIONS``, else 200."""
+    return _number(MAX_SESSIONS_VARIABLE, 200)
+
+
+def max_upload_megabytes() -> int:
+    """How many megabytes of unread uploads may be in memory: ``EVENHAND_MAX_UPLOADS_MB``, else 1,000."""
+    return _number(MAX_UPLOADS_VARIABLE, 1_000)
+
+
+def _number(variable: str, usual: int) -> int:
+    """A whole number of at least 1.
+
+    Raises:
+        SettingError: the variable holds something else.
+    """
+    given = os.environ.get(variable, "").strip()
+    if not given:
+        return usual
+    if not (given.isascii() and given.isdigit() and len(given) < _MAX_DIGITS and int(given) > 0):
+        raise SettingError(
+            f"{variable} must be a whole number of at least 1, got '{given[:40]}'. Correct it, or leave it out for "
+            f"{usual:,}."
+        )
+    return int(given)

@@ -321,9 +321,7 @@ def test_an_unknown_run_cannot_be_launched(store: RunStore) -> None:
         queue.launch(store, "x")
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"), [("3", 3), ("0", 1), ("", max(2, os.cpu_count() or 2)), ("x", max(2, os.cpu_count() or 2))]
-)
+@pytest.mark.parametrize(("given", "expected"), [("3", 3), (" 3 ", 3), ("", max(2, os.cpu_count() or 2))])
 def test_how_many_may_work(given: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MAX_AT_WORK_VARIABLE, given)
     assert max_at_work() == expected

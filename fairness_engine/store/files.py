@@ -98,10 +98,19 @@ class FileStore:
         return self.workspace / "files" / sha256[:2] / sha256
 
     def _keep(self, source: bytes | Path) -> tuple[str, int]:
-        """Copy and hash in one pass, then put into place in one step."""
+        """Hash and length of a file's bytes, which are there when this returns: of a file that is kept already nothing
+        is written, so that it can be added to a disk that is full; another is copied, and put into place in one step.
+        """
         folder = self.workspace / "files"
-        folder.mkdir(mode=0o700, exist_ok=True)
         sweep(folder)
+        known = hashlib.sha256()
+        n_bytes = 0
+        for chunk in _chunks(source):
+            known.update(chunk)
+            n_bytes += len(chunk)
+        if _holds(self._path(known.hexdigest())):
+            return known.hexdigest(), n_bytes
+        folder.mkdir(mode=0o700, exist_ok=True)
         digest = hashlib.sha256()
         n_bytes = 0
         with incoming_file(folder) as (target, temporary):
@@ -110,9 +119,8 @@ class FileStore:
                 n_bytes += target.write(chunk)
             path = self._path(digest.hexdigest())
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            if not _holds(path):
-                to_disk(target)
-                _put_in_place(temporary, path)
+            to_disk(target)
+            _put_in_place(temporary, path)
         return digest.hexdigest(), n_bytes
 
 

@@ -15,6 +15,7 @@ import urllib.request
 import webbrowser
 from pathlib import Path
 
+from evenhand.gate import Gate, limits
 from fairness_engine.model_process.starting.start import get_ready
 from fairness_engine.store.environment import (
     FOR_OTHERS_VARIABLE,
@@ -175,9 +176,11 @@ def preload() -> None:
 
 def serve(port: int, host: str = ADDRESS) -> None:
     """Run the Streamlit server in this process until it is stopped."""
+    from starlette.middleware import Middleware
     from streamlit import config
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import bootstrap
+    from streamlit.web.server.starlette import App, UvicornRunner
 
     script = str(APP / "app.py")
     config._main_script_path = script  # .streamlit/config.toml is looked up beside it, whatever the current folder is
@@ -188,7 +191,7 @@ def serve(port: int, host: str = ADDRESS) -> None:
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(APP))
     threading.Thread(target=preload, daemon=True).start()
-    bootstrap.run(script, False, [], options)
+    UvicornRunner(App(script, middleware=[Middleware(Gate, limits=limits())])).run()
 
 
 def main(arguments: list[str] | None = None) -> int:

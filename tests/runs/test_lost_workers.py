@@ -1,0 +1,110 @@
+"""Workers that are gone, clocks that are put back, and workers that cannot be started: no run waits or works for
+ever.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.runs import queue
+from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.records import RunState
+from fairness_engine.store.store import RunStore
+from worker_cases import census_config
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RunStore]:
+    store = RunStore(tmp_path)
+    yield store
+    store.close()
+
+
+def at(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Put the clock forward, or back."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + seconds)
+
+
+@pytest.mark.parametrize("ahead", [0.0, DAY, -DAY])
+def test_a_run_whose_worker_never_came_is_given_up_whatever_the_clock_does(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    run_id = store.create_run(census_config(store))
+    store.reserve(run_id, None)
+    at(monkeypatch, ahead)
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is (RunState.QUEUED if ahead == 0 else RunState.CRASHED)
+
+
+@pytest.mark.parametrize("ahead", [0.0, DAY, -DAY])
+def test_a_worker_elsewhere_that_is_not_heard_of_is_gone_whatever_the_clock_does(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, "another-machine", 1, "then")
+    half = store.make_run_folder(run_id) / "incoming-abcd_123"
+    half.write_bytes(b"half")
+    at(monkeypatch, ahead)
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is (RunState.RUNNING if ahead == 0 else RunState.CRASHED)
+    assert half.exists() or ahead, "it may be writing still"
+
+
+def test_a_worker_here_is_known_by_its_birth_and_not_by_the_clock(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, host_name(), os.getpid(), process_start_time(os.getpid()) or "")
+    at(monkeypatch, -DAY)
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is RunState.RUNNING
+
+
+def test_what_a_killed_worker_left_half_done_goes_and_what_it_entered_stays(store: RunStore) -> None:
+    run_id = store.create_run(census_config(store))
+    store.claim(run_id, host_name(), 1, "a birth that no process has")
+    folder = store.make_run_folder(run_id)
+    for name in ("incoming-abcd_123", "model.part", "tree.tmp", "pairs-00002.parquet", "tree.npz", "run.log"):
+        (folder / name).write_bytes(b"x")
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is RunState.CRASHED
+    assert sorted(path.name for path in folder.iterdir()) == ["run.log", "tree.npz"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device. Run again."),
+        (ProcessError("The fork server gave no answer within a minute. Try it again."), "Try it again. Run again."),
+    ],
+)
+def test_a_worker_that_cannot_be_started_is_one_sentence_and_the_run_has_ended(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(queue, "start", fails)
+    run_id = store.create_run(census_config(store))
+    with pytest.raises(RunError) as refused:
+        queue.launch(store, run_id)
+    run = store.run(run_id)
+    assert (run.state, run.message) == (RunState.CRASHED, str(refused.value))
+    assert str(refused.value).endswith(said)
+
+
+def test_a_run_whose_folder_cannot_be_made_has_ended(store: RunStore) -> None:
+    (store.workspace / "runs").write_bytes(b"a file in the place of the folder")
+    run_id = store.create_run(census_config(store))
+    with pytest.raises(RunError, match="worker process could not start: The workspace must be a folder"):
+        queue.launch(store, run_id)
+    assert store.run(run_id).state is RunState.CRASHED

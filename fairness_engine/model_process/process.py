@@ -8,7 +8,9 @@ import os
 import platform
 import select
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -26,11 +28,13 @@ from fairness_engine.model_process.starting.compiled_loops import (
     ready_loops,
 )
 from fairness_engine.model_process.starting.start import ForkedProgram, Started, is_ready, start
+from fairness_engine.model_process.watcher import Watcher
 
 PROGRAM = MODEL_PROGRAM
 _CHUNK_BYTES = 1 << 20
 _EXIT_SECONDS = 2.0
 _SEND_SECONDS = 30.0
+_MAX_REASON = 200
 _START_SECONDS = 60.0
 MAX_LOG_BYTES = 4_000_000
 """What the process writes to its standard error beyond this is read and thrown away."""
@@ -57,6 +61,7 @@ class ModelProcess:
         libraries: that it is known to need, of ``start.LIBRARIES``.
         log: gets what the child writes to its standard error; ``None`` throws it away.
         ends_with_thread: kill the child when the thread that starts it ends, and so with this process (Linux).
+        newest_landlock: as in ``walls.enter``.
 
     Raises:
         ProcessError: it cannot be started.
@@ -71,29 +76,33 @@ class ModelProcess:
         loops: Iterable[Loops] = (),
         libraries: Sequence[str] = (),
         ends_with_thread: bool,
+        newest_landlock: int | None = None,
     ) -> None:
         self._scratch = _make_scratch(workspace)
         self.protections: dict[str, bool] = {}
+        self.why_down: dict[str, str] = {}
+        """Of the walls that are not up, by name."""
         self.has_ended_by_itself = False
         self._buffer = bytearray()
         self._searched = 0
         self._last_id = 0
         self.loops = ready_loops(workspace)
-        their_input, self._input = os.pipe()
+        their_input, self._input = socket.socketpair()  # on which it can also pass a descriptor
         self._output, their_output = os.pipe()
         errors, their_errors = os.pipe()
-        self._pipes = [self._input, self._output, errors]
+        self._pipes = [self._output, errors]
         try:
             compiled = compiled_folder(workspace)
             arguments = ["--scratch", str(self._scratch), "--compiled", str(compiled)]
             arguments += [text for path in readable for text in ("--readable", str(path))]
+            arguments += [] if newest_landlock is None else ["--newest-landlock", str(newest_landlock)]
             self._process: Started = start(
                 PROGRAM,
                 arguments,
                 workspace=workspace,
                 loops=loops,
                 libraries=libraries,
-                streams=(their_input, their_output, their_errors),
+                streams=(their_input.fileno(), their_output, their_errors),
                 folder=self._scratch,
                 environment=walls.child_environment(self._scratch, self._scratch / "numba"),
                 ends_with_owner=True,
@@ -106,9 +115,11 @@ class ModelProcess:
                 raise ProcessError(f"The model's process could not be started: {error.strerror}.") from None
             raise
         finally:
-            for file in (their_input, their_output, their_errors):
+            their_input.close()
+            for file in (their_output, their_errors):
                 os.close(file)
-        os.set_blocking(self._input, False)
+        self._input.setblocking(False)
+        self._watcher = Watcher(self.pid, self._scratch, self._input, self.kill)
         self._log = threading.Thread(target=_drain, args=(errors, log), daemon=True)
         self._log.start()
 
@@ -122,6 +133,11 @@ class ModelProcess:
         """False once it ended."""
         return self._process.poll() is None
 
+    @property
+    def took_too_much(self) -> bool:
+        """Whether it was ended for that by its watcher."""
+        return bool(self._watcher.reason)
+
     # --- talking --------------------------------------------------------------------------
 
     def send(self, do: str, **content: Any) -> int:
@@ -134,10 +150,10 @@ class ModelProcess:
         left = memoryview(json.dumps({"id": self._last_id, "do": do, **content}).encode() + b"\n")
         deadline = time.monotonic() + _SEND_SECONDS
         while left:
-            if not is_ready(self._input, deadline - time.monotonic(), select.POLLOUT):
+            if not is_ready(self._input.fileno(), deadline - time.monotonic(), select.POLLOUT):
                 raise ProcessError("The model's process does not listen any more.")
             try:
-                left = left[os.write(self._input, left[:_CHUNK_BYTES]) :]
+                left = left[self._input.send(left[:_CHUNK_BYTES]) :]
             except BlockingIOError:
                 continue
             except OSError:
@@ -176,7 +192,7 @@ class ModelProcess:
             raise breach("it sent a line that is no text") from None
 
     def greet(self) -> None:
-        """Wait for the greeting; ``protections`` holds what it says.
+        """Wait for the greeting; ``protections`` and ``why_down`` hold what it says.
 
         Raises:
             ProcessError: it did not come, or is none.
@@ -185,7 +201,15 @@ class ModelProcess:
         hello = read_object(line).get("hello") if line is not None else None
         if not isinstance(hello, dict):
             raise ProcessError("The model's process did not start as it should.")
-        self.protections = {str(name): value is True for name, value in hello.items() if name in walls.PROTECTIONS}
+        # this process counts what the folder holds, and where nobody else does it the threads
+        raised = {**hello, "folder_size": True} | ({"threads": True} if sys.platform.startswith("linux") else {})
+        said = {name: raised[name] for name in walls.PROTECTIONS if name in raised}
+        self.protections = {name: value is True for name, value in said.items()}
+        self.why_down = {
+            name: value[:_MAX_REASON] if isinstance(value, str) else "it could not be raised"
+            for name, value in said.items()
+            if value is not True
+        }
 
     def ask(self, do: str, seconds: float, **content: Any) -> dict[str, Any]:
         """Send a request and wait for its reply.
@@ -223,11 +247,13 @@ class ModelProcess:
         if self._process.returncode is None:
             self.kill()
             self._process.wait()
+        self._watcher.close()
         self._log.join(_EXIT_SECONDS)
         self._close_pipes()
         remove_tree(self._scratch)
 
     def _close_pipes(self) -> None:
+        self._input.close()
         while self._pipes:
             os.close(self._pipes.pop())
 
@@ -239,7 +265,9 @@ class ModelProcess:
             self.kill()
             return breach("it closed its output and went on")
         self.has_ended_by_itself = True
-        if code < 0:
+        if self._watcher.reason:
+            reason = f"{self._watcher.reason} and was stopped."
+        elif code < 0:
             number = signal.Signals(-code) if -code in set(signal.Signals) else signal.SIGKILL
             reason = _ENDS.get(number, f"it got the signal {number.name}.")
         else:

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import queue
+import stat
 import sys
 import threading
 import traceback
@@ -99,6 +100,11 @@ class RequestServer:
 
             self._opened = open_all(request)
             return {**self._opened.summary(), "libraries": [name for name in LIBRARIES if name in sys.modules]}
+        if request["do"] == "try_walls":
+            from fairness_engine.model_process.sandbox import probes
+
+            ground = probes.Ground(Path.cwd(), Path(request["outside"]))
+            return {"outcomes": probes.outcomes(ground, request["names"])}
         if request["do"] == "read_table":
             from fairness_engine.model_process.tables import write_table
 
@@ -242,6 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--readable", type=Path, action="append", default=[])
     parser.add_argument("--compiled", type=Path)
     parser.add_argument("--parent", type=int)
+    parser.add_argument("--newest-landlock", type=int)
     parser.add_argument("--warm", choices=sorted(name for names in WARM_UPS.values() for name in names))
     options = parser.parse_args(arguments)
     if options.warm:
@@ -252,8 +259,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "numba" not in sys.modules:  # it insists on a folder that it can write, and none may write the one of all
         copy_compiled(options.compiled, options.scratch / "numba")
     send = _take_stdout()
-    protections = walls.enter(options.scratch, [*options.readable, options.compiled], options.parent)
-    send(json.dumps({"hello": protections}))
+    raised = walls.enter(
+        options.scratch,
+        [*options.readable, options.compiled],
+        options.parent,
+        watcher=0 if stat.S_ISSOCK(os.fstat(0).st_mode) else None,
+        newest_landlock=options.newest_landlock,
+    )
+    send(json.dumps({"hello": raised}))
     child = RequestServer(send, _leave_soon)
     for request in child.listen(sys.stdin.buffer):
         child.answer(request)

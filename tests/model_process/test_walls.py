@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from fairness_engine.model_process.sandbox import landlock, seccomp, walls
+from fairness_engine.model_process.sandbox import capabilities, landlock, seccomp, walls
 from fairness_engine.store import alive
 
 OWN_PID = 4242
@@ -26,9 +26,10 @@ EPERM = 0x00050000 | errno.EPERM
 ENOSYS = 0x00050000 | errno.ENOSYS
 
 
-def verdict(program: list[seccomp._Instruction], audit: int, number: int, first: int = 0, second: int = 0) -> int:
+def verdict(program: list[seccomp._Instruction], audit: int, number: int, *arguments: int) -> int:
     """What the kernel's machine would return: an interpreter of the few instructions in use."""
-    data = {0: number, 4: audit, 16: first, 24: second}
+    data = {0: number, 4: audit} | dict.fromkeys(range(16, 64, 8), 0)
+    data |= {16 + 8 * i: argument for i, argument in enumerate(arguments)}
     accumulator = 0
     at = 0
     while True:
@@ -38,10 +39,10 @@ def verdict(program: list[seccomp._Instruction], audit: int, number: int, first:
             accumulator = data[step.k]
         elif step.code == 0x06:
             return int(step.k)
+        elif step.code == 0x54:
+            accumulator &= step.k
         else:
-            holds = {0x15: accumulator == step.k, 0x35: accumulator >= step.k, 0x45: bool(accumulator & step.k)}[
-                step.code
-            ]
+            holds = {0x15: accumulator == step.k, 0x35: accumulator >= step.k}[step.code]
             at += step.then if holds else step.otherwise
 
 
@@ -55,14 +56,20 @@ def test_the_filter_refuses_what_it_must_and_nothing_else(name: str) -> None:
         return verdict(program, machine.audit, number, *arguments)
 
     refused = {**seccomp._EVERYWHERE, **machine.refused}
-    special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, *machine.scheduling, 435}
+    special = {machine.clone, machine.kill, machine.tgkill, machine.prlimit64, *machine.scheduling, 435, 437}
+    special |= {machine.socketpair}
     for number in range(500):
         if number in refused.values():
             assert call(number) == EPERM
         elif number not in special:
             assert call(number) == ALLOW
-    assert call(435) == ENOSYS
+    assert (call(435), call(437)) == (ENOSYS, ENOSYS)
     assert call(machine.clone, THREAD_FLAGS) == ALLOW
+    assert call(machine.clone, THREAD_FLAGS & ~0x400) == EPERM  # with open files of its own
+    assert [call(machine.socketpair, 1, kind | 0x80800) for kind in (1, 2, 3, 5)] == [ALLOW, EPERM, EPERM, EPERM]
+    for number, at in machine.opening:
+        flags = (0, 0o1, 0o2, 0o100, 0o1001, 0o1101, 0o1002, 0o1000, 0o1003, 0o3001000)
+        assert [call(number, *[0] * at, each) for each in flags] == [ALLOW] * 7 + [EPERM] * 3
     assert call(machine.clone, 17) == EPERM  # what fork asks for
     for number in (machine.kill, machine.tgkill):
         assert (call(number, OWN_PID), call(number, 1), call(number, 0)) == (ALLOW, EPERM, EPERM)
@@ -99,6 +106,9 @@ def test_the_numbers_of_the_calls_are_the_kernels() -> None:
         "prctl": machine.prctl,
         "fcntl": machine.fcntl,
         "ioctl": machine.ioctl,
+        "socketpair": machine.socketpair,
+        "openat2": 437,
+        **dict(zip(("openat", "open"), (number for number, _ in machine.opening[::-1]), strict=False)),
         **dict(
             zip(
                 ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr"),
@@ -131,7 +141,7 @@ def test_landlock_confines_the_thread_that_asks(tmp_path: Path) -> None:
             outcomes[name] = False
 
     def confined() -> None:
-        seccomp.forbid_new_privileges()  # of this thread alone
+        capabilities.forbid_new_privileges()  # of this thread alone
         readable = [tmp_path / "readable", tmp_path / "missing"]
         outcomes["confined"] = landlock.confine(readable, [tmp_path / "writable", Path("/dev/null")])
         for name in ("readable", "writable", "other"):
@@ -162,6 +172,11 @@ def test_an_old_kernel_is_asked_for_no_more_than_it_knows(monkeypatch: pytest.Mo
         monkeypatch.setattr(landlock, "_syscall", refuse)
         assert landlock.confine([], []) is False
         assert asked[-1][2] == size
+        assert landlock.confine([], [], 1) is False
+        assert asked[-1][2] == 8
+        n_asked = len(asked)
+        assert landlock.confine([], [], 0) is False
+        assert len(asked) == n_asked, "as without it"
         assert ctypes.sizeof(landlock._Ruleset) == 24
     assert ctypes.sizeof(landlock._PathBeneath) == 12
 

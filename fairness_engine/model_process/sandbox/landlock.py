@@ -53,15 +53,19 @@ def abi_version() -> int:
     return max(0, _syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG))
 
 
-def confine(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
+def confine(readable: Iterable[Path], writable: Iterable[Path], newest: int | None = None) -> bool:
     """Allow reading beneath some paths, and everything but running programs and making special files beneath others.
 
     Paths that do not exist are passed over. From version 6 on, signals and abstract sockets end at this process too.
 
+    Args:
+        readable, writable: files, and folders with all that is in them.
+        newest: version of the interface to be used at most, as if the kernel had no other; ``None`` for the kernel's.
+
     Returns:
         Whether the rules are in force.
     """
-    version = abi_version()
+    version = abi_version() if newest is None else min(newest, abi_version())
     if version < 1:
         return False
     handled = _ALL_BY_ABI[min(version, max(_ALL_BY_ABI))]

@@ -1,8 +1,8 @@
 """Refuse system calls that scoring rows never needs: network, other programs, other processes and what outlives this
 one, the machine's settings.
 
-A classic BPF filter, installed for all threads of this process; it cannot be taken back. Refused calls return "not
-permitted".
+Classic BPF filters, installed for all threads of this process; they cannot be taken back. Refused calls return "not
+permitted". New threads may be left to a trusted program, which counts them (``ask_for_threads``, ``answer``).
 
 Reference: the kernel's userspace-api/seccomp_filter documentation.
 """
@@ -11,18 +11,24 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import platform
+import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from fairness_engine.model_process.sandbox.capabilities import forbid_new_privileges
 
 _LOAD = 0x20
 _JUMP_EQUAL = 0x15
 _JUMP_AT_LEAST = 0x35
-_JUMP_SET = 0x45
 _RETURN = 0x06
+_AND = 0x54
 _ALLOW = 0x7FFF0000
 _KILL_PROCESS = 0x80000000
+_ASK = 0x7FC00000
 _ERRNO = 0x00050000
 _NOT_PERMITTED = _ERRNO | errno.EPERM
 _NO_SUCH_CALL = _ERRNO | errno.ENOSYS
@@ -30,12 +36,25 @@ _NUMBER_AT = 0
 _ARCHITECTURE_AT = 4
 _ARGUMENTS_AT = 16
 _ARGUMENT_BYTES = 8
-_CLONE_THREAD = 0x00010000
+_THREAD_FLAGS = 0x00010F00
+"""CLONE_THREAD, and with it memory, folder, open files and signals shared: a thread whose open files were its own could
+keep some that nobody finds."""
+_TRUNCATES = os.O_TRUNC
+_STREAM = 1
+_TYPE_OF_SOCKET = 0xF
 _X32_CALLS = 0x40000000
 _SET_MODE_FILTER = 1
 _ALL_THREADS = 1
+_NEW_LISTENER = 1 << 3
+_OLDEST_LISTENER = (5, 5)
+"""The version of Linux from which on the answer to a question may be to go on."""
+_RECEIVE = 0xC0502100
+_REPLY = 0xC0182101
+_QUESTION_BYTES = 80
+_QUESTION = struct.Struct("=Q")
+_ANSWER = struct.Struct("=QqiI")
+_GO_ON = 1
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
 _SIGNALS_BY_FCNTL = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX: whom a file tells of what happens to it, and by which signal."""
 _SIGNALS_BY_IOCTL = (0x8901, 0x8902)
@@ -62,17 +81,22 @@ class _Machine:
     prctl: int
     fcntl: int
     ioctl: int
+    socketpair: int
+    opening: tuple[tuple[int, int], ...]
+    """What opens a file, and which of its arguments the flags are."""
     scheduling: tuple[int, ...]
     """sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr: of a process by its number."""
     refused: dict[str, int]
 
 
 _CLONE3 = 435
+_OPENAT2 = 437
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E, 317, 56, 62, 234, 302, 157, 72, 16, (142, 144, 203, 314),
+        0xC000003E, 317, 56, 62, 234, 302, 157, 72, 16, 53, ((2, 1), (257, 2)), (142, 144, 203, 314),
         {
-            "socket": 41, "execve": 59, "execveat": 322, "fork": 57, "vfork": 58, "tkill": 200, "ptrace": 101,
+            "socket": 41, "connect": 42, "bind": 49, "listen": 50, "sendmsg": 46, "sendmmsg": 307, "truncate": 76,
+            "execve": 59, "execveat": 322, "fork": 57, "vfork": 58, "tkill": 200, "ptrace": 101,
             "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "rt_sigqueueinfo": 129,
             "rt_tgsigqueueinfo": 297,
             "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308,
@@ -94,9 +118,10 @@ _MACHINES = {
         },
     ),
     "aarch64": _Machine(
-        0xC00000B7, 277, 220, 129, 131, 261, 167, 25, 29, (118, 119, 122, 274),
+        0xC00000B7, 277, 220, 129, 131, 261, 167, 25, 29, 199, ((56, 2),), (118, 119, 122, 274),
         {
-            "socket": 198, "execve": 221, "execveat": 281, "tkill": 130, "ptrace": 117,
+            "socket": 198, "connect": 203, "bind": 200, "listen": 201, "sendmsg": 211, "sendmmsg": 269, "truncate": 45,
+            "execve": 221, "execveat": 281, "tkill": 130, "ptrace": 117,
             "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "rt_sigqueueinfo": 138,
             "rt_tgsigqueueinfo": 240,
             "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "unshare": 97, "setns": 268,
@@ -136,24 +161,68 @@ def refuse_calls() -> bool:
     Returns:
         Whether it is in force: Linux on x86_64 or aarch64 with seccomp.
     """
-    machine = _MACHINES.get(platform.machine())
-    if not sys.platform.startswith("linux") or machine is None:
-        return False
-    instructions = _filter(machine, os.getpid())
+    machine = _this_machine()
+    return machine is not None and _install(machine, _filter(machine, os.getpid()), _ALL_THREADS) == 0
+
+
+def ask_for_threads() -> int | None:
+    """Have every new thread of this process, which has one, wait for an answer from whoever holds the listener; before
+    ``refuse_calls``, while the listener can be passed on.
+
+    Returns:
+        The listener, a file descriptor; ``None`` where the kernel has none (Linux 5.5 and later have).
+    """
+    machine = _this_machine()
+    if machine is None or tuple(int(part) for part in os.uname().release.split(".")[:2]) < _OLDEST_LISTENER:
+        return None
+    listener = _install(machine, _asking_filter(machine), _NEW_LISTENER)
+    return listener if listener >= 0 else None
+
+
+def answer(listener: int, may_start: Callable[[], bool]) -> None:
+    """Answer one question of a listener that can be read: the thread is started, or not ("try again").
+
+    Args:
+        listener: of ``ask_for_threads``.
+        may_start: whether there may be one more.
+
+    Raises:
+        OSError: the process has ended, or the thread that asked.
+    """
+    question = bytearray(_QUESTION_BYTES)
+    fcntl.ioctl(listener, _RECEIVE, question)
+    (number,) = _QUESTION.unpack_from(question)
+    reply = (number, 0, 0, _GO_ON) if may_start() else (number, 0, -errno.EAGAIN, 0)
+    fcntl.ioctl(listener, _REPLY, bytearray(_ANSWER.pack(*reply)))
+
+
+def _this_machine() -> _Machine | None:
+    return _MACHINES.get(platform.machine()) if sys.platform.startswith("linux") else None
+
+
+def _install(machine: _Machine, instructions: list[_Instruction], flags: int) -> int:
+    """What the kernel says: negative where there is no such filter."""
     array = (_Instruction * len(instructions))(*instructions)
     program = _Program(len(instructions), array)
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    number, mode, flags = (ctypes.c_long(value) for value in (machine.seccomp, _SET_MODE_FILTER, _ALL_THREADS))
-    return forbid_new_privileges() and int(call(number, mode, flags, ctypes.byref(program))) == 0
+    if not forbid_new_privileges():
+        return -1
+    function = ctypes.CDLL(None, use_errno=True).syscall
+    function.restype = ctypes.c_long
+    numbers = (ctypes.c_long(value) for value in (machine.seccomp, _SET_MODE_FILTER, flags))
+    return int(function(*numbers, ctypes.byref(program)))
 
 
-def forbid_new_privileges() -> bool:
-    """No program started from here can gain rights that this process lacks (Linux). Returns whether it is in force."""
-    if not sys.platform.startswith("linux"):
-        return False
-    one = ctypes.c_ulong(1)
-    zero = ctypes.c_ulong(0)
-    return int(ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, one, zero, zero, zero)) == 0
+def _asking_filter(machine: _Machine) -> list[_Instruction]:
+    """New threads are asked for, the rest passes."""
+    return [
+        _Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
+        _Instruction(_JUMP_EQUAL, 1, 0, machine.audit),
+        _Instruction(_RETURN, 0, 0, _ALLOW),  # the other filter kills
+        _Instruction(_LOAD, 0, 0, _NUMBER_AT),
+        _Instruction(_JUMP_EQUAL, 0, 1, machine.clone),
+        _Instruction(_RETURN, 0, 0, _ASK),
+        _Instruction(_RETURN, 0, 0, _ALLOW),
+    ]
 
 
 def _filter(machine: _Machine, own_pid: int) -> list[_Instruction]:
@@ -169,10 +238,21 @@ def _filter(machine: _Machine, own_pid: int) -> list[_Instruction]:
         program += [_Instruction(_JUMP_AT_LEAST, 0, 1, _X32_CALLS), _Instruction(_RETURN, 0, 0, _NOT_PERMITTED)]
     for number in refused:
         program += [_Instruction(_JUMP_EQUAL, 0, 1, number), _Instruction(_RETURN, 0, 0, _NOT_PERMITTED)]
-    # clone3 hides its flags in memory; told that it is missing, the C library takes clone, whose flags can be read
-    program += [_Instruction(_JUMP_EQUAL, 0, 1, _CLONE3), _Instruction(_RETURN, 0, 0, _NO_SUCH_CALL)]
+    # these hide their flags in memory; told that they are missing, the C library takes those whose flags can be read
+    for number in (_CLONE3, _OPENAT2):
+        program += [_Instruction(_JUMP_EQUAL, 0, 1, number), _Instruction(_RETURN, 0, 0, _NO_SUCH_CALL)]
     this_process = [(_JUMP_EQUAL, 0), (_JUMP_EQUAL, own_pid)]
-    program += _if_argument(machine.clone, 0, [(_JUMP_SET, _CLONE_THREAD)], _ALLOW, _NOT_PERMITTED)
+    program += _if_argument(
+        machine.clone, 0, [(_JUMP_EQUAL, _THREAD_FLAGS)], _ALLOW, _NOT_PERMITTED, mask=_THREAD_FLAGS
+    )
+    # another kind of local socket may be told where to send
+    program += _if_argument(
+        machine.socketpair, 1, [(_JUMP_EQUAL, _STREAM)], _ALLOW, _NOT_PERMITTED, mask=_TYPE_OF_SOCKET
+    )
+    # before its third version Landlock lets a file be emptied by whoever opens it, but to write
+    emptied = [(_JUMP_EQUAL, _TRUNCATES | os.O_RDONLY), (_JUMP_EQUAL, _TRUNCATES | os.O_ACCMODE)]
+    for number, at in machine.opening:
+        program += _if_argument(number, at, emptied, _NOT_PERMITTED, _ALLOW, mask=_TRUNCATES | os.O_ACCMODE)
     for call in (machine.kill, machine.tgkill):
         program += _if_argument(call, 0, this_process[1:], _ALLOW, _NOT_PERMITTED)
     for call in (machine.prlimit64, *machine.scheduling):
@@ -186,7 +266,9 @@ def _filter(machine: _Machine, own_pid: int) -> list[_Instruction]:
     return [*program, _Instruction(_RETURN, 0, 0, _ALLOW)]
 
 
-def _if_argument(number: int, at: int, tests: list[tuple[int, int]], then: int, otherwise: int) -> list[_Instruction]:
+def _if_argument(
+    number: int, at: int, tests: list[tuple[int, int]], then: int, otherwise: int, *, mask: int | None = None
+) -> list[_Instruction]:
     """What becomes of one call, by the low half of an argument.
 
     Args:
@@ -194,8 +276,10 @@ def _if_argument(number: int, at: int, tests: list[tuple[int, int]], then: int, 
         at: which argument, from 0 on.
         tests: jumps and the values that they compare with; one that holds is enough.
         then, otherwise: what is returned where one holds, and where none does.
+        mask: which bits of the argument count; all by default.
     """
     body = [_Instruction(_LOAD, 0, 0, _ARGUMENTS_AT + _ARGUMENT_BYTES * at)]
+    body += [] if mask is None else [_Instruction(_AND, 0, 0, mask)]
     for i, (code, k) in enumerate(tests):
         body.append(_Instruction(code, len(tests) - i, 0, k))
     body += [_Instruction(_RETURN, 0, 0, otherwise), _Instruction(_RETURN, 0, 0, then)]

@@ -1,40 +1,61 @@
 """The walls around the process that holds an uploaded model.
 
-What the parent arranges (``child_environment``, a new session, an empty scratch folder) and what the child does to
-itself as its first act (``enter``): limits, Landlock, a system-call filter. Each is used where the system offers it;
-``enter`` reports which are in force.
+What the parent arranges (``child_environment``, a new session, an empty scratch folder, a ``Watcher``) and what the
+child does to itself as its first act (``enter``): a control group, limits, rights given up, Landlock, system-call
+filters. Each is used where the system offers it; ``enter`` reports which are in force, and why one is not.
 """
 
 from __future__ import annotations
 
+import array
 import contextlib
 import ctypes
 import os
 import resource
 import signal
 import site
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairness_engine.model_process.sandbox import landlock, seccomp
+from fairness_engine.model_process.sandbox import capabilities, control_group, landlock, seccomp
 
 GIGABYTE = 1 << 30
 MAX_MEMORY_BYTES = 8 * GIGABYTE
 MAX_FILE_BYTES = GIGABYTE
+MAX_FOLDER_BYTES = 2 * GIGABYTE
+MAX_FOLDER_ENTRIES = 5_000
+MAX_THREADS = 1024
+"""The pools of the libraries have some of each processor."""
 MAX_CPU_SECONDS = 24 * 3600
 MAX_OPEN_FILES = 1024
 
 PROTECTIONS = {
     "memory": "at most 8 GB of memory",
-    "cpu_time": "a limit on processor time",
-    "file_size": "a limit on the files it writes",
+    "group": "all its memory is counted together, also what is shared or in files (a control group)",
+    "threads": "at most 1,024 threads",
+    "cpu_time": "at most 24 hours of processor time",
+    "file_size": "at most 1 GB a file",
+    "folder_size": "at most 2 GB and 5,000 files in its folder",
     "ends_with_parent": "ends when the program that started it ends",
-    "files": "reads its own libraries, the data and the model, and writes nothing outside an empty folder",
+    "rights": "has no rights of the superuser but to read",
+    "files": "reads its own libraries, the data and the model, and writes nothing outside an empty folder (Landlock)",
     "network": "no network",
     "programs": "starts no other program and reaches no other process",
 }
 """The walls by name, in words for a screen."""
+
+Raised = dict[str, bool | str]
+"""Of each wall: true where it is up, else why it is not."""
+
+NOT_LINUX = "only Linux has it"
+_NO_LIMIT = "this system takes no such limit"
+_NO_LANDLOCK = "this kernel has no Landlock: Linux 5.13 and later have it, where it is not switched off"
+_NO_FILTER = "this kernel, or this kind of processor, has no filter of system calls"
+_NOBODY_COUNTS = "this kernel cannot ask before a thread is started: Linux 5.5 and later can"
+_NO_PARENT = "no program that it could end with was named"
+_NO_RIGHTS = "the kernel did not take the rights away"
 
 _PR_SET_PDEATHSIG = 1
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -82,7 +103,14 @@ def child_environment(scratch: Path, numba_cache: Path) -> dict[str, str]:
     }
 
 
-def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None) -> dict[str, bool]:
+def enter(
+    scratch: Path,
+    readable: Sequence[Path],
+    parent_pid: int | None = None,
+    *,
+    watcher: int | None = None,
+    newest_landlock: int | None = None,
+) -> Raised:
     """Raise the walls around this process. Call it first, while there is one thread.
 
     Args:
@@ -90,22 +118,33 @@ def enter(scratch: Path, readable: Sequence[Path], parent_pid: int | None = None
         readable: the data's and the model's file.
         parent_pid: end when that process, this one's parent, does; ``None`` where a thread of the parent may end
             earlier.
+        watcher: descriptor of a socket to the ``Watcher``, who is asked for every thread where no group counts them.
+        newest_landlock: take no newer version of Landlock, as on an older kernel; 0 is none.
 
     Returns:
-        Which walls are up, by the names of ``PROTECTIONS``.
+        Which walls are up, by the names of ``PROTECTIONS``, and why others are not; those of the watcher are its own
+        to tell.
     """
-    limits = {
-        "memory": limit_memory(),
-        "cpu_time": _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS),
-        "file_size": _limit(resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
+    is_linux = sys.platform.startswith("linux")
+    group = control_group.enter_own(MAX_MEMORY_BYTES, MAX_THREADS) if is_linux else NOT_LINUX
+    raised: Raised = {
+        "memory": limit_memory() or _NO_LIMIT,
+        "group": group or True,
+        "cpu_time": _limit(resource.RLIMIT_CPU, MAX_CPU_SECONDS) or _NO_LIMIT,
+        "file_size": _limit(resource.RLIMIT_FSIZE, MAX_FILE_BYTES) or _NO_LIMIT,
     }
     _limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
     _limit(resource.RLIMIT_CORE, 0)
-    ends_with_parent = parent_pid is not None and _end_with(parent_pid)
-    seccomp.forbid_new_privileges()  # Landlock asks for it
-    files = landlock.confine(_readable(readable), [scratch, Path("/dev/null")])
-    calls = seccomp.refuse_calls()
-    return {**limits, "ends_with_parent": ends_with_parent, "files": files, "network": calls, "programs": calls}
+    capabilities.forbid_new_privileges()  # Landlock asks for it
+    raised["rights"] = capabilities.give_up() or (_NO_RIGHTS if is_linux else NOT_LINUX)
+    raised["ends_with_parent"] = (
+        NOT_LINUX if not is_linux else _NO_PARENT if parent_pid is None else _end_with(parent_pid) or _NO_LIMIT
+    )
+    confined = landlock.confine(_readable(readable), [scratch, Path("/dev/null")], newest_landlock)
+    raised["files"] = confined or (_NO_LANDLOCK if is_linux else NOT_LINUX)
+    raised["threads"] = not group or (watcher is not None and _leave_threads_to(watcher)) or _NOBODY_COUNTS
+    refused = seccomp.refuse_calls() or (_NO_FILTER if is_linux else NOT_LINUX)
+    return raised | {"network": refused, "programs": refused}
 
 
 def limit_memory() -> bool:
@@ -143,3 +182,15 @@ def _end_with(parent_pid: int) -> bool:
     if os.getppid() != parent_pid:  # it ended before it was asked
         os._exit(1)
     return is_set
+
+
+def _leave_threads_to(watcher: int) -> bool:
+    """Pass the listener for new threads to the watcher; whether there is one."""
+    listener = seccomp.ask_for_threads()
+    if listener is None:
+        return False
+    with socket.socket(fileno=os.dup(watcher)) as connection:
+        passed = array.array("i", [listener])
+        connection.sendmsg([b"l"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+    os.close(listener)
+    return True

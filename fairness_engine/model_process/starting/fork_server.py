@@ -40,6 +40,7 @@ import numpy as np
 from numba.core import caching
 
 from fairness_engine.model_process import server
+from fairness_engine.model_process.sandbox import control_group
 from fairness_engine.model_process.starting import standby, start
 from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, Loops
 
@@ -413,6 +414,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ahead", action="store_true")
     options = parser.parse_args(arguments)
     server.leave_out_charts()
+    control_group.settle()  # what it will start divides its groups further
     listener = None if options.listener is None else socket.socket(fileno=options.listener)
     _Server(socket.socket(fileno=options.channel), options.loops, is_ahead=options.ahead, listener=listener).serve()
     return 0

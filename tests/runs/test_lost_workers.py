@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from fairness_engine.errors import ProcessError, RunError
 from fairness_engine.runs import queue
 from fairness_engine.store.alive import host_name, process_start_time
+from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.records import RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import census_config
@@ -108,3 +110,37 @@ def test_a_run_whose_folder_cannot_be_made_has_ended(store: RunStore) -> None:
     with pytest.raises(RunError, match="worker process could not start: The workspace must be a folder"):
         queue.launch(store, run_id)
     assert store.run(run_id).state is RunState.CRASHED
+
+
+def test_two_servers_on_one_workspace_start_each_run_once_and_stop_each_others(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "2")
+    started: list[str] = []
+    monkeypatch.setattr(queue, "_start", lambda _, run_id: started.append(run_id))
+    config = census_config(store)
+    run_ids = [store.create_run(config) for _ in range(12)]
+
+    def serve() -> None:
+        own = RunStore(store.workspace)
+        while any(run.state is RunState.QUEUED for run in own.runs()):
+            queue.start_queued(own)
+            assert sum(run.is_active and run.reserved is not None for run in own.runs()) <= 2
+            for run_id in list(started):
+                if own.claim(run_id, host_name(), os.getpid(), process_start_time(os.getpid()) or ""):
+                    own.finish(run_id, RunState.FINISHED)
+        own.close()
+
+    with ThreadPoolExecutor(2) as servers:
+        for server in [servers.submit(serve) for _ in range(2)]:
+            server.result(60)
+    assert sorted(started) == sorted(run_ids), "each once"
+    mine = store.create_run(config)
+    other = RunStore(store.workspace)
+    store.claim(mine, host_name(), os.getpid(), process_start_time(os.getpid()) or "")
+    other.request_cancel(mine)
+    assert store.is_cancel_requested(mine)
+    waiting = store.create_run(config)
+    other.request_cancel(waiting)
+    assert store.run(waiting).state is RunState.CANCELLED
+    other.close()

@@ -64,6 +64,11 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="other people reach this server, through a proxy: list reviews only to whom they belong",
     )
+    parser.add_argument(
+        "--name",
+        metavar="HOST",
+        help="name by which other people reach this server, through a proxy: answer to it, too (implies --for-others)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
     return parser.parse_args(arguments)
 
@@ -174,10 +179,16 @@ def preload() -> None:
         importlib.import_module(module)
 
 
-def serve(port: int, host: str = ADDRESS) -> None:
-    """Run the Streamlit server in this process until it is stopped."""
+def serve(port: int, host: str = ADDRESS, name: str | None = None) -> None:
+    """Run the Streamlit server in this process until it is stopped.
+
+    Args:
+        port: to listen on.
+        host: address to listen on.
+        name: by which others reach it, through a proxy; None: it answers to the names in its settings alone.
+    """
     from starlette.middleware import Middleware
-    from streamlit import config
+    from streamlit import config, net_util
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.web import bootstrap
     from streamlit.web.server.starlette import App, UvicornRunner
@@ -187,7 +198,12 @@ def serve(port: int, host: str = ADDRESS) -> None:
     # Streamlit takes a folder called "pages" for its older automatic menu until a script has called st.navigation
     # once. A deep link as the first request would then meet pages that nobody declared.
     PagesManager.uses_pages_directory = False
+    # A page of somewhere else that calls this server would make Streamlit ask a service on the internet for this
+    # machine's address, to compare. This is taken as the answer.
+    net_util._external_ip = ADDRESS
     options = {"server_port": port, "server_address": host, "server_headless": True}
+    if name is not None:
+        options |= {"server_allowedHosts": [name, ADDRESS, "localhost"], "browser_serverAddress": name}
     bootstrap.load_config_options(flag_options=options)
     sys.path.insert(0, str(APP))
     threading.Thread(target=preload, daemon=True).start()
@@ -202,10 +218,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.allow_unsafe_models:
         os.environ[UNSAFE_FORMATS_VARIABLE] = "1"
         print("Pickle, joblib and SavedModel files are accepted: they can run any code on this machine.", flush=True)
-    if options.for_others:
+    if options.for_others or options.name is not None:
         os.environ[FOR_OTHERS_VARIABLE] = "1"
     opens_browser = not options.no_browser and has_display()
     shown = ADDRESS if options.host in EVERY_ADDRESS else f"[{options.host}]" if ":" in options.host else options.host
     threading.Thread(target=announce, args=(f"http://{shown}:{port}", opens_browser), daemon=True).start()
-    serve(port, options.host)
+    serve(port, options.host, options.name)
     return 0

@@ -63,7 +63,7 @@ def test_the_options_reach_the_app_through_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served: list[tuple[int, str]] = []
-    monkeypatch.setattr(launcher, "serve", lambda port, host: served.append((port, host)))
+    monkeypatch.setattr(launcher, "serve", lambda port, host, _: served.append((port, host)))
     monkeypatch.setattr(launcher, "announce", lambda *_: None)
     monkeypatch.setenv("EVENHAND_WORKSPACE", "")
     monkeypatch.setenv("EVENHAND_UNSAFE_FORMATS", "0")

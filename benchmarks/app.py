@@ -58,7 +58,7 @@ def first_paints(browser: Browser) -> list[tuple[float, float]]:
             server.start()
             answered = time.perf_counter() - started
             context = browser.new_context()
-            tab = AppPage(server, context)
+            tab = AppPage(server, context.new_page())
             tab.page.goto(server.url)
             tab.page.get_by_test_id("stMain").get_by_role("button").first.wait_for()
             measured.append((answered, time.perf_counter() - started))
@@ -145,7 +145,7 @@ def retrain(server: AppServer) -> None:
 def record_visits(browser: Browser, server: AppServer, *, has_many_pairs: bool = False) -> list[Visit]:
     """Open a finished demo in the browser and note what every page sends."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
-    tab = AppPage(server, context)
+    tab = AppPage(server, context.new_page())
     tab.goto()
     tab.click_button("Show the result", within=tab.by_key(DEMO))
     wait_for_runs(server)

@@ -94,7 +94,7 @@ def first_people(browser: Browser) -> list[Line]:
 
 def _one_start(browser: Browser, server: AppServer, review: Review) -> float:
     context = browser.new_context(viewport={"width": 1280, "height": 720})
-    tab = AppPage(server, context)
+    tab = AppPage(server, context.new_page())
     tab.goto("plan", review=review.id)
     button = tab.page.get_by_role("button", name="Start", exact=True)
     button.wait_for()

@@ -7,24 +7,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from driver import AppPage, AppServer, OpenPage, launch_browser
-from playwright.sync_api import Browser, sync_playwright
+from driver import AppPage, AppServer, OpenPage, free_port, launch_browser
+from playwright.sync_api import BrowserContext, sync_playwright
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this process."""
+def chromium() -> Iterator[BrowserContext]:
+    """One browser for all tests of this process, with one memory: scripts that it has compiled serve the next page."""
     os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(Path(__file__).resolve().parents[2] / ".venv" / "browsers"))
     with sync_playwright() as playwright:
         browser = launch_browser(playwright)
-        yield browser
+        yield browser.new_context()
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def port() -> int:
+    """Where the server of each module listens, one after the other: what the browser keeps, it keeps by address."""
+    return free_port()
+
+
 @pytest.fixture(scope="module")
-def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+def app_server(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[AppServer]:
     """The app with an empty workspace, shared by the tests of one module."""
-    server = AppServer(tmp_path_factory.mktemp("app") / "workspace").start()
+    server = AppServer(tmp_path_factory.mktemp("app") / "workspace", port=port).start()
     yield server
     server.stop()
     server.end_workers()
@@ -40,17 +46,18 @@ def fresh_server(tmp_path: Path) -> Iterator[AppServer]:
 
 
 @pytest.fixture
-def open_page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
-    """Opens tabs: `open_page(server, theme="dark", width=1400, height=900)`, each a user of its own.
+def open_page(chromium: BrowserContext, request: pytest.FixtureRequest) -> Iterator[OpenPage]:
+    """Opens tabs: `open_page(server, theme="dark", width=1400, height=900)`, each a session of its own.
 
     After the test: no tab may have asked for anything outside this machine.
     """
     opened: list[AppPage] = []
 
     def open_one(server: AppServer, *, theme: str = "light", width: int = 1400, height: int = 900) -> AppPage:
-        size = {"width": width, "height": height}
-        context = chromium.new_context(viewport=size, color_scheme=theme, accept_downloads=True)
-        opened.append(AppPage(server, context))
+        page = chromium.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
+        opened.append(AppPage(server, page))
         return opened[-1]
 
     yield open_one
@@ -59,7 +66,8 @@ def open_page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Ope
         if has_failed:
             tab.screenshot(f"failed/{request.node.name}-{number}")
             request.node.add_report_section("call", "server log", tab.server.log_text()[-4000:])
-        tab.context.close()
+        tab.close()
+    chromium.clear_cookies()
     assert [url for tab in opened for url in tab.external_requests] == []
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode, urlparse
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, Request, expect
+from playwright.sync_api import Browser, Locator, Page, Playwright, Request, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -65,19 +65,29 @@ AT_REST = """
 """
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+def free_port(wanted: int = 0) -> int:
+    """A port of this machine that nobody listens on: the one that is wanted, if so."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its last server may have just ended
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class AppServer:
     """The app as `make run` starts it, on a free port, with a workspace of its own."""
 
-    def __init__(self, workspace: Path, options: tuple[str, ...] = (), environment: dict[str, str] | None = None):
+    def __init__(
+        self,
+        workspace: Path,
+        options: tuple[str, ...] = (),
+        environment: dict[str, str] | None = None,
+        port: int = 0,
+    ):
         self.workspace = workspace
-        self.port = free_port()
+        self.port = free_port(port)
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = workspace.parent / f"{workspace.name}-server.log"
         self._options = options
@@ -168,15 +178,15 @@ def launch_browser(playwright: Playwright) -> Browser:
 class AppPage:
     """One browser tab on the app, with the words of a user: click, choose, upload, read."""
 
-    def __init__(self, server: AppServer, context: BrowserContext):
+    def __init__(self, server: AppServer, page: Page, url: str | None = None):
         self.server = server
-        self.context = context
-        context.add_init_script(NOTE_MESSAGES)
-        self.page: Page = context.new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
+        self.url = url or server.url  # another: of a proxy before it
+        self.page = page
+        page.add_init_script(NOTE_MESSAGES)
+        page.set_default_timeout(PATIENCE_MS)
         self.external_requests: list[str] = []
         self.page_errors: list[str] = []
-        context.on("request", self._note_request)
+        page.context.on("request", self._note_request)  # with those of tabs that it opens
         self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
 
     def _note_request(self, request: Request) -> None:
@@ -184,11 +194,18 @@ class AppPage:
         if address.scheme not in ("data", "blob", "about") and address.hostname not in LOOPBACK:
             self.external_requests.append(request.url)
 
+    def close(self) -> None:
+        """Close the tab; what the app keeps in the browser (the theme, the menu) goes with it."""
+        if self.page.url.startswith(self.url):
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self.page.close()
+        self.page.context.remove_listener("request", self._note_request)
+
     # Where
 
     def goto(self, path: str = "", *, settle: bool = True, **query: str) -> None:
         """Open an address of the app: `goto("pairs", run=run_id)`. Always a new session, like a pasted link."""
-        self.page.goto(f"{self.server.url}/{path}{'?' + urlencode(query) if query else ''}")
+        self.page.goto(f"{self.url}/{path}{'?' + urlencode(query) if query else ''}")
         if settle:
             self.wait_until_at_rest()
 

@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "", others: Mapp
         status = relayed(given, program, others, _workspace(given))
         if status is not None:
             return status
-    if given and given[0] not in _WITHOUT_MODEL and not {"-h", "--help"} & set(given):
+    starts_model = given[:1] and (given[0] not in _WITHOUT_MODEL or given[:2] == ["runs", "walls"])
+    if starts_model and not {"-h", "--help"} & set(given):
         get_ready(_workspace(given), ahead=False)
     from fairness_engine.cli.main import main as command_line
 

@@ -246,7 +246,11 @@ def make_parser(program: str = PROGRAM, others: Mapping[str, str] | None = None)
         )
     )
     _add_retrain(commands.add_parser("retrain", help="train the model to discriminate less", allow_abbrev=False))
-    _add_runs(commands.add_parser("runs", help="list, show, cancel and verify stored runs", allow_abbrev=False))
+    _add_runs(
+        commands.add_parser(
+            "runs", help="list, show, cancel and verify stored runs; try the walls around a model", allow_abbrev=False
+        )
+    )
     for name, text in (others or {}).items():
         commands.add_parser(name, help=text, allow_abbrev=False)
     return parser
@@ -479,9 +483,17 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         ("show", "one run"),
         ("cancel", "stop a run and keep what it found"),
         ("verify", "look again whether what a run found holds"),
+        ("walls", "try the walls around a model on this machine, from inside"),
     ):
         action = actions.add_parser(name, help=text, allow_abbrev=False)
-        if name != "list":
+        if name == "walls":
+            action.add_argument(
+                "--newest-landlock",
+                type=option_values.count_from_zero,
+                metavar="N",
+                help="as on a kernel whose Landlock is of version N, or that has none (0)",
+            )
+        elif name != "list":
             action.add_argument("run_id", metavar="ID", help="the run's id, or its beginning")
         _add_output(action.add_argument_group("workspace and output"))
         if name == "verify":

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairness_engine.clock import Clock
-from fairness_engine.errors import EvenhandError, FitError, ProcessError
+from fairness_engine.errors import EvenhandError, FitError, ModelError, ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting.compiled_loops import WARM_UPS, copy_compiled
 from fairness_engine.model_process.starting.start import LIBRARIES
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from fairness_engine.model_process.text_session import TextSession
 
 Request = dict[str, Any]
+UNCONFINED = (
+    "Pickle and joblib files run code of their author on load and are refused on this system although they were "
+    "allowed: without Landlock (Linux 5.13 and later) that code could read and write whatever this account can. "
+    "Save the model as .skops, .onnx or .keras."
+)
 _WARM_UP_NICENESS = 5
 """Compiling takes all cores for a minute: whoever looks at a page meanwhile comes first."""
 
@@ -43,9 +48,11 @@ class RequestServer:
     Args:
         send: writes one line to the parent.
         at_end: called when the parent is gone, while a request may be at work.
+        is_confined: to its files, so that it may open what runs code.
     """
 
-    def __init__(self, send: Callable[[str], None], at_end: Callable[[], None]) -> None:
+    def __init__(self, send: Callable[[str], None], at_end: Callable[[], None], *, is_confined: bool = True) -> None:
+        self._is_confined = is_confined
         self._send = send
         self._at_end = at_end
         self._opened: ModelSession | TextSession | None = None
@@ -97,7 +104,12 @@ class RequestServer:
     def _do(self, request: Request) -> dict[str, Any]:
         if request["do"] == "open":
             from fairness_engine.model_process.session import open_all
+            from fairness_engine.models.formats import FileFormat, detect_format
 
+            file = request.get("model")
+            is_unsafe = request.get("unsafe_formats") and not self._is_confined and file is not None
+            if is_unsafe and detect_format(Path(file["path"]), file["name"]) is FileFormat.PICKLE:
+                raise ModelError(UNCONFINED)
             self._opened = open_all(request)
             return {**self._opened.summary(), "libraries": [name for name in LIBRARIES if name in sys.modules]}
         if request["do"] == "try_walls":
@@ -267,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         newest_landlock=options.newest_landlock,
     )
     send(json.dumps({"hello": raised}))
-    child = RequestServer(send, _leave_soon)
+    child = RequestServer(send, _leave_soon, is_confined=raised["files"] is True)
     for request in child.listen(sys.stdin.buffer):
         child.answer(request)
     return 0

@@ -23,6 +23,8 @@ from fairness_engine.cli.output import COMMON_KEYS
 from fairness_engine.data.catalogue import find_sample
 from fairness_engine.data.schema import Schema
 from fairness_engine.events import Progress
+from fairness_engine.model_process import self_test
+from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.store.records import RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
@@ -307,6 +309,24 @@ def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Co
     assert "is finished" in command.out
     assert command("runs", "show", "nothing") == 2
     assert "no run 'nothing'" in command.err
+
+
+def test_the_walls_of_this_machine_are_tried_and_named(command: Commands) -> None:
+    found = command.json("runs", "walls", "--newest-landlock", "0")
+    assert found["machine"]["kernel"].startswith(os.uname().sysname)
+    assert {row["wall"] for row in found["walls"]} == {*PROTECTIONS, None}
+    of_files = [row for row in found["walls"] if row["wall"] == "files"]
+    assert {row["verdict"] for row in of_files} == {"not offered here"}
+    assert all("Landlock" in row["why"] for row in of_files)
+    assert {row["verdict"] for row in found["walls"] if row["wall"] is None} == {"held"}, "work goes on"
+
+
+def test_a_wall_that_does_not_hold_is_a_status(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    fallen = [self_test.Tried(probe, self_test.Verdict.FELL, "it was done") for probe in self_test.PROBES[:2]]
+    monkeypatch.setattr("fairness_engine.cli.commands.runs.try_walls", lambda workspace, newest: fallen)
+    assert command("runs", "walls") == 1
+    assert "did not hold       take 9 GB: it was done" in command.out
+    assert command.out.endswith("2 did not hold.\n")
 
 
 def test_verify_finds_pairs_that_do_not_hold(command: Commands, workspace: Path) -> None:

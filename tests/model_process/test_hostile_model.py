@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fairness_engine.data.catalogue import find_sample
+from fairness_engine.errors import ModelError
+from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.sandbox import landlock
 from fairness_engine.runs import queue
 from fairness_engine.store.environment import UNSAFE_FORMATS_VARIABLE
@@ -81,6 +84,30 @@ def test_code_in_a_model_file_reaches_nothing(workspace: Path, tmp_path: Path, m
     assert "succeeded: ." in (run.message or "")
     assert not (tmp_path / "taken.txt").exists()
     assert "noise" in (store.run_folder(run.id) / "run.log").read_text()
+
+
+def test_such_files_are_refused_where_nothing_keeps_their_code_from_files(tmp_path: Path) -> None:
+    marker = tmp_path / "taken.txt"
+    model = tmp_path / "model.pkl"
+    model.write_bytes(pickle.dumps(Hostile(f"from pathlib import Path; Path({str(marker)!r}).touch()")))
+    sample = find_sample("credit")
+    data = sample.data
+    process = ModelProcess(tmp_path, [data, model], None, ends_with_thread=True, newest_landlock=0)
+    try:
+        process.greet()
+        with pytest.raises(ModelError, match="refused on this system although they were allowed: without Landlock"):
+            process.ask(
+                "open",
+                60.0,
+                data={"path": str(data), "name": data.name},
+                model={"path": str(model), "name": model.name},
+                schema=sample.schema_for(sample.models[0]).to_json(),
+                scope=None,
+                unsafe_formats=True,
+            )
+    finally:
+        process.close()
+    assert not marker.exists()
 
 
 def test_such_files_are_refused_unless_allowed(

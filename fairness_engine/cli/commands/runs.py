@@ -1,4 +1,4 @@
-"""The command ``runs``: list, show, cancel and verify what is in the store."""
+"""The command ``runs``: list, show, cancel and verify what is in the store; try the walls around its runs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from fairness_engine.cli.request import open_store
 from fairness_engine.errors import RunError
 from fairness_engine.model_process.pool import Evaluator
 from fairness_engine.model_process.questions import Scores
+from fairness_engine.model_process.sandbox.walls import PROTECTIONS
+from fairness_engine.model_process.self_test import Verdict, machine, try_walls
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.adoption import lineage
@@ -212,6 +214,8 @@ RUNS_KEYS = (
     "failed",
     "not_checked",
     "seal",
+    "walls",
+    "machine",
 )
 _CANCEL_SECONDS = 5.0
 _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
@@ -221,6 +225,8 @@ _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "change
 def runs(options: argparse.Namespace) -> Outcome:
     """Do what the action says."""
     store = open_store(options)
+    if options.action == "walls":
+        return _walls(store, options.newest_landlock)
     mark_crashed(store)
     if options.action == "list":
         return _list(store)
@@ -298,3 +304,31 @@ def _cancel(store: RunStore, run: RunRecord) -> Outcome:
     while (now := store.run(run.id)).is_active and time.monotonic() < deadline:
         time.sleep(0.05)
     return Outcome(run_line(store, now), f"Run {now.id} is {now.state.value}; {now.n_found:,} found.")
+
+
+def _walls(store: RunStore, newest_landlock: int | None) -> Outcome:
+    """Try each wall; the status says whether all that are offered here hold."""
+    tried = try_walls(store.workspace, newest_landlock)
+    rows = [
+        {
+            "wall": one.probe.wall or None,
+            "probe": one.probe.name,
+            "tried": one.probe.tried,
+            "verdict": one.verdict.value,
+            "why": one.why,
+        }
+        for one in tried
+    ]
+    told = machine()
+    lines = [", ".join(f"{name} {value}" for name, value in told.items()), ""]
+    for wall, words in [*PROTECTIONS.items(), ("", "what must work behind them")]:
+        lines.append(f"{wall or 'work'}: {words}")
+        lines += [
+            f"  {one.verdict.value:18}  {one.probe.tried}{f': {one.why}' if one.why else ''}"
+            for one in tried
+            if one.probe.wall == wall
+        ]
+    n = Counter(one.verdict for one in tried)
+    lines += ["", ", ".join(f"{n[verdict]} {verdict.value}" for verdict in Verdict if n[verdict]) + "."]
+    status = ExitStatus.GATE_FAILED if n[Verdict.FELL] else ExitStatus.DONE
+    return Outcome({"walls": rows, "machine": told}, "\n".join(lines), status)

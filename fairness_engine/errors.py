@@ -38,7 +38,7 @@ class EvenhandError(Exception):
     """
 
     def __init__(self, message: str = "", *, recipe: str = "", inputs: Sequence[Mapping[str, str | None]] = ()) -> None:
-        super().__init__(message)
+        super().__init__(message.encode(errors="replace").decode())  # a file may hold halves of letters
         self.recipe = recipe
         self.inputs = tuple(inputs)
 
@@ -90,9 +90,19 @@ class ProcessError(EvenhandError):
     """The process that holds the model ended, hung, or broke its protocol."""
 
 
+MAX_MESSAGE = 300
+"""Characters of a sentence for the person at the screen."""
+
+
+def one_sentence(text: str, most: int = MAX_MESSAGE) -> str:
+    """A text from elsewhere as one line of at most ``most`` characters: its beginning."""
+    line = " ".join(text.encode(errors="replace").decode().split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
 def breach(what: str) -> ProcessError:
     """The error of a process that said what cannot be: ``it sent a second partition tree``."""
-    return ProcessError(f"The model's process broke its protocol: {what}.")
+    return ProcessError(one_sentence(f"The model's process broke its protocol: {what}."))
 
 
 class SearchStopped(BaseException):

@@ -23,6 +23,7 @@ from fairness_engine.events import Event, ResultReady
 from fairness_engine.model_process.protocol import pack_pairs, unpack_pairs
 from fairness_engine.model_process.text_session import TextSession, open_texts, text_column
 from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.models.model import Model, is_there, no_model
 from fairness_engine.models.open import open_model
@@ -214,8 +215,11 @@ class ModelSession:
 
         Args:
             rows: ``(n_rows, n_columns)``, packed.
+
+        Raises:
+            FitError: the model gives no number for some.
         """
-        scores = self.model.scores(unpack_array(rows))
+        scores = finite(self.model.scores(unpack_array(rows)))
         return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
 
     def decisions(self, rows: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fairness_engine.data.table import read_table
 from fairness_engine.data.texts import Texts, make_texts
 from fairness_engine.errors import FitError, SettingError
 from fairness_engine.events import Event
+from fairness_engine.models.fit.probing import finite
 from fairness_engine.models.open_text import open_text_model
 from fairness_engine.models.text_model import TextModel, score_texts
 from fairness_engine.oracle.domain import Scope
@@ -108,7 +109,7 @@ class TextSession:
 
     def texts(self, texts: Sequence[str]) -> dict[str, Any]:
         """Scores ``(n_texts, n_scores)`` and decisions ``(n_texts,)`` of texts, packed."""
-        scores = score_texts(self.model, list(texts))
+        scores = finite(score_texts(self.model, list(texts)))
         return {"scores": pack_array(scores), "decisions": pack_array(self.model.decide(scores))}
 
     def summary(self) -> dict[str, Any]:

@@ -5,8 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairness_engine.data.schema import Schema
+from fairness_engine.data.schema import Schema, cut
+from fairness_engine.errors import ModelError
 from fairness_engine.models.inputs.spelling import normal
+
+MAX_CLASSES = 1_000
+"""Of a model. Of that many a score each is written for every row."""
+_N_NAMED = 6
+_MAX_NAMED = 24
+"""Classes that a sentence names, and letters of each."""
+
+
+def check_class_count(n_classes: int) -> None:
+    """Refuse a model of too many classes, before anything is made for each of them.
+
+    Raises:
+        ModelError: there are more than ``MAX_CLASSES``.
+    """
+    if n_classes > MAX_CLASSES:
+        raise ModelError(
+            f"A model may decide between at most {MAX_CLASSES:,} classes, got {n_classes:,}. Check that it is a "
+            "classifier of people, and not of words or numbers."
+        )
+
+
+def some_classes(names: Sequence[str]) -> str:
+    """The first classes for a sentence, each shortened."""
+    more = ", ..." if len(names) > _N_NAMED else ""
+    return ", ".join(cut(" ".join(name.split()), _MAX_NAMED) for name in names[:_N_NAMED]) + more
 
 
 @dataclass(frozen=True)
@@ -36,16 +62,20 @@ def match_classes(
         own: what the model calls its classes; ``None`` for networks, whose output i stands for the code i.
         classes: the data's outcomes; ``None`` when it has none.
         schema: says which codes the label's column holds.
+
+    Raises:
+        ModelError: of too many classes.
     """
+    check_class_count(n_classes)
     own_names = tuple(str(name) for name in own) if own is not None else tuple(str(i) for i in range(n_classes))
     if classes is None:
-        return ClassMatch(own_names)
+        return ClassMatch(_plain_names(own_names))
     if len(classes) != n_classes:
         note = (
             f"The model decides between {n_classes} classes, but the data has {len(classes)} outcomes "
-            f"({', '.join(classes[:6])}). Choose the label column the model was trained on."
+            f"({some_classes(classes)}). Choose the label column the model was trained on."
         )
-        return ClassMatch(own_names, notes=(note,))
+        return ClassMatch(_plain_names(own_names), notes=(note,))
     if own is None and schema.positive is not None:
         return ClassMatch(classes)  # the data's outcomes are in the order that was said
     for names in (_label_codes(schema, classes), classes):
@@ -56,10 +86,16 @@ def match_classes(
     if own is None or _is_numbering(own_names):
         return ClassMatch(classes)
     note = (
-        f"The model's classes are {', '.join(own_names[:6])}, the data's outcomes {', '.join(classes[:6])}: they are "
+        f"The model's classes are {some_classes(own_names)}, the data's outcomes {some_classes(classes)}: they are "
         "matched in this order. Check that the favourable outcome is right."
     )
     return ClassMatch(classes, notes=(note,))
+
+
+def _plain_names(own: tuple[str, ...]) -> tuple[str, ...]:
+    """The model's own names as results show them: of one line, not too long, each another one."""
+    plain = [cut(" ".join(name.encode(errors="replace").decode().split())) or "''" for name in own]
+    return tuple(name if plain.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(plain))
 
 
 def _label_codes(schema: Schema, classes: tuple[str, ...]) -> tuple[str, ...] | None:

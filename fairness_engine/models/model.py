@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
-from fairness_engine.errors import ModelError
+from fairness_engine.errors import EvenhandError, FitError, ModelError
 
 _ROUNDING_SAFETY = 8.0
 _LEAST_ROUNDING = 1e-6
@@ -216,12 +216,24 @@ class Model:
         return self._by_block(rows, lambda inputs: exact(inputs, self.threshold))
 
     def _by_block(self, rows: FloatArray, evaluate: Callable[[Any], FloatArray]) -> FloatArray:
-        """Encoded inputs can be many times as wide as rows: they are made and used a block at a time."""
+        """Encoded inputs can be many times as wide as rows: they are made and used a block at a time.
+
+        Raises:
+            FitError: the model raises an error, which is the cause of this one.
+        """
         size = self.encoder.block_rows
-        if size is None or len(rows) <= size:
-            return evaluate(self.encoder.encode(rows))
-        blocks = (rows[start : start + size] for start in range(0, len(rows), size))
-        return np.concatenate([evaluate(self.encoder.encode(block)) for block in blocks])
+        try:
+            if size is None or len(rows) <= size:
+                return evaluate(self.encoder.encode(rows))
+            blocks = (rows[start : start + size] for start in range(0, len(rows), size))
+            return np.concatenate([evaluate(self.encoder.encode(block)) for block in blocks])
+        except (EvenhandError, MemoryError):
+            raise
+        except Exception as error:  # a model may raise anything
+            raise FitError(
+                f"The model fails on rows of the data ({reason_of(error)}). Check that the columns are those it was "
+                "trained on, in its order ('order' of 'layout' in the schema file)."
+            ) from error
 
     def decide(self, scores: FloatArray) -> IntArray:
         """Classes ``(n_rows,)`` of scores ``(n_rows, n_scores)``: above the threshold, or the largest score."""
@@ -272,6 +284,12 @@ def measure_rounding(model: Model, rows: FloatArray) -> float:
     difference = np.abs(model.margins(rows) - exact)
     finite = difference[np.isfinite(difference)]
     return max(_LEAST_ROUNDING, _ROUNDING_SAFETY * float(finite.max(initial=0.0)))
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of a library says, for a message: its kind and the beginning of its first line."""
+    first = (str(error).splitlines() or [""])[0][:100]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 class _Nobody:

@@ -120,11 +120,13 @@ def _bound(
         from fairness_engine.models.fit.incomplete import checked_predictor
         from fairness_engine.models.sklearn.binding import bind_estimator
         from fairness_engine.models.sklearn.estimator import prepare_estimator
+        from fairness_engine.models.sklearn.native_parts import damage_told
 
         estimator = prepare_estimator(read.estimator)
         predictor, encoder, more = bind_estimator(estimator, schema, is_trial=is_trial)
-        incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
-        own = tuple(str(name) for name in estimator.classes_)
+        with damage_told():
+            incomplete = None if is_trial else checked_predictor(estimator, predictor, encoder, schema)
+            own = tuple(str(name) for name in estimator.classes_)
         notes = (*notes, *more)
     else:
         specs = getattr(predictor, "specs", None)  # of several inputs, each of its own type

@@ -8,6 +8,7 @@ from typing import Any
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import FitError, ModelError, SettingError
 from fairness_engine.models.classes import match_classes
+from fairness_engine.models.fit.probing import refuse_random
 from fairness_engine.models.formats import FileFormat, detect_format
 from fairness_engine.models.model import Output, Predictor, decide
 from fairness_engine.models.sklearn.voting import Rearranged
@@ -39,7 +40,7 @@ def open_text_model(
 
     Raises:
         ModelError: the file is damaged, refused or of no known format.
-        FitError: the model takes no strings, or fails on them.
+        FitError: the model takes no strings, fails on them, or answers them at random.
         SettingError: the favourable class is none of the model's.
     """
     file_format = detect_format(path, name or path.name)
@@ -76,7 +77,7 @@ def _bound(
     default = 0.0 if predictor.output is Output.LOGIT else 0.5
     chosen = default if threshold is None else threshold
     model = TextModel(predictor, chosen, match.classes, favourable, file_format, (*notes, *match.notes))
-    score_texts(model, _TRIAL)
+    refuse_random(score_texts(model, _TRIAL), score_texts(model, _TRIAL))
     return model
 
 
@@ -106,14 +107,18 @@ def _read(
 
 def _of_estimator(estimator: Any, notes: tuple[str, ...]) -> tuple[Predictor, tuple[str, ...], tuple[str, ...]]:
     from fairness_engine.models.sklearn.estimator import file_reader, prepare_estimator, reads_text
+    from fairness_engine.models.sklearn.native_parts import damage_told
 
     estimator = prepare_estimator(estimator)
-    if not reads_text(estimator):
+    with damage_told():
+        reads_words = reads_text(estimator)
+        reader = file_reader(estimator)
+        classes = tuple(str(each) for each in estimator.classes_)
+    if not reads_words:
         raise FitError(
             f"A model for texts must take one string a row, but this '{type(estimator).__name__}' takes a row of a "
             "table. Choose the review's columns, or a pipeline that begins with a vectorizer of texts."
         )
-    reader = file_reader(estimator)
     if reader is not None:
         raise ModelError(
             f"The model's '{reader}' takes names of files (input other than 'content'), which is refused. Make it with "
@@ -121,7 +126,7 @@ def _of_estimator(estimator: Any, notes: tuple[str, ...]) -> tuple[Predictor, tu
         )
     predictor = _by_own_decisions(estimator)
     predictor.kind = " and ".join(type(step).__name__ for _, step in getattr(estimator, "steps", ((None, estimator),)))
-    return predictor, tuple(str(each) for each in estimator.classes_), notes
+    return predictor, classes, notes
 
 
 def _by_own_decisions(estimator: Any) -> Predictor:

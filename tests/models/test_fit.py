@@ -105,7 +105,7 @@ def test_the_card_says_whether_the_model_has_a_gradient():
         (lambda rows: share(rows) * 2, None, {"output": Output.PROBABILITY}, "are no probabilities"),
         (lambda rows: rows[:, 1] / 9, None, {}, "No score changes with 'a'.*find nothing by construction.*groups"),
         (
-            lambda rows: np.random.default_rng().random(len(rows)),
+            lambda rows: share(rows) if len(rows) <= 64 else np.random.default_rng().random(len(rows)),
             None,
             {},
             "is random: two runs differ on 600 of 600 rows",
@@ -432,3 +432,9 @@ def test_columns_that_the_model_leaves_out_are_named(tmp_path: Path) -> None:
     model = open_model(tmp_path / "three.skops", SCHEMA)
     card = assess_fit(model, dataset(None), np.random.default_rng(0))
     assert card.not_taken == (names[3],)
+
+
+def test_a_model_that_answers_otherwise_the_second_time_is_refused_when_it_is_opened():
+    with pytest.raises(FitError, match="is random: asked twice, it answers 64 of 64 rows otherwise") as caught:
+        open_callable(lambda rows: np.random.default_rng().random(len(rows)), SCHEMA)
+    assert len(str(caught.value)) <= 300

@@ -22,19 +22,30 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomTreesEmbedding,
     StackingClassifier,
     VotingClassifier,
 )
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
 from sklearn.svm import SVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema
 
-from fairness_engine.errors import InputError, ModelError
+from fairness_engine.errors import ModelError
 from fairness_engine.models.open import open_estimator, open_model
 from fairness_engine.models.sklearn.native_parts import check_native_parts
 from fairness_engine.models.trees.trees import Forest
@@ -293,10 +304,104 @@ def test_a_tree_of_fewer_classes_than_its_model_is_not_walked() -> None:
         Forest([fitted.tree_], 4, 9, "tree")
 
 
-def test_neighbours_of_no_class_are_refused(tmp_path: Path) -> None:
-    fitted = KNeighborsClassifier(3, algorithm="kd_tree").fit(ROWS, LABELS)
-    fitted._y[7] = 10**6
-    skops.io.dump(fitted, tmp_path / "m.skops")
-    with pytest.raises(InputError) as caught:
-        open_model(tmp_path / "m.skops", numbers_schema())
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (having(_y=first(10**6)), "are of a class that there is not"),
+        (having(_y=first(-1)), "are of a class that there is not"),
+        (having(_y=lambda y: y.astype(float)), "are of a class that there is not"),
+        (having(n_neighbors=lambda _: 301), "asks for 301 neighbours, but has 300"),
+        (having(n_neighbors=lambda _: 0), "asks for 0 neighbours, but has 300"),
+        (having(n_samples_fit_=lambda _: 10**6), "is not of its 300 rows"),
+    ],
+)
+def test_neighbours_are_rows_of_known_classes_and_no_more_are_asked_for(
+    algorithm: str, change: Callable[[Any], None], says: str
+) -> None:
+    fitted = KNeighborsClassifier(3, algorithm=algorithm).fit(ROWS, LABELS)
+    check_native_parts(fitted)
+    change(fitted)
+    with pytest.raises(ModelError, match=says):
+        check_native_parts(fitted)
+
+
+def cut_list(values: list[Any]) -> list[Any]:
+    return values[:1]
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "says"),
+    [
+        (OneHotEncoder(), having(categories_=cut_list), "'categories_' of 'OneHotEncoder' .* 4 columns, got 1 values"),
+        (OneHotEncoder(), having(categories_=lambda _: "abcd"), "'categories_' of 'OneHotEncoder' .* got a 'str'"),
+        (OneHotEncoder(), having(categories_=lambda c: [c[0][None], *c[1:]]), "no lists that fit one another"),
+        (OneHotEncoder(drop="first"), having(drop_idx_=lambda d: d[:2]), "'drop_idx_' of 'OneHotEncoder'"),
+        (OneHotEncoder(drop="first"), having(drop_idx_=lambda d: d + 99), "no lists that fit one another"),
+        (OrdinalEncoder(), having(categories_=cut_list), "'categories_' of 'OrdinalEncoder'"),
+        (TargetEncoder(cv=2), having(encodings_=lambda e: [each[:1] for each in e]), "no lists that fit one another"),
+        (TargetEncoder(cv=2), having(encodings_=cut_list), "no lists that fit one another"),
+        (KBinsDiscretizer(3), having(bin_edges_=lambda b: b[:2]), "'bin_edges_' of 'KBinsDiscretizer'"),
+        (KBinsDiscretizer(3), having(n_bins_=lambda n: n + 9), "must lie between edges in order"),
+        (
+            KBinsDiscretizer(3),
+            having(bin_edges_=lambda b: np.array([e[::-1] for e in b] + [0], object)[:4]),
+            "in order",
+        ),
+        (SimpleImputer(), having(statistics_=lambda a: a[:2]), r"'statistics_' of 'SimpleImputer' .* shape \(2,\)"),
+        (SimpleImputer(), having(statistics_=lambda a: a.astype(complex)), "'statistics_' .* type complex128"),
+        (KNNImputer(), having(_mask_fit_X=lambda a: a[:2]), "what is missing in them must be of one shape"),
+        (KNNImputer(), having(_fit_X=lambda a: a[:, :2]), "'_fit_X' of 'KNNImputer'"),
+        (StandardScaler(), having(scale_=lambda a: a[:3]), "'scale_' of 'StandardScaler'"),
+        (RobustScaler(), having(center_=lambda a: a.astype(str)), "'center_' of 'RobustScaler'"),
+        (
+            QuantileTransformer(n_quantiles=10),
+            having(quantiles_=lambda a: a.T),
+            "'quantiles_' of 'QuantileTransformer'",
+        ),
+    ],
+)
+def test_what_encoders_imputers_and_scalers_learned_fits_their_columns(
+    step: Any, change: Callable[[Any], None], says: str
+) -> None:
+    fitted = make_pipeline(clone(step), LogisticRegression()).fit(ROWS, LABELS)
+    check_native_parts(fitted)
+    change(fitted.steps[0][1])
+    with pytest.raises(ModelError, match=says) as caught:
+        check_native_parts(fitted)
     assert len(str(caught.value)) <= 300
+
+
+def test_encoders_of_several_classes_and_of_missing_cells_are_whole() -> None:
+    some = np.where(RNG.random(ROWS.shape) < 0.1, np.nan, ROWS)
+    for step in (
+        TargetEncoder(cv=2),
+        SimpleImputer(add_indicator=True),
+        SimpleImputer(strategy="constant", fill_value=1.0),
+        KNNImputer(add_indicator=True),
+        OneHotEncoder(min_frequency=0.2, drop="if_binary"),
+        OrdinalEncoder(max_categories=3),
+        make_pipeline(SimpleImputer(), KBinsDiscretizer(4, strategy="kmeans")),
+        make_pipeline(SimpleImputer(), PowerTransformer()),
+        make_pipeline(SimpleImputer(), StandardScaler(with_mean=False)),
+        ColumnTransformer([("words", OneHotEncoder(), [1])]),
+    ):
+        last = DecisionTreeClassifier(max_depth=2)
+        check_native_parts(make_pipeline(step, last).fit(some.astype(object) if "drop" in str(step) else some, THREE))
+    check_native_parts(make_pipeline(RandomTreesEmbedding(2), LogisticRegression()).fit(ROWS, THREE))
+
+
+@pytest.mark.parametrize("n_features", [0, -4, 2**31, 2.5, True])
+def test_hashed_words_need_a_number_of_places(n_features: Any) -> None:
+    fitted = make_pipeline(HashingVectorizer(n_features=8), LogisticRegression()).fit(["a b", "c d"], [0, 1])
+    check_native_parts(fitted)
+    fitted.steps[0][1].n_features = n_features
+    with pytest.raises(ModelError, match="must be from 1 to 2,147,483,647"):
+        check_native_parts(fitted)
+
+
+def test_an_estimator_of_too_many_classes_is_refused_before_it_is_asked() -> None:
+    fitted = LogisticRegression().fit(ROWS, LABELS)
+    fitted.classes_ = np.arange(100_000)
+    with pytest.raises(ModelError, match="at most 1,000 classes, got 100,000"):
+        open_estimator(fitted, numbers_schema())

@@ -187,17 +187,22 @@ def _from_csv(text: str, name: str) -> Terms:
     if not lines or tuple(cell.lower() for cell in lines[0]) != _HEADER:
         raise SettingError(
             f"The file of identity terms '{name}' must begin with the line 'category,term', got "
-            f"'{','.join(lines[0])[:60] if lines else ''}'. Add it."
+            f"'{_in_part(lines[0]) if lines else ''}'. Add it."
         )
     wrong = next((line for line in lines[1:] if len(line) != len(_HEADER)), None)
     if wrong is not None:
         raise SettingError(
-            f"Every line of '{name}' must hold a category and a term, got '{','.join(wrong)[:60]}'. Correct it."
+            f"Every line of '{name}' must hold a category and a term, got '{_in_part(wrong)}'. Correct it."
         )
     found: dict[str, list[str]] = {}
     for category, term in lines[1:]:
         found.setdefault(category, []).append(term)
     return check_terms(found.items())
+
+
+def _in_part(cells: list[str]) -> str:
+    """A line for a message: a cell between quotes may hold several."""
+    return " ".join(",".join(cells).split())[:60]
 
 
 def read_setting(value: Any) -> Terms:

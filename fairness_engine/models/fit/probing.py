@@ -5,23 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.schema import Kind, Schema, cut
 from fairness_engine.errors import EvenhandError, FitError
 from fairness_engine.models.encoders.domain_values import sample_rows
-from fairness_engine.models.model import Model
+from fairness_engine.models.model import Model, reason_of
 
 _N_ROWS = 64
+_SAME = 1e-5
+"""By more than this a library's rounding changes no score from one time to the next."""
 
 
 def probe(model: Model, schema: Schema) -> None:
-    """Evaluate a few uniform rows, and one row a category.
+    """Evaluate a few uniform rows, and one row a category, twice.
 
     Raises:
-        FitError: the model raises an error, or returns something else than one line of numbers a row.
+        FitError: the model raises an error, returns something else than one line of numbers a row, or something else
+            the second time.
     """
     rows = sample_rows(schema, _N_ROWS, np.random.default_rng(3))
     rows = np.concatenate([rows, *_each_category(schema, rows[:1])])
-    score(model, rows, schema)
+    refuse_random(score(model, rows, schema), score(model, rows, schema))
+
+
+def refuse_random(first: FloatArray, second: FloatArray) -> None:
+    """Compare two answers to the same rows ``(n_rows, n_scores)``.
+
+    Raises:
+        FitError: they differ.
+    """
+    n_others = int((~np.isclose(first, second, rtol=_SAME, atol=_SAME, equal_nan=True)).any(axis=1).sum())
+    if n_others:
+        raise FitError(
+            f"The model is random: asked twice, it answers {n_others} of {len(first)} rows otherwise, so nothing found "
+            "of it could be confirmed. Switch dropout and sampling off and save it again."
+        )
 
 
 def score(model: Model, rows: FloatArray, schema: Schema) -> FloatArray:
@@ -32,10 +49,10 @@ def score(model: Model, rows: FloatArray, schema: Schema) -> FloatArray:
     """
     try:
         scores = np.asarray(model.scores(rows))
-    except EvenhandError:
+    except EvenhandError as error:
+        if isinstance(error.__cause__, Exception):
+            raise _explain(model, rows[:1], schema, error, error.__cause__) from None
         raise
-    except Exception as error:  # noqa: BLE001 - a model may raise anything
-        raise _explain(model, rows[:1], schema, error) from None
     if scores.shape != (len(rows), model.predictor.n_scores):
         raise FitError(
             f"The model must return one line of {model.predictor.n_scores} scores a row, got an array of shape "
@@ -44,6 +61,21 @@ def score(model: Model, rows: FloatArray, schema: Schema) -> FloatArray:
     if scores.dtype.kind != "f":
         raise FitError(
             f"The model must return numbers, got values of type '{scores.dtype}'. Check that it is a classifier."
+        )
+    return scores
+
+
+def finite(scores: FloatArray) -> FloatArray:
+    """Scores ``(n, n_scores)`` that a question is answered with.
+
+    Raises:
+        FitError: some are no numbers.
+    """
+    n_without = int((~np.isfinite(scores)).any(axis=1).sum())
+    if n_without:
+        raise FitError(
+            f"The model gives no number (NaN) for {n_without:,} of {len(scores):,} rows, so nothing can be said of "
+            "them. Check the ranges of the columns, or retrain the model."
         )
     return scores
 
@@ -58,23 +90,19 @@ def _each_category(schema: Schema, row: FloatArray) -> list[FloatArray]:
     return parts
 
 
-def _explain(model: Model, row: FloatArray, schema: Schema, error: Exception) -> FitError:
-    reason = (str(error).splitlines() or [""])[0][:100]
-    said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+def _explain(model: Model, row: FloatArray, schema: Schema, error: EvenhandError, cause: Exception) -> EvenhandError:
+    """The error itself, or one that names the category that the model cannot take."""
     for rows in _each_category(schema, row):
         failing = [i for i in range(len(rows)) if not _works(model, rows[i : i + 1])]
         if failing and len(failing) < len(rows):
             index = int(np.flatnonzero((rows != rows[0]).any(axis=0))[0])
             column = schema.inputs[index]
             return FitError(
-                f"The model cannot take the category '{column.labels[failing[0]]}' of column '{column.name}' ({said}). "
-                "Remove the category from the column (Categories on the Data page, or the schema file), or retrain "
-                "the model with it."
+                f"The model cannot take the category '{cut(column.labels[failing[0]], 30)}' of column "
+                f"'{cut(column.name, 30)}' ({cut(reason_of(cause), 80)}). Remove it from the column (Categories on the "
+                "Data page, or the schema file), or retrain the model with it."
             )
-    return FitError(
-        f"The model fails on rows of the data ({said}). Check that the columns are those it was trained on, in its "
-        "order ('order' of 'layout' in the schema file)."
-    )
+    return error
 
 
 def _works(model: Model, row: FloatArray) -> bool:

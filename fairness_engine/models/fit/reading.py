@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.schema import Kind, Layout
+from fairness_engine.data.schema import Kind, Layout, cut
 from fairness_engine.models.encoders.one_hot import OneHotEncoder, one_hot_features
 from fairness_engine.models.fit.answer_forms import Compared, fitted_codes, fitted_scaling, nearest_form
 from fairness_engine.models.fit.input_ways import (
@@ -228,7 +228,7 @@ class _Judge:
             gain = (decided == self.labels).astype(float) - (exchanged == self.labels)
             if gain.mean() > _NEAR_GUESSING * gain.std() / math.sqrt(len(gain)) and (gain != 0).any():
                 continue
-            names = f"'{self.model.classes[one]}' and '{self.model.classes[other]}'"
+            names = f"'{cut(self.model.classes[one])}' and '{cut(self.model.classes[other])}'"
             return (
                 f"The file does not name its classes, and the labels do not show that {names} are not in each other's "
                 "place. Put the label's outcomes in the order of the model's classes ('categories' of the label in "
@@ -237,15 +237,17 @@ class _Judge:
         return ()
 
     def _on_inverted(self, facts: Mapping[str, Any]) -> str:
+        taken = cut(str(self.positive), 30)
+        other = cut(self.other, 30)
         if self.positive_by is KnownBy.FILE:
             return (
-                f"The model's file says that class 1 is '{self.positive}', but its score for it is lower where the "
+                f"The model's file says that class 1 is '{taken}', but its score for it is lower where the "
                 f"label says so (AUC {facts['auc']:.2f}): check that the label is the one that the model predicts."
             )
         return (
-            f"Class 1 is taken for '{self.positive}', which fits the labels badly (AUC {facts['auc']:.2f}, accuracy "
-            f"{100 * facts['accuracy']:.0f} %); as '{self.other}' it would be AUC {facts['auc_reversed']:.2f}, "
-            f"accuracy {100 * facts['accuracy_reversed']:.0f} %. Say that the model's score is that of '{self.other}' "
+            f"Class 1 is taken for '{taken}', which fits the labels badly (AUC {facts['auc']:.2f}, accuracy "
+            f"{100 * facts['accuracy']:.0f} %); as '{other}' it would be AUC {facts['auc_reversed']:.2f}, "
+            f"accuracy {100 * facts['accuracy_reversed']:.0f} %. Say that the model's score is that of '{other}' "
             "(Model page, or --positive)."
         )
 
@@ -314,7 +316,7 @@ class _Judge:
             f"{area:.2f}"
         )
         if "positive" in better:
-            said += f", with '{better['positive']}' as class 1"
+            said += f", with '{cut(str(better['positive']))}' as class 1"
         return f"{said}. Read it so (Model page, or 'layout' of the schema file), if that is how it was trained."
 
     def _on_exchanged(self, is_positive: NDArray[np.bool_]) -> list[str]:
@@ -442,7 +444,7 @@ class _Judge:
         if compared.is_turned and self.positive_by is not KnownBy.FILE:
             advice = [
                 f"Every known decision is the other one: class 1 is taken for '{self.positive}'. Say that the model's "
-                f"score is that of '{self.other}' (Model page, or --positive)."
+                f"score is that of '{cut(self.other, 30)}' (Model page, or --positive)."
             ]
             better = {"positive": self.other}
         said = (

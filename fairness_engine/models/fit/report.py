@@ -14,8 +14,9 @@ import numpy as np
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.codec import encode
 from fairness_engine.data.dataset import Dataset
-from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.data.schema import Kind, Schema, cut
 from fairness_engine.errors import ModelError
+from fairness_engine.models.classes import some_classes
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.known_answers import KnownAnswers
@@ -79,7 +80,7 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
         )
     if card.n_classes > 2:
         sentences.append(
-            f"The model decides between {card.n_classes} classes ({', '.join(card.classes[:6])}): choose which of them "
+            f"The model decides between {card.n_classes} classes ({some_classes(card.classes)}): choose which of them "
             "is favourable; a pair counts when the two persons get different classes."
         )
     return sentences
@@ -90,8 +91,8 @@ def _on_accuracy(card: FitCard) -> list[str]:
     largest = max(card.class_shares, key=lambda name: card.class_shares[name])
     if card.class_shares[largest] >= _CONSTANT_SHARE and card.output["min"] != card.output["max"]:
         sentences.append(
-            f"Nearly every row of the data is decided '{largest}' ({100 * card.class_shares[largest]:.1f} %). Check "
-            "the order of the columns and the threshold."
+            f"Nearly every row of the data is decided '{cut(largest)}' ({100 * card.class_shares[largest]:.1f} %). "
+            "Check the order of the columns and the threshold."
         )
     is_doubted = bool(card.reading.get("advice"))  # the reading says the same, with what to do
     accuracy = card.accuracy

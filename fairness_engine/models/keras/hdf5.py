@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairness_engine.arrays import FloatArray
-from fairness_engine.errors import ModelError
+from fairness_engine.errors import EvenhandError, ModelError
 from fairness_engine.models.formats import MAX_UNPACKED_BYTES, is_hollow
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def open_hdf5(source: Path | bytes) -> Iterator[h5py.File]:
         with h5py.File(io.BytesIO(source) if isinstance(source, bytes) else source, "r") as file:
             _check(file)
             yield file
-    except (OSError, KeyError, RuntimeError, ValueError, TypeError, AttributeError, UnicodeError) as error:
+    except (EvenhandError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - h5py raises anything on a file it cannot read
         reason = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
         raise ModelError(
             f"The weights must be a whole HDF5 file, but it is damaged or cut short ({reason}). Save or upload it "

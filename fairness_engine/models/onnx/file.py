@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ _DTYPES = {
 }
 _TEXT = "tensor(string)"
 _N_TRIED = 8
+_MAX_FIXED_ROWS = 100_000
+_MAX_FIXED_NUMBERS = 20_000_000
+"""In a call of a model that takes a fixed number of rows: fewer are filled up to it."""
 _ROWS_AT_ONCE = 1 << 14
 
 
@@ -69,6 +73,7 @@ class OnnxRuntime:
     def __init__(self, graph: Graph) -> None:
         import onnxruntime
 
+        _check_fixed_rows(graph)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
@@ -182,6 +187,19 @@ class OnnxRuntime:
         if None in found:
             raise FitError("The ONNX model returns labels as text and no scores. Export it with its probabilities.")
         return as_label_scores(np.array(found, dtype=np.int64), max(2, len(names)))
+
+
+def _check_fixed_rows(graph: Graph) -> None:
+    for value in graph.inputs:
+        lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        n_rows = lengths[0] if lengths else 0
+        n_numbers = math.prod(max(1, length) for length in lengths)
+        if n_rows > _MAX_FIXED_ROWS or n_numbers > _MAX_FIXED_NUMBERS:
+            raise ModelError(
+                f"The ONNX model takes a fixed number of rows, {n_rows:,} at once; at most {_MAX_FIXED_ROWS:,} of "
+                f"{_MAX_FIXED_NUMBERS:,} numbers together can be given. Export it with a free first axis (in PyTorch "
+                "dynamic_axes={'rows': {0: 'n'}})."
+            )
 
 
 def _spec(graph: Graph, value: Any) -> InputSpec:

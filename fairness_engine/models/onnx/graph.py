@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairness_engine.errors import EvenhandError, ModelError
+from fairness_engine.models.classes import check_class_count
 from fairness_engine.models.dense.chain import DenseChain
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
+from fairness_engine.models.onnx.judge import refuse_unsafe
 
-_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
-_LOOPS = ("Loop", "SequenceMap")
 _ON_THE_WAY = ("Identity", "Reshape", "Cast", "Squeeze", "Unsqueeze", "Flatten")
 """Operators that hand values on as they are."""
 FLOAT_TYPES = (1, 11)  # FLOAT, DOUBLE
@@ -49,7 +49,7 @@ def parse_graph(content: bytes) -> Graph:
     """Parse and judge an ONNX file.
 
     Raises:
-        ModelError: damaged, or it keeps data elsewhere, loops, or uses operators of its own.
+        ModelError: damaged, of too many classes, or refused by ``judge.refuse_unsafe``.
     """
     import onnx
 
@@ -62,7 +62,7 @@ def parse_graph(content: bytes) -> Graph:
         ) from None
     if not model.graph.node or not model.graph.output:
         raise ModelError("The ONNX file is damaged or cut short: it holds no operators. Upload it again.")
-    _refuse_unsafe(model)
+    refuse_unsafe(model)
     if any(node.op_type == "ZipMap" and not (node.input and node.output) for node in model.graph.node):
         raise ModelError("A ZipMap of the ONNX file must have an input and an output. Export the model again.")
     try:
@@ -74,60 +74,10 @@ def parse_graph(content: bytes) -> Graph:
             f"The operators of the ONNX file must fit one another, but some are damaged ({type(error).__name__}). "
             "Export or upload the model again."
         ) from None
+    check_class_count(len(graph.classes or ()))
     if not graph.inputs:
         raise ModelError("The ONNX model must take rows of a table, but it has no inputs. Export it with its inputs.")
     return graph
-
-
-def _refuse_unsafe(model: Any) -> None:
-    if len(model.functions):
-        raise ModelError(
-            "The ONNX file defines operators of its own and is refused. Export it with standard operators only."
-        )
-    for node in _nodes(model.graph):
-        if node.domain not in _DOMAINS:
-            raise ModelError(
-                f"The ONNX file uses the operator '{node.op_type[:60]}' of '{node.domain[:60]}' and is refused. Export "
-                "it with standard operators only."
-            )
-        if node.op_type in _LOOPS:
-            raise ModelError(
-                f"The ONNX file has a loop ('{node.op_type}'), which may never end, and is refused. Export a model "
-                "without loops."
-            )
-    for tensor in _tensors(model.graph):
-        if len(tensor.external_data) or tensor.data_location == 1:
-            raise ModelError(
-                "The ONNX file keeps weights in another file and is refused. Export it as one file, without external "
-                "data."
-            )
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    """A graph and those inside it: branches, bodies."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from _graphs(inner)
-
-
-def _nodes(graph: Any) -> Iterator[Any]:
-    for each in _graphs(graph):
-        yield from each.node
-
-
-def _tensors(graph: Any) -> Iterator[Any]:
-    """All arrays at any depth; of sparse ones both of their parts."""
-    for each in _graphs(graph):
-        yield from each.initializer
-        sparse = list(each.sparse_initializer)
-        for node in each.node:
-            for attribute in node.attribute:
-                yield from [attribute.t, *attribute.tensors]
-                sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
-        for array in sparse:
-            yield from (array.values, array.indices)
 
 
 def _choose_scores(model: Any) -> Graph:

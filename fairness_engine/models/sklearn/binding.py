@@ -8,7 +8,7 @@ import numpy as np
 
 from fairness_engine.arrays import IntArray
 from fairness_engine.data.schema import Schema
-from fairness_engine.errors import EvenhandError, FitError, ModelError
+from fairness_engine.errors import FitError
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
@@ -26,6 +26,7 @@ from fairness_engine.models.sklearn.estimator import (
     scalings,
     takes_frame,
 )
+from fairness_engine.models.sklearn.native_parts import damage_told
 from fairness_engine.models.sklearn.support_vectors import SupportVectors
 from fairness_engine.models.sklearn.voting import Transformed
 from fairness_engine.models.trees.trees import BoostedTrees, Forest
@@ -39,6 +40,7 @@ _SMOOTH_KINDS = ("GaussianNB", "LogisticRegression", "QuadraticDiscriminantAnaly
 """Estimators asked themselves that compare no input with a threshold."""
 
 
+@damage_told()
 def bind_estimator(
     estimator: Any, schema: Schema, *, is_trial: bool = False
 ) -> tuple[Predictor, Encoder, tuple[str, ...]]:
@@ -51,6 +53,7 @@ def bind_estimator(
 
     Raises:
         FitError: the estimator's inputs cannot be made from the schema's columns.
+        ModelError: its fitted parts contradict one another.
     """
     if reads_text(estimator):
         raise FitError(TAKES_TEXTS)
@@ -70,18 +73,10 @@ def bind_estimator(
             f"The model must decide every row, but it gave {len(expected)} decisions for {len(rows)} rows. Check that "
             "it is a classifier of tables, not of text."
         )
-    try:
-        predictor = compile_estimator(estimator)
-        if isinstance(predictor, EstimatorPredictor):
-            return _ask_itself(estimator, inputs, expected), encoder, notes
-        n_others, n_ties = _compare(predictor, inputs, expected)
-    except EvenhandError:
-        raise
-    except Exception as error:  # noqa: BLE001 - parts that contradict one another fail in any way
-        raise ModelError(
-            f"The fitted parts of the model contradict one another ({type(error).__name__}: {str(error)[:100]}). Save "
-            "it again."
-        ) from None
+    predictor = compile_estimator(estimator)
+    if isinstance(predictor, EstimatorPredictor):
+        return _ask_itself(estimator, inputs, expected), encoder, notes
+    n_others, n_ties = _compare(predictor, inputs, expected)
     if n_others:
         kind = (
             f"read as a {predictor.kind}, it decides {n_others} of {len(rows):,} sampled rows differently than its "

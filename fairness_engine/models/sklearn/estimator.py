@@ -14,6 +14,7 @@ import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray
 from fairness_engine.errors import ModelError
+from fairness_engine.models.classes import check_class_count
 from fairness_engine.models.dense.chain import DenseChain
 from fairness_engine.models.dense.layers import Activation
 from fairness_engine.models.dense.network import DenseNetwork
@@ -61,6 +62,7 @@ def prepare_estimator(estimator: Any) -> Any:
         raise ModelError(
             f"The model must decide one outcome between two or more classes, got the classes {str(classes)[:120]}."
         )
+    check_class_count(n_classes)
     check_native_parts(estimator)
     try:
         n_jobs = {key: None for key in estimator.get_params() if key == "n_jobs" or key.endswith("__n_jobs")}
@@ -121,7 +123,7 @@ def file_reader(estimator: Any) -> str | None:
 def input_names(estimator: Any) -> tuple[str, ...] | None:
     """What the estimator calls its inputs, in its order."""
     names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else tuple(str(name) for name in names)
+    return None if names is None else tuple(str(name).encode(errors="replace").decode() for name in names)
 
 
 def compile_estimator(estimator: Any) -> Predictor:

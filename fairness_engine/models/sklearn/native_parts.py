@@ -2,12 +2,14 @@
 
 Trees, neighbours, support vectors and sparse matrices are walked natively by the numbers in the file. A child, a place
 or a width that is none would read, or write, outside their arrays; a child before its parent would be walked for ever.
+What encoders, imputers and scalers learned is looked at too, so that they meet nothing that no fit makes.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,24 @@ _N_BITSET_WORDS = 8
 """Of 32 bits each: the 256 categories that boosting on histograms tells apart."""
 _COLUMN_TREES = ("KDTree", "BallTree", "KDTree64", "BallTree64", "KDTree32", "BallTree32")
 _VECTORIZERS = ("CountVectorizer", "TfidfVectorizer", "DictVectorizer")
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Whatever the parts of an estimator raise while they are looked at is one sentence.
+
+    Raises:
+        ModelError: a part is missing or of another kind.
+    """
+    try:
+        yield
+    except (EvenhandError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged part may lack anything, or hold anything in its place
+        raise ModelError(
+            f"The fitted parts of the model contradict one another ({type(error).__name__}: {str(error)[:100]}). Save "
+            "it again."
+        ) from None
 
 
 def check_native_parts(estimator: Any) -> None:
@@ -209,14 +229,26 @@ def _check_column_tree(tree: Any) -> None:
 
 
 def _check_neighbours(estimator: Any) -> None:
-    """Nearest neighbours without a tree: rows of the width of a row, a class each."""
+    """Nearest neighbours: rows of the width of a row, as many as are asked for, each of a class that there is."""
     rows = estimator._fit_X
-    labels = np.asarray(getattr(estimator, "_y", np.zeros(rows.shape[0])))
-    if rows.ndim != 2 or rows.shape[1] != estimator.n_features_in_ or len(labels) != rows.shape[0]:
+    n_rows = rows.shape[0]
+    labels = np.asarray(getattr(estimator, "_y", np.zeros(n_rows)))
+    if rows.ndim != 2 or rows.shape[1] != estimator.n_features_in_ or len(labels) != n_rows:
         raise _refusal(
             f"The neighbours in the model must be rows of {estimator.n_features_in_} numbers with a class each, got "
-            f"{len(labels)} classes for a table of shape {rows.shape}"
+            f"{len(labels)} classes for a table of shape {str(rows.shape)[:40]}"
         )
+    tree = estimator._tree
+    n_asked = getattr(estimator, "n_neighbors", None)
+    if estimator.n_samples_fit_ != n_rows or (tree is not None and np.shape(tree.data) != rows.shape):
+        raise _refusal(f"The tree of neighbours in the model is not of its {n_rows} rows")
+    if n_asked is not None and not 1 <= n_asked <= n_rows:
+        raise _refusal(f"The model asks for {str(n_asked)[:20]} neighbours, but has {n_rows}")
+    if hasattr(estimator, "classes_"):
+        classes = estimator.classes_ if isinstance(estimator.classes_, list) else [estimator.classes_]
+        columns = labels.reshape(n_rows, -1).T
+        if len(columns) != len(classes) or not all(map(_are_places, columns, map(len, classes))):
+            raise _refusal("Some neighbours in the model are of a class that there is not")
 
 
 # --- support vectors ----------------------------------------------------------------------
@@ -261,6 +293,96 @@ def _n_stored(values: Any) -> int:
     return int(values.data.size) if hasattr(values, "indptr") else int(values.size)
 
 
+# --- encoders, imputers, scalers ----------------------------------------------------------
+
+
+def _check_columns(part: Any) -> None:
+    """What was learned of every column: as much of it as there are columns, and numbers where numbers are meant."""
+    n_columns = int(part.n_features_in_)
+    for name in _BY_COLUMN[type(part).__name__]:
+        learned = getattr(part, name, None)
+        if learned is None:
+            continue
+        if isinstance(learned, np.ndarray):
+            is_sound = learned.ndim >= 1 and learned.shape[-1] == n_columns and learned.dtype.kind in "biufO"
+        else:
+            is_sound = isinstance(learned, list) and len(learned) == n_columns
+        if not is_sound:
+            raise _refusal(
+                f"'{name}' of '{type(part).__name__}' in the model must hold one value for each of its {n_columns} "
+                f"columns, got {_described(learned)}"
+            )
+
+
+def _check_categories(encoder: Any) -> None:
+    """Encoders: a list of categories a column, and what belongs to it."""
+    _check_columns(encoder)
+    categories = encoder.categories_
+    encodings = getattr(encoder, "encodings_", None)
+    dropped = getattr(encoder, "drop_idx_", None)
+    is_sound = all(isinstance(each, np.ndarray) and each.ndim == 1 for each in categories)
+    if encodings is not None:  # several classes have an encoding each
+        is_sound = is_sound and bool(categories) and len(encodings) % len(categories) == 0
+        n_each = max(1, len(encodings) // max(1, len(categories)))
+        is_sound = is_sound and all(
+            np.shape(each) == np.shape(categories[i // n_each]) for i, each in enumerate(encodings)
+        )
+    if dropped is not None:
+        pairs = zip(dropped, categories, strict=True)
+        is_sound = is_sound and all(place is None or 0 <= place < len(each) for place, each in pairs)
+    if not is_sound:
+        raise _refusal(f"The categories of '{type(encoder).__name__}' in the model are no lists that fit one another")
+
+
+def _check_bins(part: Any) -> None:
+    """``KBinsDiscretizer``: edges in order, one more than bins."""
+    _check_columns(part)
+    edges = [np.asarray(each, dtype=np.float64) for each in part.bin_edges_]
+    if not all(
+        each.ndim == 1 and len(each) == n + 1 and (np.diff(each) >= 0).all()
+        for each, n in zip(edges, part.n_bins_, strict=True)
+    ):
+        raise _refusal("The bins of 'KBinsDiscretizer' in the model must lie between edges in order")
+
+
+def _check_near_imputer(part: Any) -> None:
+    """``KNNImputer``: which cells of its rows are missing."""
+    _check_columns(part)
+    if np.shape(part._fit_X) != np.shape(part._mask_fit_X) or np.asarray(part._mask_fit_X).dtype != np.bool_:
+        raise _refusal("The rows of 'KNNImputer' in the model and what is missing in them must be of one shape")
+
+
+def _check_hashing(part: Any) -> None:
+    """Places are remainders by the number of features."""
+    n = part.n_features
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n < 2**31:
+        raise _refusal(f"'n_features' of '{type(part).__name__}' must be from 1 to 2,147,483,647, got {str(n)[:20]}")
+
+
+def _described(value: Any) -> str:
+    """Its shape or length."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {str(value.shape)[:40]} and type {str(value.dtype)[:20]}"
+    return f"{len(value)} values" if isinstance(value, list) else f"a '{type(value).__name__[:20]}'"
+
+
+_BY_COLUMN = {
+    "OneHotEncoder": ("categories_", "drop_idx_", "_drop_idx_after_grouping", "_n_features_outs"),
+    "OrdinalEncoder": ("categories_",),
+    "TargetEncoder": ("categories_",),
+    "KBinsDiscretizer": ("bin_edges_", "n_bins_"),
+    "SimpleImputer": ("statistics_",),
+    "KNNImputer": ("_fit_X", "_mask_fit_X", "_valid_mask"),
+    "StandardScaler": ("mean_", "scale_", "var_"),
+    "MinMaxScaler": ("min_", "scale_", "data_min_", "data_max_"),
+    "MaxAbsScaler": ("scale_",),
+    "RobustScaler": ("center_", "scale_"),
+    "QuantileTransformer": ("quantiles_",),
+    "PowerTransformer": ("lambdas_",),
+}
+"""What each learns of every column, along the last axis of an array."""
+
+
 # --- sparse matrices and vocabularies -----------------------------------------------------
 
 
@@ -293,6 +415,11 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], None]]] = {
     "NeighborsBase": ("_fit_X", _check_neighbours),
     "BaseLibSVM": ("support_vectors_", _check_support_vectors),
     "_cs_matrix": ("indptr", _check_sparse),
+    **dict.fromkeys(_BY_COLUMN, ("n_features_in_", _check_columns)),
+    **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), ("categories_", _check_categories)),
+    "KBinsDiscretizer": ("bin_edges_", _check_bins),
+    "KNNImputer": ("_fit_X", _check_near_imputer),
+    **dict.fromkeys(("HashingVectorizer", "FeatureHasher"), ("n_features", _check_hashing)),
     **dict.fromkeys(_COLUMN_TREES, ("data", _check_column_tree)),
     **dict.fromkeys(_VECTORIZERS, ("vocabulary_", _check_vocabulary)),
 }

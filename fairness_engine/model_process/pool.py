@@ -60,11 +60,17 @@ class Evaluator:
         self._sweeper: threading.Thread | None = None
         self._closed = threading.Event()
         self._protections: dict[str, bool] = {}
+        self._why_down: dict[str, str] = {}
 
     @property
     def protections(self) -> dict[str, bool]:
         """Which walls of ``sandbox.PROTECTIONS`` were up around the last process started; empty before the first."""
         return dict(self._protections)
+
+    @property
+    def why_down(self) -> dict[str, str]:
+        """Of each of ``protections`` that was not up."""
+        return {name: why for name, why in self._why_down.items() if not self._protections[name]}
 
     @property
     def n_open(self) -> int:
@@ -157,6 +163,7 @@ class Evaluator:
         try:
             process.greet()
             self._protections = {**process.protections, "ends_with_parent": True}
+            self._why_down = process.why_down
             opened = process.ask(
                 "open",
                 LOAD_SECONDS,

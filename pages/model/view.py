@@ -274,11 +274,14 @@ def show_protections() -> None:
     walls = session.evaluator().protections
     if not walls:
         return
-    up = [PROTECTIONS[name] for name in PROTECTIONS if walls.get(name)]
-    down = [PROTECTIONS[name] for name in PROTECTIONS if not walls.get(name)]
-    with st.expander(f"The model runs in a process of its own, with {len(up)} of {len(PROTECTIONS)} protections on"):
-        lines = [f"- :material/check: {wording.markdown(text)}" for text in up]
-        lines += [f"- :material/close: not on this system: {wording.markdown(text)}" for text in down]
+    n_up = sum(walls.get(name, False) for name in PROTECTIONS)
+    with st.expander(f"The model runs in a process of its own, with {n_up} of {len(PROTECTIONS)} protections on"):
+        lines = ["| wall | on | why not |", "| --- | --- | --- |"]
+        for name, text in PROTECTIONS.items():
+            is_up = walls.get(name, False)
+            why = "" if is_up else evaluator.why_down.get(name, "it could not be raised")
+            on = ":material/check:" if is_up else ":material/close:"
+            lines.append(f"| {wording.markdown(text)} | {on} | {wording.markdown(why)} |")
         st.markdown("\n".join(lines))
 
 

@@ -188,7 +188,12 @@ def test_what_was_heard_before_a_crash_is_kept(store: RunStore) -> None:
 
 def test_only_known_walls_are_believed(store: RunStore) -> None:
     run = work(store, "talks and dies")
-    assert store.results(run.id)["protections"] == {"memory": True, "files": False}
+    assert store.results(run.id)["protections"] == {
+        "memory": True,
+        "threads": True,
+        "folder_size": True,
+        "files": False,
+    }
 
 
 def test_a_model_that_ignores_a_cancel_is_killed(store: RunStore) -> None:

@@ -17,6 +17,7 @@ from fairness_engine.runs.kinds import kind_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from fairness_engine.store.whole_files import exported_file
 
 COMMON_KEYS = (
     *("seed", "seconds", "evaluations", "stop_reason", "run_id", "versions", "state"),
@@ -178,9 +179,8 @@ def write_result(result: Mapping[str, Any], text: str, target: str | None) -> No
         return
     if target is not None:
         try:
-            Path(target).write_text(
-                json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-            )
+            with exported_file(Path(target)) as file:
+                file.write(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         except OSError as error:
             raise SettingError(
                 f"--json must name a file that can be written, got '{target}': {error.strerror}."

@@ -78,7 +78,10 @@ class ModelProcess:
         ends_with_thread: bool,
         newest_landlock: int | None = None,
     ) -> None:
-        self._scratch = _make_scratch(workspace)
+        try:
+            self._scratch = _make_scratch(workspace)
+        except OSError as error:
+            raise ProcessError(f"The model's process has no folder to work in: {error.strerror or error}.") from None
         self.protections: dict[str, bool] = {}
         self.why_down: dict[str, str] = {}
         """Of the walls that are not up, by name."""

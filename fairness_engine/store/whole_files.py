@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,36 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         to_disk(file)
         temporary.replace(path)
         folder_to_disk(path.parent)
+
+
+@contextlib.contextmanager
+def exported_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file where a person wants it, as ``whole_file``, readable by whom their new files are. What is no plain file (a
+    terminal, a pipe), or lies where no new file can be, is written as it comes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    target = path.resolve()  # what a link leads to is replaced, not the link
+    is_stream = (path.exists() and not path.is_file()) or str(path).startswith(("/dev/", "/proc/"))
+    if is_stream or not os.access(target.parent, os.W_OK):
+        with path.open("wb") as file:
+            yield file
+        return
+    with incoming_file(target.parent) as (file, temporary):
+        yield file
+        to_disk(file)
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+
+
+def _mode(path: Path) -> int:
+    """That of a file, or of a new one."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 @contextlib.contextmanager

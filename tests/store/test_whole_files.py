@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.store import files
 from fairness_engine.store.records import FileRole
 from fairness_engine.store.store import RunStore
-from fairness_engine.store.whole_files import incoming_file, sweep, whole_file
+from fairness_engine.store.whole_files import exported_file, incoming_file, sweep, whole_file
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
@@ -84,3 +85,43 @@ def test_a_file_that_is_kept_already_can_be_added_to_a_full_disk(
     assert store.add_file(b"a,b\n", "data.csv", FileRole.DATA) == kept
     with pytest.raises(RunError, match="cannot be kept in the workspace: No space left"):
         store.add_file(b"other", "data.csv", FileRole.DATA)
+
+
+def test_an_export_is_whole_or_what_was_there_before(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    path.write_bytes(b"before")
+    path.chmod(0o640)
+
+    def write() -> None:
+        with exported_file(link) as file:
+            file.write(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write()
+    assert path.read_bytes() == b"before"
+    with exported_file(link) as file:
+        file.write(b"after")
+    assert path.read_bytes() == b"after"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    with exported_file(tmp_path / "new.csv") as file:
+        file.write(b"new")
+    (tmp_path / "as-others.csv").write_bytes(b"")
+    assert (tmp_path / "new.csv").stat().st_mode == (tmp_path / "as-others.csv").stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_an_export_to_what_is_no_plain_file_is_written_as_it_comes(tmp_path: Path) -> None:
+    with exported_file(Path(os.devnull)) as file:
+        file.write(b"away")
+    assert Path(os.devnull).is_char_device()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with exported_file(pipe) as file:
+        file.write(b"streamed")
+    assert os.read(reader, 100) == b"streamed"
+    os.close(reader)

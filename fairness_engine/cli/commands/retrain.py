@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from fairness_engine.runs.writers.models import SUFFIXES
 from fairness_engine.search.registry import technique_named
 from fairness_engine.store.records import RunRecord, RunState, StoredFile
 from fairness_engine.store.store import RunStore
+from fairness_engine.store.whole_files import exported_file
 
 SIDE_KEYS = (
     *("accuracy", "estimate", "certified", "worst_rule_set"),
@@ -291,31 +291,16 @@ def write_model(path: Path, store: RunStore, run_id: str, card: str | None) -> P
     suffix = Path(model.name).suffix
     target = path if path.suffix.lower() == suffix else path.with_name(path.name + suffix)
     try:
-        _put(target, model.path)
+        with model.path.open("rb") as kept, exported_file(target) as file:
+            shutil.copyfileobj(kept, file)
         if card is not None:
-            _put(target.with_name(target.name + ".md"), card.rstrip("\n") + "\n")
+            with exported_file(target.with_name(target.name + ".md")) as file:
+                file.write(card.rstrip("\n").encode() + b"\n")
     except OSError as error:
         raise SettingError(
             f"--out-model must name a file that can be written, got '{path}': {error.strerror}."
         ) from None
     return target
-
-
-def _put(target: Path, source: Path | str) -> None:
-    """Write beside it and move into place: a reader sees the old file or the new one, never a part."""
-    handle, temporary = tempfile.mkstemp(dir=target.absolute().parent, prefix=".incoming-")
-    os.close(handle)
-    try:
-        if isinstance(source, Path):
-            shutil.copyfile(source, temporary)
-        else:
-            Path(temporary).write_text(source, encoding="utf-8")
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
 
 
 _UNLIMITED = 2**62

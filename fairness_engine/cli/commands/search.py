@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from fairness_engine.settings import settings_of
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
+from fairness_engine.store.whole_files import exported_file
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -51,11 +53,13 @@ def write_pairs_csv(path: Path, store: RunStore, run_id: str, schema: Schema) ->
     ids = _ids(store, run_id, schema)
     own = ("pair", "side", *schema.names, "score", "decision", *(("id",) if ids else ()))
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
+        with exported_file(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            writer = csv.writer(text, lineterminator="\n")
             writer.writerow([export_text(name) for name in own])
             for start in range(0, n_pairs, _BATCH):
                 writer.writerows(_persons(store.pairs(run_id, _BATCH, start), start, schema, ids))
+            text.detach()
     except OSError as error:
         raise SettingError(f"--pairs must name a file that can be written, got '{path}': {error.strerror}.") from None
     return n_pairs

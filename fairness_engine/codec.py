@@ -7,6 +7,7 @@ value reads its attributes. Rules between fields stand in ``__post_init__``, whi
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -23,10 +24,34 @@ Count = Annotated[int, Meta(ge=0, lt=MAX_COUNT)]
 Proportion = Annotated[float, Meta(ge=0.0, le=1.0)]
 Number = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Amount = Annotated[float, Meta(ge=0.0, le=MAX_NUMBER)]
+Class = Annotated[int, Meta(ge=0, lt=100_000)]
+"""What a model decides."""
 Text = Annotated[str, Meta(max_length=5_000)]
 Word = Annotated[str, Meta(max_length=500)]
 
+MAX_VALUES = 2_000_000
+"""Of a line of JSON: a few bytes of brackets and commas take many times as much memory once they are read."""
+
 T = TypeVar("T")
+
+
+def read_object(line: str) -> dict[str, Any]:
+    """A line as one JSON object.
+
+    Raises:
+        ValueError: it is none, or holds too many values, or text that no file and no page can hold.
+    """
+    if sum(line.count(sign) for sign in ",[{") > MAX_VALUES:
+        raise ValueError("too many values")
+    try:
+        content = json.loads(line)
+        if "\\u" in line:
+            json.dumps(content, ensure_ascii=False).encode()  # halves of letters
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if not isinstance(content, dict):
+        raise ValueError("no object")
+    return content
 
 
 def encode(value: Any) -> Any:
@@ -45,7 +70,7 @@ def decode(kind: type[T], content: Any) -> T:
     """
     try:
         return msgspec.convert(content, kind)
-    except (msgspec.ValidationError, KeyError, TypeError) as error:
+    except (msgspec.ValidationError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
 
 

@@ -13,17 +13,16 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, get_args
 
 from fairness_engine.arrays import MAX_INFLATED_BYTES, FloatArray, IntArray, pack_array, unpack_array
-from fairness_engine.errors import ProcessError, StopReason
+from fairness_engine.codec import Amount, Count, Proportion, Text, Word, decode, read_object
+from fairness_engine.errors import StopReason, breach
 from fairness_engine.pairs import Pairs
-
-MAX_LINE_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
 class Step:
     """A technique finished one step; the driver uses it to report and does not pass it on."""
 
-    phase: str
+    phase: Text
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,11 @@ class Progress:
     """Where a search stands: evaluations are rows passed to the model; tried and found count individuals
     that differ in a column that is not protected."""
 
-    evaluations: int
-    seconds: float
-    n_tried: int
-    n_found: int
-    phase: str = ""
+    evaluations: Count
+    seconds: Amount
+    n_tried: Count
+    n_found: Count
+    phase: Text = ""
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,22 @@ class ShareEstimated:
     ``distribution`` says what was drawn: ``uniform`` over the domain, the ``data`` rows, or ``perturbed`` ones.
     """
 
-    share: float
-    low: float
-    high: float
-    n_hits: int
-    n: int
-    distribution: str
+    share: Proportion
+    low: Proportion
+    high: Proportion
+    n_hits: Count
+    n: Count
+    distribution: Word
 
 
 @dataclass(frozen=True)
 class GroupScored:
     """THEMIS's group score: largest less smallest favourable share over the combinations of protected values."""
 
-    score: float
-    shares: tuple[float, ...]
-    counts: tuple[int, ...]
-    groups: tuple[str, ...]
+    score: Proportion
+    shares: tuple[Proportion, ...]
+    counts: tuple[Count, ...]
+    groups: tuple[Text, ...]
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,11 @@ class SharesProved:
     ``n_boxes`` were assessed, ``n_open`` of them can still be split.
     """
 
-    seconds: float
-    certified: float
-    falsified: float
-    n_boxes: int
-    n_open: int
+    seconds: Amount
+    certified: Amount
+    falsified: Amount
+    n_boxes: Count
+    n_open: Count
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,10 @@ class ModelPart:
     """
 
     content: bytes
-    index: int
-    n_parts: int
-    suffix: str
-    version: int
+    index: Count
+    n_parts: Count
+    suffix: Word
+    version: Count
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class ResultReady:
     plain JSON.
     """
 
-    name: str
+    name: Word
     content: dict[str, Any]
 
 
@@ -158,11 +157,11 @@ class Stopped:
     """The one last event of a run that ended as it should."""
 
     reason: StopReason
-    evaluations: int
-    seconds: float
-    n_tried: int
-    n_found: int
-    n_rejected: int = 0
+    evaluations: Count
+    seconds: Amount
+    n_tried: Count
+    n_found: Count
+    n_rejected: Count = 0
 
 
 @dataclass(frozen=True)
@@ -212,13 +211,13 @@ def to_line(event: Event) -> str:
 
 
 def from_line(line: str) -> Event:
-    """Read one line back.
+    """Read one line back, every number within its range.
 
     Raises:
         ProcessError: the line is not an event; what was wrong with it is in the message.
     """
     try:
-        body = json.loads(line)
+        body = read_object(line)
         cls = _EVENTS[body.pop("event")]
         if cls is PairsFound:
             return PairsFound(_read_pairs(body))
@@ -231,14 +230,12 @@ def from_line(line: str) -> Event:
             return RulesScored(_read_arrays(body["arrays"], can_be_compressed=True), _read_space(body["space"]))
         if cls is ModelPart:
             body["content"] = base64.b64decode(body["content"], validate=True)
-        if cls is Stopped:
-            body["reason"] = StopReason(body["reason"])
-        if cls is GroupScored:
-            body = {key: tuple(value) if isinstance(value, list) else value for key, value in body.items()}
-        event: Event = cls(**body)
+        if not set(body) <= {each.name for each in fields(cls)}:
+            raise ValueError("it says more than such an event")
+        event: Event = decode(cls, body)
         return event
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ProcessError(f"The model's process sent a line that is no event ({type(error).__name__}).") from None
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        raise breach(f"it sent a line that is no event ({str(error) or type(error).__name__})") from None
 
 
 def _read_pairs(body: dict[str, Any]) -> Pairs:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairness_engine.runs.kinds import checked
+from fairness_engine.runs.kinds import typed
 
 
 def is_possible(name: str, content: Any) -> bool:
     """Whether a result can be what it says."""
     try:
-        checked(name, content)
+        typed(name, content)
     except ValueError:
         return False
     return True

@@ -190,9 +190,9 @@ def _conclude(
     if not was_cancelled:
         yield Progress(n, end.seconds, n, 0, "estimating what is undecided")
         estimate, pairs = _drawn(asked, refinement, rule, rest, patience)
-    yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     if len(pairs):
         yield PairsFound(pairs)
+    yield from _report(end.standing, refinement.assessor.space.total, end.seconds, len(pairs))
     assessor = refinement.assessor
     result = Certification(
         **_shares(asked, end.standing, assessor.space.total),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray, pack_array, unpack_array
+from fairness_engine.codec import Count, decode
 from fairness_engine.errors import SettingError, breach
 from fairness_engine.models.model import Model, of_class_zero
 
@@ -76,7 +77,7 @@ class PairValues:
         try:
             values = unpack_array(content["contributions"])
             scores = unpack_array(content["scores"])
-            counts = (int(content["n_background"]), int(content["n_permutations"]))
+            counts = (decode(Count, content["n_background"]), decode(Count, content["n_permutations"]))
             base = float(content["base"])
             seconds = float(content["seconds"])
             found = cls(values, scores, base, content["is_exact"] is True, *counts, seconds)

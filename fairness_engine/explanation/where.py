@@ -18,6 +18,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import Batches
+from fairness_engine.codec import MAX_COUNT, MAX_NUMBER
 from fairness_engine.errors import SearchStopped, SettingError, breach
 from fairness_engine.explanation.where_tree import Condition, all_hold
 from fairness_engine.intervals import share_interval
@@ -35,6 +36,8 @@ _MIN_ROWS = 4_000
 _EVALUATIONS = 200_000
 _MAX_EVALUATIONS = 4_000_000
 _FEWEST_ROWS = 20
+_MAX_NODES = 2 ** (MAX_DEPTH + 1)
+_COUNTED = ("n_learnt", "n_learnt_hits", "n", "n_hits")
 _MAX_BATCH_ROWS = 4096
 
 
@@ -268,13 +271,13 @@ def where_from_json(content: Any, domain: Domain, examples: Pairs) -> Where:
         ProcessError: it is nothing of the kind.
     """
     try:
-        nodes = tuple(_node_from_json(node, domain) for node in content["nodes"])
+        nodes = tuple(_node_from_json(node, domain) for node in content["nodes"][:_MAX_NODES])
         seconds = float(content["seconds"])
         counts = (_count(content["evaluations"]), _count(content["n_wanted"]))
         found = Where(Distribution(content["distribution"]), nodes, counts[0], seconds, counts[1], examples)
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         raise breach("it sent no tree of groups") from None
-    if not math.isfinite(seconds) or not _is_tree(nodes):
+    if not 0 <= seconds < MAX_NUMBER or not _is_tree(nodes):
         raise breach("it sent groups that make no tree")
     return found
 
@@ -299,7 +302,10 @@ def _node_from_json(content: Any, domain: Domain) -> Node:
     if n_learnt_hits > n_learnt or n_hits > n:
         raise ValueError("counts")
     conditions = tuple(_condition_from_json(condition, domain) for condition in content["conditions"])
-    parent = int(content["parent"])
+    parent = content["parent"] if content["parent"] == -1 else _count(content["parent"])
+    columns = [condition.column for condition in conditions]
+    if len(set(columns)) != len(columns):
+        raise ValueError("conditions")
     return Node(parent, conditions, content["is_leaf"] is True, n_learnt, n_learnt_hits, n, n_hits)
 
 
@@ -308,24 +314,31 @@ def _condition_from_json(content: Any, domain: Domain) -> Condition:
     column = domain.schema.inputs[index]
     if column.codes:
         positions = tuple(_count(position) for position in content["positions"])
-        if not positions or max(positions) >= len(column.codes):
+        if not positions or max(positions) >= len(column.codes) or len(set(positions)) != len(positions):
             raise ValueError("positions")
         return Condition(index, positions=positions)
     low = float(content["low"])
     high = float(content["high"])
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError("range")
     return Condition(index, low, high)
 
 
 def _count(number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < MAX_COUNT:
         raise ValueError("count")
     return number
 
 
 def _is_tree(nodes: tuple[Node, ...]) -> bool:
-    """One root, first; every other group part of an earlier one that is split."""
-    if not 0 < len(nodes) < 2 ** (MAX_DEPTH + 1) or nodes[0].parent != -1 or nodes[0].conditions:
+    """One root, first; every other group part of an earlier one that is split, whose parts are all of it."""
+    if not 0 < len(nodes) < _MAX_NODES or nodes[0].parent != -1 or nodes[0].conditions:
         return False
-    return all(0 <= node.parent < i and not nodes[node.parent].is_leaf for i, node in enumerate(nodes) if i)
+    if not all(0 <= node.parent < i and not nodes[node.parent].is_leaf for i, node in enumerate(nodes) if i):
+        return False
+    for at, node in enumerate(nodes):
+        parts = [each for each in nodes if each.parent == at]
+        counts = [tuple(getattr(each, name) for name in _COUNTED) for each in (node, *parts)]
+        if node.is_leaf == bool(parts) or (parts and counts[0] != tuple(map(sum, zip(*counts[1:], strict=True)))):
+            return False
+    return True

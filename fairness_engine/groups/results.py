@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Required, TypedDict
 
 from msgspec import Meta
 
-from fairness_engine.codec import Count, Number, Proportion, Text, are_in_order, hold, is_ascending
+from fairness_engine.codec import Class, Count, Number, Proportion, Text, are_in_order, hold, is_ascending
 
 MAX_RULES = 100
+
+
+class Rule(TypedDict, total=False):
+    """A rule as the command line says it: the ``values`` of a category, the range of a number, or a ``term``.
+
+    Of a continuous number ``includes_high`` may say whether the upper end belongs to it.
+    """
+
+    column: Required[Text]
+    values: list[Text]
+    low: Count | Number
+    high: Count | Number
+    includes_high: bool
+    term: Text
+
+
+Rules = Annotated[list[Rule], Meta(max_length=MAX_RULES)]
 
 
 @dataclass(frozen=True)
@@ -23,7 +40,7 @@ class SubGroup:
         low, share, high: the share inside its interval.
     """
 
-    rules: Annotated[list[dict[str, Any]], Meta(max_length=MAX_RULES)]
+    rules: Rules
     n_rows: Count
     n: Count
     low: Number
@@ -88,8 +105,15 @@ class TextCounts:
 
     n_texts: Count
     n_holding: Count
-    by_term: dict[str, dict[str, Count]]
+    by_term: dict[Text, dict[Text, Count]]
     sets: list[CategorySet]
+
+    def __post_init__(self) -> None:
+        most = max((n for terms in self.by_term.values() for n in terms.values()), default=0)
+        hold(most <= self.n_holding <= self.n_texts, "texts with a term")
+        for each in self.sets:
+            hold(each.n_looked_at <= each.n_texts <= self.n_holding, "texts of categories")
+            hold(bool(each.categories) and set(each.categories) <= set(self.by_term), "categories")
 
 
 @dataclass(frozen=True)
@@ -123,6 +147,7 @@ class RuleSummary:
     def __post_init__(self) -> None:
         hold(self.n_shown <= self.n_rule_sets, "rule sets shown")
         hold(not self.n_by_size or sum(self.n_by_size) == self.n_rule_sets, "sizes of rule sets")
+        hold(self.n_rest <= self.n_rule_sets, "rule sets that say the rest of another")
 
 
 Span = tuple[Count, Count]
@@ -150,7 +175,7 @@ class SentencePair:
     spans_first: list[Span]
     spans_second: list[Span]
     is_original: bool
-    decisions: tuple[Count, Count]
+    decisions: tuple[Class, Class]
     scores: tuple[Number, Number]
     is_excerpt: bool = False
 

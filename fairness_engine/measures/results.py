@@ -83,6 +83,12 @@ class Diversity:
     per_100: Amount | None = None
     per_1000: Amount | None = None
 
+    def __post_init__(self) -> None:
+        hold(self.n_sampled <= self.n_pairs, "finds that were kept")
+        hold(self.n_leaves_hit <= min(self.n_leaves, self.n_sampled), "leaves that were hit")
+        most = max(self.per_100 or 0.0, self.per_1000 or 0.0)
+        hold(most <= self.n_leaves * (1 + TOLERANCE), "expected leaves")
+
 
 @dataclass(frozen=True)
 class PlausibleCounts:
@@ -97,7 +103,7 @@ class PlausibleCounts:
         median_distance: ``None`` before anybody was measured.
     """
 
-    limit: Amount
+    limit: Proportion
     n_reference: Count = 0
     n_different: Count = 0
     n_measured: Count = 0
@@ -106,4 +112,10 @@ class PlausibleCounts:
     n_with_unseen: Count = 0
     n_implausible: Count = 0
     n_outside: Count = 0
-    median_distance: Amount | None = None
+    median_distance: Proportion | None = None
+
+    def __post_init__(self) -> None:
+        hold(self.n_reference <= self.n_different or not self.n_different, "people of the data")
+        least = max(self.n_far, self.n_with_unseen)
+        hold(least <= self.n_implausible <= self.n_far + self.n_with_unseen, "implausible people")
+        hold(max(self.n_implausible, self.n_outside) <= self.n_measured, "people who were measured")

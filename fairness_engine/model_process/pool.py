@@ -86,7 +86,7 @@ class Evaluator:
             RunError: the question cannot be asked.
             ProcessError: the model's process ended, or gave no answer in time.
         """
-        replies = [part.read(self._ask(target, part), target) for part in question.parts(target)]
+        replies = [part.answer(self._ask(target, part), target) for part in question.parts(target)]
         return question.join(replies)
 
     # --- processes ------------------------------------------------------------------------

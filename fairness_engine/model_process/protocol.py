@@ -9,16 +9,15 @@ about a line but its length.
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairness_engine import errors
+from fairness_engine import codec, errors
 from fairness_engine.arrays import pack_array, unpack_array
-from fairness_engine.errors import EvenhandError, ProcessError, breach
+from fairness_engine.errors import EvenhandError, ProcessError, breach, one_sentence
 from fairness_engine.pairs import NOT_MEASURED, Pairs
 
 MAX_LINE_BYTES = 64_000_000
@@ -27,7 +26,7 @@ MAX_EVENT_BYTES = 8_000_000
 """Larger batches of pairs are sent as several events."""
 MAX_TREE_BYTES = 45_000_000
 """A partition tree with its certificates is one event; as text it is a third longer."""
-_MAX_MESSAGE = 2000
+_MAX_RECIPE = 2000
 _MAX_INPUTS = 20_000
 _INPUT_KEYS = ("name", "column", "category", "how")
 
@@ -39,12 +38,9 @@ def read_object(line: str) -> dict[str, Any]:
         ProcessError: it is none.
     """
     try:
-        content = json.loads(line)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise breach("it sent a line that is neither an event nor a reply")
-    return content
+        return codec.read_object(line)
+    except ValueError:
+        raise breach("it sent a line that is neither an event nor a reply") from None
 
 
 def pack_pairs(pairs: Pairs) -> dict[str, Any]:
@@ -115,9 +111,12 @@ def raise_failure(reply: dict[str, Any]) -> None:
     if "error" not in reply:
         return
     found = getattr(errors, str(reply["error"]), None)
-    message = str(reply.get("message") or "The model's process reported an error without a message.")[:_MAX_MESSAGE]
+    message = reply.get("message")
+    if not isinstance(message, str) or not message.strip():
+        message = "The model's process reported an error without a message."
+    message = one_sentence(message)
     if isinstance(found, type) and issubclass(found, EvenhandError) and found is not errors.StaleReviewError:
-        raise found(message, recipe=str(reply.get("recipe", ""))[:_MAX_MESSAGE], inputs=_lines(reply.get("inputs")))
+        raise found(message, recipe=str(reply.get("recipe", ""))[:_MAX_RECIPE], inputs=_lines(reply.get("inputs")))
     raise ProcessError(message)
 
 

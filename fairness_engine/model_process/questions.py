@@ -9,16 +9,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Required, TypedDict, TypeVar
 
 import numpy as np
 
 from fairness_engine.arrays import FloatArray, IntArray, pack_array, unpack_array
+from fairness_engine.codec import Amount, Class, Count, Number, Proportion, Text, Word, decode
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, breach
 from fairness_engine.model_process.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
 from fairness_engine.model_process.starting.compiled_loops import Loops
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
+from fairness_engine.oracle.possible_pairs import MAX_CLASSES, PossiblePairs
 from fairness_engine.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -105,6 +107,17 @@ class Question(ABC, Generic[A]):
             ProcessError: the reply is none.
         """
 
+    def answer(self, reply: dict[str, Any], target: Target) -> A:
+        """What ``read`` gives, whatever the reply is.
+
+        Raises:
+            EvenhandError: the reply is none.
+        """
+        try:
+            return self.read(reply, target)
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
+            raise breach(f"its answer about '{self.name}' cannot be read") from None
+
     def parts(self, target: Target) -> Iterator[Question[A]]:
         """The same question in pieces that fit into a line each.
 
@@ -161,12 +174,11 @@ class Decisions(_OfRows[IntArray]):
     seconds = 90.0
 
     def read(self, reply: dict[str, Any], _: Target) -> tuple[IntArray, IntArray]:
-        try:
-            least, most = (unpack_array(reply[name]) for name in ("least", "most"))
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent decisions that cannot be read") from None
+        least, most = (unpack_array(reply[name]) for name in ("least", "most"))
         if any(part.dtype != np.int64 or part.shape != (len(self.rows),) for part in (least, most)):
             raise breach("it sent decisions of the wrong shape")
+        if not ((least >= 0) & (least <= most) & (most < MAX_CLASSES)).all():
+            raise breach("it sent decisions that are no classes")
         return least, most
 
 
@@ -192,30 +204,41 @@ class TextScores(Question[tuple[FloatArray, IntArray]]):
 
 
 def _read_scores(reply: dict[str, Any], n_rows: int) -> tuple[FloatArray, IntArray]:
-    try:
-        scores = unpack_array(reply["scores"])
-        decisions = unpack_array(reply["decisions"])
-    except (KeyError, TypeError, ValueError):
-        raise breach("it sent scores that cannot be read") from None
+    scores = unpack_array(reply["scores"])
+    decisions = unpack_array(reply["decisions"])
     is_right = scores.ndim == 2 and scores.dtype == np.float64 and decisions.dtype == np.int64
     if not is_right or len(scores) != n_rows or decisions.shape != (n_rows,) or not np.isfinite(scores).all():
         raise breach("it sent scores of the wrong shape")
+    n_classes = max(2, scores.shape[1])
+    if not 0 < scores.shape[1] <= MAX_CLASSES or not ((decisions >= 0) & (decisions < n_classes)).all():
+        raise breach("it sent decisions that are no classes")
     return scores, decisions
 
 
 # --- about data and model -----------------------------------------------------------------------
 
 
+class _Opened(TypedDict, total=False):
+    """What was opened; ``favourable`` is a class, ``taken`` the columns that the model takes."""
+
+    n_rows: Required[Count]
+    n_dropped: Required[Count]
+    problems: Required[list[str]]
+    classes: Required[list[str]]
+    threshold: Required[Number | None]
+    is_binary: Required[bool]
+    favourable: Required[Class | None]
+    taken: list[str]
+
+
 @dataclass(frozen=True)
 class Summary(Question[dict[str, Any]]):
-    """``n_rows``, ``n_dropped``, ``problems``, ``classes``, ``threshold``, ``is_binary``, ``favourable`` (a class) and
-    ``taken`` (the columns that the model takes).
-    """
+    """What was opened, as ``_Opened`` has it."""
 
     name = "summary"
 
     def read(self, reply: dict[str, Any], _: Target) -> dict[str, Any]:
-        return reply
+        return dict(decode(_Opened, reply))
 
 
 @dataclass(frozen=True)
@@ -236,10 +259,8 @@ class Fit(Question["FitCard"]):
     def read(self, reply: dict[str, Any], _: Target) -> FitCard:
         from fairness_engine.models.fit.report import FitCard
 
-        try:
-            return FitCard.from_json(reply["fit"])
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no fit card") from None
+        decode(_CardFields, reply["fit"])
+        return FitCard.from_json(reply["fit"])
 
 
 @dataclass(frozen=True)
@@ -282,6 +303,49 @@ class CheckGradients(Question["GradientCheck"]):
         return GradientCheck.from_json(reply.get("gradients"))
 
 
+class _ShownRow(TypedDict):
+    labels: dict[str, str]
+    received: dict[str, bool | int | float | str | None]
+    score: float
+    decision: str
+
+
+class _ScoreRange(TypedDict):
+    min: float | None
+    max: float | None
+    kind: Word
+
+
+class _CardFields(TypedDict, total=False):
+    """Types of the fields of a fit card; which of them there must be it says itself."""
+
+    format: Text
+    kind: Text
+    n_inputs: Count
+    layers: list[Count]
+    n_classes: Count
+    classes: list[str]
+    favourable: Class
+    threshold: float | None
+    n_rows: Count
+    accuracy: Proportion | None
+    majority_share: Proportion | None
+    auc: Proportion | None
+    output: _ScoreRange
+    class_shares: dict[str, Proportion]
+    uses_protected: dict[str, bool]
+    not_taken: list[str]
+    is_deterministic: bool
+    sample_rows: list[_ShownRow]
+    warnings: list[Text]
+    rows_per_second: Amount
+    has_gradient: bool
+    inputs: list[dict[str, Any]]
+    reading: dict[str, Any]
+    n_incomplete: Count
+    n_answered: Count
+
+
 # --- about people, groups and boxes -------------------------------------------------------------
 
 
@@ -298,10 +362,12 @@ class Plausible(Question["PersonAssessed"]):
     def read(self, reply: dict[str, Any], target: Target) -> PersonAssessed:
         from fairness_engine.measures.plausibility.plausibility import PersonAssessed
 
-        try:
-            return PersonAssessed.from_json(reply["plausible"], len(target.schema.inputs))
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no plausibility") from None
+        inputs = target.schema.inputs
+        person = PersonAssessed.from_json(reply["plausible"], len(inputs))
+        is_known = all(0 <= v < len(c.codes) for v, c in zip(person.neighbour, inputs, strict=True) if c.codes)
+        if not is_known or person.distance > 1:
+            raise breach("it sent a neighbour who cannot be")
+        return person
 
 
 @dataclass(frozen=True)
@@ -315,7 +381,7 @@ class Simplify(Question[Pairs]):
         return {"pair": pack_pairs(self.pair)}
 
     def read(self, reply: dict[str, Any], target: Target) -> Pairs:
-        found = unpack_pairs(reply.get("pair"), len(target.schema.inputs))
+        found = _pairs(reply.get("pair"), target)
         if len(found) != 1:
             raise breach(f"it sent {len(found)} pairs instead of one")
         return found
@@ -353,8 +419,11 @@ class FindWhere(Question["Where"]):
     def read(self, reply: dict[str, Any], target: Target) -> Where:
         from fairness_engine.explanation.where import where_from_json
 
-        examples = unpack_pairs(reply.get("examples"), len(target.schema.inputs))
-        return where_from_json(reply.get("where"), Domain(target.schema, scope_of(target)), examples)
+        examples = _pairs(reply.get("examples"), target)
+        found = where_from_json(reply.get("where"), Domain(target.schema, scope_of(target)), examples)
+        if found.distribution is not self.distribution:
+            raise breach("it sent groups of other rows")
+        return found
 
 
 @dataclass(frozen=True)
@@ -396,9 +465,15 @@ class InspectBox(Question["BoxDetails"]):
     def read(self, reply: dict[str, Any], target: Target) -> BoxDetails:
         from fairness_engine.certification.box_inspection.details import BoxDetails
 
-        pairs = unpack_pairs(reply.get("counterexample"), len(target.schema.inputs))
-        domain = Domain(target.schema, scope_of(target))
-        try:
-            return BoxDetails.from_json(reply["box"], pairs, domain, len(self.low))
-        except (KeyError, TypeError, ValueError):
-            raise breach("it sent no box") from None
+        pairs = _pairs(reply.get("counterexample"), target)
+        return BoxDetails.from_json(reply["box"], pairs, Domain(target.schema, scope_of(target)), len(self.low))
+
+
+def _pairs(content: Any, target: Target) -> Pairs:
+    """Pairs of the scope that is asked about."""
+    pairs = unpack_pairs(content, len(target.schema.inputs))
+    try:
+        PossiblePairs(target.schema, scope_of(target)).check(pairs)
+    except ValueError as error:
+        raise breach(f"it sent {error}") from None
+    return pairs

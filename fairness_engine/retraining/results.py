@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
 from fairness_engine.codec import TOLERANCE, Count, Number, Proportion, Text, are_in_order, hold
+from fairness_engine.errors import EvenhandError
+from fairness_engine.groups.figures.report import FigureSettings, GroupReport, report_from_json
+from fairness_engine.groups.results import Rules
 from fairness_engine.measures.results import Share
 from fairness_engine.retraining.settings import Strategy
 
@@ -20,8 +23,6 @@ _MAX_RULES = 100
 
 Texts = Annotated[list[Text], Meta(max_length=MAX_ROUNDS)]
 Names = Annotated[tuple[Text, ...], Meta(max_length=_MAX_RULES)]
-Rules = Annotated[list[dict[str, Any]], Meta(max_length=_MAX_RULES)]
-"""As the command line says them."""
 
 
 # --- how a model decides ------------------------------------------------------------------------
@@ -135,6 +136,15 @@ class Round:
     facts: dict[str, Number] = field(default_factory=dict)
 
 
+class ReferenceShares(TypedDict):
+    """Shares of the original on the rows that choose, and how much accuracy may be lost."""
+
+    accuracy: Proportion
+    uniform: Proportion
+    data: Proportion
+    tolerance: Proportion
+
+
 EpochPoint = tuple[
     Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=1)], Number | None, Number | None, Proportion | None
 ]
@@ -148,13 +158,12 @@ class Training:
     Args:
         rounds: the control among them.
         epochs: each of a round that was or is at work.
-        reference: ``accuracy``, ``uniform``, ``data`` of the original and ``tolerance``, for charts; ``None`` before
-            they are known.
+        reference: of the original, for charts; ``None`` before it is known.
     """
 
     rounds: Annotated[list[Round], Meta(max_length=MAX_ROUNDS)] = field(default_factory=list)
     epochs: Annotated[list[EpochPoint], Meta(max_length=MAX_EPOCHS)] = field(default_factory=list)
-    reference: dict[str, Proportion] | None = None
+    reference: ReferenceShares | None = None
 
     def __post_init__(self) -> None:
         hold(sum(row.is_best for row in self.rounds) <= 1, "best rounds")
@@ -251,6 +260,25 @@ class Changes:
 
     def __post_init__(self) -> None:
         hold(self.n_fixed <= self.n_cases, "cases")
+        self.reports()
+
+    def reports(self) -> tuple[GroupReport, GroupReport] | None:
+        """The group figures of both models; ``None`` where there are none.
+
+        Raises:
+            ValueError: they cannot be, or are of different groups.
+        """
+        if not self.figures:
+            return None
+        try:
+            sides = [self.figures[side] for side in ("before", "after")]
+            asked = FigureSettings(tuple(tuple(table["attributes"]) for table in sides[0]["tables"]))
+            before, after = (report_from_json(side, asked) for side in sides)
+        except (EvenhandError, KeyError, TypeError) as error:
+            raise ValueError(f"group figures ({error})") from None
+        for was, now in zip(before.tables, after.tables, strict=True):
+            hold([group.labels for group in was.groups] == [group.labels for group in now.groups], "groups of figures")
+        return before, after
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fairness_engine.codec import encode
 from fairness_engine.errors import SearchStopped, StopReason
 from fairness_engine.events import Event, Progress, ResultReady
 from fairness_engine.retraining.evaluation.measure import Meter
-from fairness_engine.retraining.results import EpochPoint, Round, Training
+from fairness_engine.retraining.results import EpochPoint, ReferenceShares, Round, Training
 from fairness_engine.retraining.strategy import Proposal, Validation
 from fairness_engine.retraining.trainers.trainer import Epoch, Job, Trained, Trainer
 
@@ -101,7 +101,7 @@ class RoundsLog:
         """Rounds that would have been chosen before one with this objective, but for the test rows."""
         return sum(row.is_vetoed and row.objective <= objective for row in self.rows)
 
-    def training(self, reference: dict[str, float] | None) -> Training:
+    def training(self, reference: ReferenceShares | None) -> Training:
         """All of it; ``reference`` is what ``Training`` says."""
         latest = [self._last] if self._last is not None and self._last is not self._epochs[-1] else []
         return Training(list(self.rows), [*self._epochs, *latest], reference)
@@ -147,7 +147,7 @@ class Session:
         self.counts: Callable[[], int] = lambda: 0
         self.n_trained = 0
         self.quickest = math.inf
-        self.reference: dict[str, float] | None = None
+        self.reference: ReferenceShares | None = None
         self._phase = ""
 
     @property
@@ -178,8 +178,9 @@ class Session:
 
     def refer_to(self, standing: Validation, accuracy: float, tolerance: float) -> None:
         """Note where the original stands and what the tolerance counts from, for live charts."""
-        shares = {"uniform": standing.uniform, "data": standing.data}
-        self.reference = {"accuracy": accuracy, **shares, "tolerance": tolerance}
+        self.reference = ReferenceShares(
+            accuracy=accuracy, uniform=standing.uniform, data=standing.data, tolerance=tolerance
+        )
 
     def note_epoch(self, epoch: Epoch) -> None:
         """Keep and tell a point of the curve."""

@@ -11,7 +11,7 @@ reads a stored result gets its attributes. Fields that older versions did not wr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar, get_type_hints
@@ -20,9 +20,10 @@ from msgspec import Meta
 
 from fairness_engine.certification.results import Certification, Proved
 from fairness_engine.certification.settings import CertifySettings
-from fairness_engine.codec import Amount, Count, Proportion, Text, Word, decode, encode
+from fairness_engine.codec import TOLERANCE, Amount, Count, Proportion, Text, Word, decode, hold
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, SettingError
+from fairness_engine.events import Event, GroupScored, ShareEstimated, Stopped
 from fairness_engine.groups.results import RuleSummary, Sentences
 from fairness_engine.groups.rule_sets.settings import RuleSettings, Source
 from fairness_engine.measures.results import Discovery, Diversity, ExactCount, PlausibleCounts, Share
@@ -47,6 +48,7 @@ from fairness_engine.store.store import RunStore
 
 S = TypeVar("S", bound=Settings | None)
 MAX_GROUPS = 10_000
+_MAX_NOTES = 200
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class RunKind(Generic[S]):
         settings: the typed settings of a configuration; what it does not name has its default.
         results: names of the results that its process may send.
         writers: what keeps more than results.
+        tells: events of its own that become results.
+        counts_people: whether its counts are of individuals, so that nobody is found who was not tried.
+        agree: sees that results, by name, agree with each other, with what was asked and, at the end, with the last
+            event; raises ``ValueError``.
         first_phase: what it does once data and model are open.
         loops: compiled loops that it needs beside those of models.
         compares_variants: whether variants of a person are compared, so that the scope must have some.
@@ -84,6 +90,9 @@ class RunKind(Generic[S]):
     settings: Callable[[RunConfig], S]
     results: tuple[str, ...]
     writers: tuple[type[Writer], ...] = ()
+    tells: tuple[type[Event], ...] = ()
+    counts_people: bool = False
+    agree: Callable[[RunConfig, Mapping[str, Any], Stopped | None], None] = lambda _, __, ___: None
     first_phase: str = "searching"
     loops: tuple[Loops, ...] = (Loops.SEARCHES,)
     compares_variants: bool = True
@@ -152,11 +161,45 @@ def _limited(n: int, limit: float | None, noun: tuple[str, str]) -> tuple[Spent,
     return (Spent(n, limit, noun),) if limit else ()
 
 
+def _agree_on_people(_: RunConfig, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+    """What a search says of where it looked is within what it tried."""
+    if stopped is None:
+        return
+    for tried in (told.get("split") or {}).values():
+        hold(
+            tried.n_tried <= stopped.n_tried and tried.n_found <= stopped.n_found, "individuals by where they are from"
+        )
+    if "discovery" in told:
+        hold(told["discovery"].evaluations[-1] <= stopped.evaluations, "evaluations of the curve")
+
+
+def _agree_on_share(config: RunConfig, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+    """A share is of the draws that were asked for, and all of them."""
+    share = told.get("share")
+    if share is not None:
+        hold(share.distribution == config.distribution.value, "distribution of the share")
+        hold(share.n <= config.n_samples, "draws of the share")
+        if stopped is not None:
+            hold((share.n, share.n_hits) == (stopped.n_tried, stopped.n_found), "draws of the share")
+
+
+def _agree_on_count(config: RunConfig, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+    """Everybody who was tried was counted."""
+    count = told.get("count")
+    if count is not None:
+        hold(count.n_individuals <= Domain(config.schema, config.scope).n_individuals, "individuals of the domain")
+        if stopped is not None:
+            hold((count.n_individuals, count.n_discriminatory) == (stopped.n_tried, stopped.n_found), "individuals")
+
+
 SEARCH = RunKind(
     "search",
     _of_technique,
     ("reading", "notes", "plausibility", "discovery", "diversity", "split", "scan"),
     (PairsWriter,),
+    tells=(GroupScored,),
+    counts_people=True,
+    agree=_agree_on_people,
     spent=_spent_by_search,
     given=known_surrogate,
     keep=keep_surrogate,
@@ -165,10 +208,20 @@ ESTIMATE = RunKind(
     "estimate",
     lambda _: None,
     ("reading", "notes"),
+    tells=(ShareEstimated,),
+    counts_people=True,
+    agree=_agree_on_share,
     spent=lambda run, _: _limited(run.n_tried, run.config.n_samples, ("draw", "draws")),
     finds="hits",
 )
-COUNT = RunKind("count", lambda _: None, ("reading", "notes", "count"), spent=_spent_by_count)
+COUNT = RunKind(
+    "count",
+    lambda _: None,
+    ("reading", "notes", "count"),
+    counts_people=True,
+    agree=_agree_on_count,
+    spent=_spent_by_count,
+)
 CERTIFY = RunKind(
     "certify",
     lambda config: CertifySettings.from_json(config.settings),
@@ -227,7 +280,7 @@ def kind_of(config: RunConfig) -> RunKind[Any]:
 class Notes:
     """Sentences that a reader of a run's figures needs."""
 
-    notes: list[str]
+    notes: Annotated[list[Text], Meta(max_length=_MAX_NOTES)]
 
 
 @dataclass(frozen=True)
@@ -246,15 +299,16 @@ class GroupShares:
         shares, counts, groups: of each combination its favourable share, its draws and its name.
     """
 
-    score: Amount
-    shares: list[Amount]
+    score: Proportion
+    shares: list[Proportion]
     counts: list[Count]
-    groups: Annotated[list[str], Meta(max_length=MAX_GROUPS)]
+    groups: Annotated[list[Text], Meta(min_length=1, max_length=MAX_GROUPS)]
 
     def __post_init__(self) -> None:
         """Refuse lists of different lengths."""
         if not len(self.shares) == len(self.counts) == len(self.groups):
             raise ValueError("a share, a count and a name of each group")
+        hold(abs(max(self.shares) - min(self.shares) - self.score) <= TOLERANCE, "difference of the shares")
 
 
 @dataclass(frozen=True)
@@ -322,14 +376,13 @@ def _types() -> dict[str, Any]:
     return get_type_hints(Results, include_extras=True)
 
 
-def checked(name: str, content: dict[str, Any]) -> dict[str, Any]:
-    """A result as it is to be stored: with what its type knows, and nothing else.
+def typed(name: str, content: Any) -> Any:
+    """A result that was told, as its type: what it knows, and nothing else.
 
     Raises:
         ValueError: it cannot be.
     """
-    plain: dict[str, Any] = encode(decode(_types()[name], content))
-    return plain
+    return decode(_types()[name], content)
 
 
 def of_stored(stored: dict[str, Any]) -> Results:
@@ -342,7 +395,7 @@ def of_stored(stored: dict[str, Any]) -> Results:
     for name, content in stored.items():
         if name in _types():
             try:
-                values[name] = decode(_types()[name], content)
+                values[name] = typed(name, content)
             except ValueError as error:
                 raise RunError(
                     f"The result '{name}' of this run cannot be read: {error}. Verify the run, or run it again."

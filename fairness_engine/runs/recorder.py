@@ -1,17 +1,17 @@
-"""Folds what the model's process says into the store: at most four writes of progress a second, pairs in batches.
+"""Folds what the model's process says into the store: at most four writes a second, pairs in batches.
 
-Nothing is believed: types, ranges and shapes are checked, and that the two persons of a pair differ in protected
-columns only.
+Nothing is believed: types, ranges and shapes are checked, that nothing runs backwards, and that what was told in
+several places agrees.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import time
 from dataclasses import asdict
 from typing import Any
 
+from fairness_engine.codec import encode
 from fairness_engine.errors import StopReason, breach
 from fairness_engine.events import (
     Event,
@@ -31,14 +31,15 @@ from fairness_engine.events import (
     from_line,
 )
 from fairness_engine.model_process.protocol import raise_failure, read_object
-from fairness_engine.runs.kinds import checked, kind_of
+from fairness_engine.runs.kinds import kind_of, typed
 from fairness_engine.store.records import RunRecord
 from fairness_engine.store.store import RunStore
 
 WRITE_SECONDS = 0.25
 _MAX_PHASE_CHARACTERS = 200
 _MAX_CURVE_POINTS = 2000
-_MAX_COUNT = 2**62
+MAX_RUN_BYTES = 20_000_000_000
+"""Of all lines of a run: some sixty million pairs of a dozen columns."""
 _MAX_RESULT_CHARACTERS = 1_000_000
 """Of one result. Results are made to stay far below whatever the data is; the longest there is, group figures of
 ``MAX_GROUPS`` groups before and after a retraining, has some 500,000."""
@@ -49,6 +50,8 @@ _UNASKED: dict[type[Event], str] = {
     TreeReady: "a proof",
     RulesScored: "rule sets",
     ModelPart: "a model",
+    ShareEstimated: "a share",
+    GroupScored: "a group score",
 }
 
 
@@ -58,13 +61,16 @@ class RunRecorder:
     def __init__(self, store: RunStore, run: RunRecord) -> None:
         self._store = store
         self._run_id = run.id
-        store.run_folder(run.id).mkdir(mode=0o700, parents=True, exist_ok=True)
+        store.make_run_folder(run.id)
         kind = kind_of(run.config)
-        self._results = kind.results
+        self._kind = kind
+        self._config = run.config
         self._writers = [writer(store, run.id, run.config) for writer in kind.writers]
         self._writer_of = {event: writer for writer in self._writers for event in writer.takes}
+        self._n_bytes = self._n_pairs = 0
         self._progress: Progress | None = None
-        self._share: dict[str, Any] | None = None
+        self._told: dict[str, Any] = {}
+        self._new: dict[str, Any] = {}
         self._curve: list[list[float]] = []
         self._notes: list[str] = []
         self._left_out: dict[str, str] = {}
@@ -88,8 +94,8 @@ class RunRecorder:
         last = self._stopped or self._progress
         names = ("evaluations", "seconds", "n_tried", "n_found")
         counts = {name: getattr(last, name) for name in names} if last else {"n_found": 0}
-        if not self._stopped:  # it ended between pairs and the progress that counts them
-            counts["n_found"] = max(counts["n_found"], self._store.n_pairs(self._run_id))
+        if not self._stopped and self._kind.has_pairs:  # it ended between pairs and the progress that counts them
+            counts["n_found"] = self._store.n_pairs(self._run_id)
         return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
 
     def is_done(self, request: int) -> bool:
@@ -103,13 +109,16 @@ class RunRecorder:
             EvenhandError: what a reply reports.
             ProcessError: it is nothing of these, or says what cannot be.
         """
+        self._n_bytes += len(line)
+        if self._n_bytes > MAX_RUN_BYTES:
+            raise breach(f"it sent more than {MAX_RUN_BYTES // 10**9} GB")
         if line.startswith('{"event":'):  # as events.to_line writes it; most lines, and the long ones
             self._take_event(from_line(line))
             return
         content = read_object(line)
         if isinstance(content.get("phase"), str):
             self._phase = content["phase"][:_MAX_PHASE_CHARACTERS]
-        elif isinstance(content.get("reply"), int):
+        elif type(content.get("reply")) is int:  # True is one too
             self._replied = content["reply"]
             self.reply = content
             raise_failure(content)
@@ -121,58 +130,103 @@ class RunRecorder:
             raise breach("it went on after its last event")
         match event:
             case Progress():
-                _check_counts(event)
+                self._check_order(event)
                 self._progress = event
                 self._has_news = True
-            case ShareEstimated():
-                self._take_share(event)
-            case GroupScored():
-                self._store.set_result(self._run_id, "group_score", _of_event("group_score", event))
+            case ShareEstimated() | GroupScored():
+                self._take_told(event)
             case ResultReady():
                 self._take_result(event)
             case PairsFound() | PairsMeasured() | SharesProved() | TreeReady() | RulesScored() | ModelPart():
                 self._hand_on(event)
             case Stopped():
-                _check_counts(event)
-                _check_numbers(event.n_rejected)
-                for writer in self._writers:
-                    writer.check_end(event)
+                self._check_order(event)
+                self._check_totals(event)
                 self._stopped = event
             case Failed():
                 raise_failure({"error": "ProcessError", "message": event.message})
             case Step():
                 pass
 
-    def _take_result(self, event: ResultReady) -> None:
-        """Store a result; one that is too long becomes a note, and the run goes on: its length is nobody's fault but
-        ours.
+    def _check_order(self, event: Progress | Stopped) -> None:
+        """Counts never fall, and what was found was tried.
+
+        Raises:
+            ProcessError: they do, or it was not.
         """
-        if event.name not in self._results or not isinstance(event.content, dict):
+        before = self._progress
+        names = ("evaluations", "seconds", "n_tried", "n_found")
+        if before is not None and any(getattr(event, name) < getattr(before, name) for name in names):
+            raise breach("it sent progress that runs backwards")
+        if self._kind.counts_people and event.n_found > event.n_tried:
+            raise breach("it found more people than it tried")
+        if self._kind.has_pairs and event.n_found > self._n_pairs:
+            raise breach("it counts pairs that it never sent")
+
+    def _check_totals(self, stopped: Stopped | None) -> None:
+        """What was told in several places is the same.
+
+        Raises:
+            ProcessError: it is not.
+        """
+        try:
+            self._kind.agree(self._config, self._told, stopped)
+            for writer in self._writers:
+                writer.agree(self._told, stopped)
+        except ValueError as error:
+            raise breach(f"it sent totals that do not agree ({error})") from None
+
+    def _take_result(self, event: ResultReady) -> None:
+        """Keep a result for the store; one that is too long becomes a note, and the run goes on: its length is nobody's
+        fault but ours.
+        """
+        name = event.name
+        if name not in self._kind.results:
             raise breach("it sent a result that nobody asked for")
         try:
             n_characters = len(json.dumps(event.content, allow_nan=False))
+        except RecursionError:
+            raise breach(f"it sent a result that cannot be ({name})") from None
         except ValueError:
             raise breach("it sent a result with a number that is not finite") from None
         if n_characters > _MAX_RESULT_CHARACTERS:
-            self._left_out[event.name] = (
-                f"The result '{event.name}' is missing here: it has {n_characters:,} characters, and at most "
+            self._left_out[name] = (
+                f"The result '{name}' is missing here: it has {n_characters:,} characters, and at most "
                 f"{_MAX_RESULT_CHARACTERS:,} are stored. This is a limit of Evenhand and says nothing about the model. "
                 "Compare fewer protected values to see it."
             )
         else:
-            try:
-                content = checked(event.name, event.content)
-            except ValueError:
-                raise breach(f"it sent a result that cannot be ({event.name})") from None
-            if event.name != "notes":
-                self._store.set_result(self._run_id, event.name, content)
+            self._keep(name, event.content)
+            if name != "notes":
                 return
-            self._notes = content["notes"]
-        self._store.set_result(self._run_id, "notes", {"notes": [*self._notes, *self._left_out.values()]})
-
-    def _take_share(self, event: ShareEstimated) -> None:
-        self._share = _of_event("share", event)
+            self._notes = self._told["notes"].notes
+        self._new["notes"] = {"notes": [*self._notes, *self._left_out.values()]}
         self._has_news = True
+
+    def _keep(self, name: str, content: dict[str, Any]) -> None:
+        """Take a result once it is one, and agrees with the others.
+
+        Raises:
+            ProcessError: it does not.
+        """
+        try:
+            self._told[name] = typed(name, content)
+        except ValueError:
+            raise breach(f"it sent a result that cannot be ({name})") from None
+        self._check_totals(None)
+        self._new[name] = encode(self._told[name])
+        self._has_news = True
+
+    def _take_told(self, event: ShareEstimated | GroupScored) -> None:
+        """Keep what an event says as the result of its name."""
+        if type(event) not in self._kind.tells:
+            raise breach(f"it sent {_UNASKED[type(event)]} that nobody asked for")
+        if isinstance(event, GroupScored):
+            self._keep("group_score", asdict(event))
+            return
+        if self._curve and event.n < self._curve[-1][0]:
+            raise breach("it sent shares that run backwards")
+        self._keep("share", asdict(event))
         self._curve.append([event.n, event.share, event.low, event.high])
         if len(self._curve) > _MAX_CURVE_POINTS:
             self._curve = self._curve[::2]
@@ -184,6 +238,10 @@ class RunRecorder:
             raise breach(f"it sent {_UNASKED[type(event)]} that nobody asked for")
         if writer.take(event):
             self._has_news = True
+        if isinstance(event, PairsFound):
+            self._n_pairs += len(event.pairs)
+        if isinstance(event, TreeReady | RulesScored):
+            self._check_totals(None)
 
     def write_when_due(self) -> None:
         """Store what is new, as often as is useful."""
@@ -195,49 +253,25 @@ class RunRecorder:
             self._phase = None
             self._phase_written = now
         if self._has_news and now - self._written >= WRITE_SECONDS:
-            self._write()
+            self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Store what is new."""
         for writer in self._writers:  # first, so that the count on the screen never runs ahead of the pairs on disk
             writer.write()
         if self._progress is not None:
             self._store.add_progress(self._run_id, self._progress)
-        if self._share is not None:
-            self._store.set_result(self._run_id, "share", self._share)
+        if "share" in self._new:
             self._store.set_result(self._run_id, "share_curve", self._curve)
+        for name, content in self._new.items():
+            self._store.set_result(self._run_id, name, content)
+        self._new = {}
         self._has_news = False
         self._written = time.monotonic()
 
     def close(self) -> None:
         """Store everything that is left; half a model is dropped."""
         if self._has_news:
-            self._write()
+            self.write()
         for writer in self._writers:
             writer.close()
-
-
-def _check_counts(event: Progress | Stopped) -> None:
-    _check_numbers(event.evaluations, event.n_tried, event.n_found)
-    _check_numbers(event.seconds, whole=False)
-    if isinstance(event, Progress) and not isinstance(event.phase, str):
-        raise breach("it sent a phase that is no text")
-
-
-def _of_event(name: str, event: ShareEstimated | GroupScored) -> dict[str, Any]:
-    """What an event says, as the result of this name."""
-    try:
-        return checked(name, asdict(event))
-    except ValueError:
-        raise breach(f"it sent a result that cannot be ({name})") from None
-
-
-def _check_numbers(*values: Any, whole: bool = True) -> None:
-    for value in values:
-        kinds = (int,) if whole else (int, float)
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, kinds)
-            or not math.isfinite(value)
-            or not 0 <= value < _MAX_COUNT
-        ):
-            raise breach(f"it sent a number that cannot be ({str(value)[:40]})")

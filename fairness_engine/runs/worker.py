@@ -7,6 +7,7 @@ events into the store and ends the run in exactly one final state. It asks every
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -138,6 +139,7 @@ class Worker:
                 learned = self._recorder.reply.get("learned")
                 if isinstance(learned, dict):
                     self._kind.keep(store, config, learned)
+                self._recorder.write()  # what follows up reads it
         finally:
             process.close()
         self._follow_up()
@@ -224,7 +226,7 @@ class Worker:
         return self._cancelled_at is not None
 
     def _note(self, text: str) -> None:
-        with self._log.open("a", encoding="utf-8") as log:
+        with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8") as log:  # the disk may be full
             log.write(text.rstrip("\n") + "\n")
 
 

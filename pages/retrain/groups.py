@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
-from fairness_engine.errors import EvenhandError
 from fairness_engine.groups.figures.report import (
     Bounded,
-    FigureSettings,
-    GroupReport,
     GroupTable,
     Rate,
-    report_from_json,
 )
 from fairness_engine.retraining.results import Changes, GroupChange
 from pages.groups.figures import phrases as group_figures_words
@@ -54,7 +50,7 @@ def draw(run: RunRecord, changes: Changes | None) -> None:
     if len(shown) < len(moved):
         note += f" The {len(shown)} of {len(moved)} groups with the largest changes are drawn; the table has all."
     frame.chart_with_table(figure, lambda: moved_table(moved, groups), "retrain_moved_chart", note)
-    _draw_figures(run, changes.figures)
+    _draw_figures(run, changes)
 
 
 def _moved(group: GroupChange, schema: Schema, *, is_of_texts: bool) -> Moved:
@@ -110,22 +106,8 @@ def _share(count: int, n: int) -> str:
 # --- group figures ------------------------------------------------------------------------------
 
 
-def reports_of(figures: Mapping[str, Any]) -> tuple[GroupReport, GroupReport] | None:
-    """The group figures of both models, every number checked; ``None`` where there are none."""
-    if not figures.get("before") or not figures.get("after"):
-        return None
-    read = []
-    for which in ("before", "after"):
-        sets = tuple(tuple(table["attributes"]) for table in figures[which]["tables"])
-        try:
-            read.append(report_from_json(figures[which], FigureSettings(sets)))
-        except EvenhandError:
-            return None
-    return read[0], read[1]
-
-
-def _draw_figures(run: RunRecord, figures: Mapping[str, Any]) -> None:
-    reports = reports_of(figures)
+def _draw_figures(run: RunRecord, changes: Changes) -> None:
+    reports = changes.reports()
     if reports is None:
         return
     st.subheader("Group figures", anchor=False)

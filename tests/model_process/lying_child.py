@@ -43,6 +43,7 @@ def say(line: str) -> None:
 
 def pairs(n: int, **changes: Any) -> str:
     first = np.repeat(SOMEBODY[None], n, axis=0)
+    first[:, 0] += np.arange(n)  # years: each is somebody else
     second = first.copy()
     second[:, PROTECTED] += 1
     values = {

@@ -68,7 +68,7 @@ def test_settings_that_cannot_be_are_refused_before_the_run(store: RunStore, set
     ("mode", "said"),
     [
         ("shares above one", "shares that cannot be"),
-        ("shares of text", "shares that cannot be"),
+        ("shares of text", "a line that is no event"),
         ("more open than there are", "shares that cannot be"),
         ("time runs backwards", "shares that run backwards"),
         ("tree without a column", "a partition tree that cannot be"),

@@ -12,7 +12,7 @@ from fairness_engine.retraining.results import Round, Verdict
 from fairness_engine.retraining.session import MAX_EPOCHS, RoundsLog
 from fairness_engine.retraining.trainers.trainer import Epoch
 from fairness_engine.runs import recorder
-from fairness_engine.runs.kinds import checked
+from fairness_engine.runs.kinds import typed
 from result_lies import is_possible
 from retrain_events import a_round, changes, figures, group, interval, retrained, share, training, worst_rule_set
 
@@ -101,7 +101,7 @@ def test_what_cannot_be(name: str, content: dict[str, Any]) -> None:
 
 
 def test_what_nobody_reads_is_not_stored() -> None:
-    assert "surprise" not in checked("retrained", retrained(surprise={"deep": 1}))
+    assert "surprise" not in encode(typed("retrained", retrained(surprise={"deep": 1})))
 
 
 def test_the_longest_run_there_is_fits() -> None:

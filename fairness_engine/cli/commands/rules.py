@@ -16,6 +16,7 @@ from fairness_engine.cli.parser import named_terms, read_settings, text_scope
 from fairness_engine.cli.request import Request, assess, guessed_favourable, read_scope
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import ModelError, RunError, SettingError
+from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.mining import NO_RULE
 from fairness_engine.groups.rule_sets.phrases import sentence, share_text
@@ -132,7 +133,7 @@ def rule_sets_json(result: RuleResult, positions: IntArray) -> list[dict[str, An
     return found
 
 
-def rule_json(attribute: RuleAttribute, rule: int) -> dict[str, Any]:
+def rule_json(attribute: RuleAttribute, rule: int) -> Rule:
     """A rule as the contract has it; of a continuous range also whether its upper end belongs to it."""
     found = attribute.rule_json(rule)
     if attribute.kind == Kind.REAL:

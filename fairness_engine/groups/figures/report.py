@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from fairness_engine.codec import MAX_COUNT
 from fairness_engine.errors import SettingError, breach
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings, Source
 
@@ -282,6 +283,8 @@ def _table_from_json(content: Any) -> GroupTable:
     groups = tuple(_group_from_json(group) for group in content["groups"])
     if not 0 < len(groups) <= MAX_GROUPS or any(len(group.labels) != len(attributes) for group in groups):
         raise ValueError("groups")
+    if len({group.labels for group in groups}) != len(groups):
+        raise ValueError("groups, which are there twice")
     difference, ratio, odds = map(_bounded_from_json, content["figures"])
     return GroupTable(attributes, groups, _count(content["n_unknown"]), difference, ratio, odds)
 
@@ -339,7 +342,7 @@ def _share(number: Any) -> float:
 
 
 def _count(number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < MAX_COUNT:
         raise ValueError("count")
     return number
 

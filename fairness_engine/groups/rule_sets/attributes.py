@@ -13,6 +13,7 @@ import numpy as np
 
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.data.schema import Column, Kind
+from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.settings import Edges, RuleSettings
 
 MAX_SUBSET_CATEGORIES = 8
@@ -115,11 +116,11 @@ class RuleAttribute:
         lists = {name: tuple(content[name]) for name in ("labels", "lows", "highs")}
         return cls(content["name"], content["kind"], one_sided=bool(content["one_sided"]), **lists)
 
-    def rule_json(self, rule: int) -> dict[str, Any]:
+    def rule_json(self, rule: int) -> Rule:
         """One rule as the command line says it: ``{column, values | low, high | term}``."""
         return self.values_json(self.values_of(rule).tolist())
 
-    def values_json(self, values: Sequence[int]) -> dict[str, Any]:
+    def values_json(self, values: Sequence[int]) -> Rule:
         """Values, ascending and without gaps in a number, said like a rule."""
         if self.is_number:
             low = self.lows[values[0]]

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
-from fairness_engine.codec import Proportion, Word, decode
-from fairness_engine.errors import ModelError
+from fairness_engine.codec import Amount, Count, Number, Proportion, Text, Word, decode
+from fairness_engine.data.schema import Layout
+from fairness_engine.errors import ModelError, SchemaError
 
 
 class State(StrEnum):
@@ -45,6 +46,26 @@ def card_in_words(card: Mapping[str, Any] | None) -> str:
     return state_in_words(reading.get("state"), reading.get("auc"))
 
 
+class _Way(TypedDict):
+    """An order and a scaling of the inputs that were tried, in words, and how they fit the labels."""
+
+    order: Text
+    scaling: Text
+    auc: Proportion
+    layout: dict[str, Any]
+
+
+class _Better(TypedDict, total=False):
+    """What of a reading would be another, as a schema file holds it, and the words for it."""
+
+    order: Text
+    scaling: Text
+    auc: Proportion
+    layout: dict[str, Any]
+    model_input: Word
+    positive: Text
+
+
 @dataclass(frozen=True)
 class Reading:
     """What is known of how a model is read.
@@ -58,31 +79,40 @@ class Reading:
         reference_auc: of a plain linear fit to the same columns, on rows that it did not see.
         max_difference: largest difference to a known answer, over ``n_compared`` rows.
         row: the first row of the table, counted from 1, whose answer differs; ``given`` and ``got`` are the two scores.
-        ways: ``order``, ``scaling``, ``auc`` and ``layout`` of what was tried, the best first.
-        better: ``layout``, ``model_input`` and ``positive`` of a reading that fits far better, as a schema file holds
-            them.
+        ways: what was tried, the best first, a ``_Way`` each.
+        better: a reading that fits far better, as ``_Better`` has it.
         advice: one sentence each, what was seen and what to do.
         guessed: columns of texts that the model takes as numbers which nobody has said.
     """
 
     state: State
-    positive: str | None = None
+    positive: Text | None = None
     positive_by: KnownBy = KnownBy.NOBODY
     inputs_by: KnownBy = KnownBy.NOBODY
     auc: Proportion | None = None
-    auc_reversed: float | None = None
-    accuracy: float | None = None
-    accuracy_reversed: float | None = None
-    reference_auc: float | None = None
-    max_difference: float | None = None
-    n_compared: int | None = None
-    row: int | None = None
-    given: float | str | None = None
-    got: float | str | None = None
+    auc_reversed: Proportion | None = None
+    accuracy: Proportion | None = None
+    accuracy_reversed: Proportion | None = None
+    reference_auc: Proportion | None = None
+    max_difference: Amount | None = None
+    n_compared: Count | None = None
+    row: Count | None = None
+    given: Number | Text | None = None
+    got: Number | Text | None = None
     ways: tuple[dict[str, Any], ...] = ()
     better: dict[str, Any] = field(default_factory=dict)
     advice: tuple[Word, ...] = ()
-    guessed: tuple[str, ...] = ()
+    guessed: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep of readings what is known of them, and refuse inputs that no schema file could describe."""
+        object.__setattr__(self, "ways", decode(tuple[_Way, ...], self.ways))
+        object.__setattr__(self, "better", decode(_Better, self.better))
+        try:
+            for said in (*self.ways, self.better):
+                Layout.from_json(said.get("layout", {}))
+        except SchemaError as error:
+            raise ValueError(str(error)) from None
 
     def in_words(self) -> str:
         """The state as reviews and exports say it."""

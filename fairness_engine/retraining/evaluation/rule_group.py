@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 from fairness_engine.arrays import BoolArray, FloatArray, IntArray
 from fairness_engine.clock import NO_LIMIT, Clock
 from fairness_engine.data.schema import Kind, Schema
+from fairness_engine.groups.results import Rule
 from fairness_engine.groups.rule_sets.attributes import RuleAttribute
 from fairness_engine.groups.rule_sets.membership import lie_within, members
 from fairness_engine.groups.rule_sets.mining import NO_RULE
@@ -48,7 +49,7 @@ class RuleGroup:
         """Who is in it: ``men aged 40 to 59``."""
         return group_words(self.attributes, self.rules)
 
-    def rules_json(self) -> list[dict[str, Any]]:
+    def rules_json(self) -> list[Rule]:
         """The rules as the command line says them."""
         said = []
         for attribute, rule in self._constrained():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Any
 
+from fairness_engine.codec import hold
 from fairness_engine.errors import RunError, breach
-from fairness_engine.events import Event, ModelPart
+from fairness_engine.events import Event, ModelPart, Stopped
 from fairness_engine.models.formats import MAX_MODEL_BYTES, PART_BYTES
 from fairness_engine.retraining.settings import RetrainSettings
 from fairness_engine.runs.writers.writer import Writer
@@ -35,7 +38,7 @@ class ModelWriter(Writer):
         self._settings = RetrainSettings.from_json(config.settings)
         self._incoming = store.run_folder(run_id) / _INCOMING
         self._first: ModelPart | None = None
-        self._n_parts = self._n_bytes = self._version = 0
+        self._n_parts = self._n_bytes = self._version = self._kept_version = 0
         self._most_versions = self._settings.max_rounds + 1  # the control is a round too
 
     def take(self, event: Event) -> bool:
@@ -67,6 +70,19 @@ class ModelWriter(Writer):
         if self._n_parts == part.n_parts:
             self._keep(part)
 
+    def agree(self, told: Mapping[str, Any], _: Stopped | None) -> None:
+        """See ``Writer``: who says that there is a model has sent it, and it was made as was asked for."""
+        retrained = told.get("retrained")
+        training = told.get("training")
+        if training is not None:
+            hold(len(training.rounds) <= self._most_versions, "rounds")
+        if retrained is None:
+            return
+        asked = (self._settings.strategy, self._settings.tolerance, self._config.seed)
+        hold((retrained.strategy, retrained.tolerance, retrained.seed) == asked, "what was asked for")
+        hold(retrained.n_rounds <= self._most_versions >= retrained.round, "rounds")
+        hold(not retrained.has_model or self._kept_version > 0, "a model that it never sent")
+
     def close(self) -> None:
         """Drop a model that did not become whole."""
         self._first = None
@@ -94,3 +110,4 @@ class ModelWriter(Writer):
         kept = self._store.add_file(self._incoming, name, FileRole.MODEL)
         self.close()
         self._store.set_version(self._run_id, kept.id, original.id)
+        self._kept_version = part.version

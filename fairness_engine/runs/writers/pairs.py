@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, insert
+from sqlalchemy import Engine, delete, insert
 
 from fairness_engine.arrays import FloatArray, IntArray
+from fairness_engine.codec import hold
 from fairness_engine.errors import RunError, breach
 from fairness_engine.events import Event, PairsFound, PairsMeasured, Stopped
 from fairness_engine.model_process.protocol import check_pairs, is_measured_or_not
-from fairness_engine.oracle.domain import Ranges
+from fairness_engine.oracle.possible_pairs import PossiblePairs, Seen
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store import tables
@@ -33,7 +35,6 @@ _FLUSH_PAIRS = 50_000
 _MERGED_PAIRS = 200_000
 """Files of at least this many pairs are left alone."""
 _MERGE_FILES = 16
-_MAX_CLASSES = 100_000
 
 
 class PairsWriter(Writer):
@@ -52,17 +53,10 @@ class PairsWriter(Writer):
         self._parts: list[_Part] = []
         self._measures = _Measures()
         self.n_pairs = 0
-        self._folder = store.run_folder(run_id)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        schema = config.schema
-        # a text may be what is protected, which is no input; runs on texts have no pairs
-        protected = [schema.index(name) for name in config.scope.protected if name in schema.names]
-        self._shared = np.setdiff1d(np.arange(len(schema.inputs)), protected)
-
-    @cached_property
-    def _ranges(self) -> Ranges:
-        """Where people of the run lie; a text that is protected is no input, and has no pairs."""
-        return Ranges(self._config.schema, self._config.scope)
+        self._folder = store.make_run_folder(run_id)
+        self._possible = PossiblePairs(config.schema, config.scope)
+        self._seen = Seen()
+        self._last_evaluation = 0
 
     def take(self, event: Event) -> bool:
         """See ``Writer``: the two people of a pair could exist, differ in protected columns only, and are not treated
@@ -79,28 +73,38 @@ class PairsWriter(Writer):
         return False
 
     def _check(self, pairs: Pairs) -> None:
-        """See that these can be pairs of the run.
+        """See that these can be the next pairs of the run.
 
         Raises:
             ProcessError: they cannot.
         """
         check_pairs(pairs, len(self._config.schema.inputs))
-        if not np.array_equal(pairs.first[:, self._shared], pairs.second[:, self._shared]):
-            raise breach("it sent a pair that differs in a column that is not protected")
-        if not (self._ranges.contains(pairs.first) & self._ranges.contains(pairs.second)).all():
-            raise breach("it sent a person who lies outside the domain")
-        if (pairs.first == pairs.second).all(axis=1).any():
-            raise breach("it sent a person as a pair")
-        decisions = np.stack([pairs.decision_first, pairs.decision_second])
-        if decisions.size and (decisions.min() < 0 or decisions.max() >= _MAX_CLASSES):
-            raise breach("it sent a decision that is no class")
-        if self._config.scope.score_gap == 0 and (decisions[0] == decisions[1]).any():
-            raise breach("it sent a pair that is treated alike")
+        if not len(pairs):
+            return
+        try:
+            self._possible.check(pairs)
+        except ValueError as error:
+            raise breach(f"it sent {error}") from None
+        if not self._seen.meet(self._possible.individuals(pairs.first)):
+            raise breach("it sent an individual twice")
+        if pairs.evaluation[0] < self._last_evaluation:
+            raise breach("it sent pairs out of their order")
+        self._last_evaluation = int(pairs.evaluation[-1])
 
-    def check_end(self, stopped: Stopped) -> None:
-        """See ``Writer``: each individual that was found came with its pair."""
-        if stopped.n_found != self.n_pairs + self._n_waiting:
-            raise breach("its last event counts other pairs than it sent")
+    def agree(self, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+        """See ``Writer``: each individual that was found came with its pair, and results are of these pairs."""
+        n_pairs = self.n_pairs + self._n_waiting
+        plausibility = told.get("plausibility")
+        if plausibility is not None:
+            hold(plausibility.n_measured + plausibility.n_unmeasured <= n_pairs, "people who were measured")
+        if stopped is None:
+            return
+        hold(stopped.n_found == n_pairs, "pairs that it sent")
+        hold(self._last_evaluation <= stopped.evaluations, "evaluations of pairs")
+        if "discovery" in told:
+            hold(told["discovery"].n_found[-1] == n_pairs, "pairs of the curve")
+        if "diversity" in told:
+            hold(told["diversity"].n_pairs == n_pairs, "pairs of the diversity")
 
     def add(self, pairs: Pairs) -> None:
         """Take pairs; they are on disk after the next ``write``."""
@@ -201,8 +205,8 @@ class PairsWriter(Writer):
         """Enter a file, and strike those that it replaces."""
         gone = (tables.parts.c.run_id == self._run_id) & tables.parts.c.start.in_([each.start for each in old])
         line = {"run_id": self._run_id, "start": part.start, "n_pairs": part.n_pairs, "file": part.file}
-        with self._store.engine.begin() as connection:
-            if old:
+        with (tables.durable_transaction if old else Engine.begin)(self._store.engine) as connection:
+            if old:  # their files go next, so that a power cut must not bring these lines back
                 connection.execute(delete(tables.parts).where(gone))
             connection.execute(insert(tables.parts).values(**line))
         kept = [each for each in self._parts if each not in old]

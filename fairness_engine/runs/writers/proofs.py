@@ -7,6 +7,7 @@ domain.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.validation import check_space, read_certificates, read_tree_arrays
 from fairness_engine.certification.results import Proved
-from fairness_engine.codec import decode, encode
+from fairness_engine.certification.settings import CertifySettings
+from fairness_engine.codec import TOLERANCE, decode, encode, hold
 from fairness_engine.errors import RunError, breach
-from fairness_engine.events import Event, SharesProved, TreeReady
+from fairness_engine.events import Event, SharesProved, Stopped, TreeReady
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.runs.writers.writer import Writer
 from fairness_engine.store.run_config import RunConfig
@@ -67,7 +69,7 @@ class ProofsWriter(Writer):
         self._latest: Proved | None = None
         self._trace = Trace()
         self._trace_written = 0.0
-        self._has_tree = False
+        self._tree: PartitionTree | None = None
 
     def take(self, event: Event) -> bool:
         """See ``Writer``."""
@@ -119,7 +121,7 @@ class ProofsWriter(Writer):
             ProcessError: it is none, or not the first.
             RunError: the workspace cannot be written.
         """
-        if self._has_tree:
+        if self._tree is not None:
             raise breach("it sent a second partition tree")
         try:
             tree = read_tree_arrays(event.arrays)
@@ -135,7 +137,25 @@ class ProofsWriter(Writer):
             raise RunError(
                 f"The partition tree cannot be written to the workspace: {error.strerror or error}."
             ) from None
-        self._has_tree = True
+        self._tree = tree
+
+    def agree(self, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+        """See ``Writer``: the last word is what was asked for and proved last, and the tree's."""
+        last = told.get("certification")
+        if last is None:
+            hold(stopped is None, "a certification without its last word")
+            return
+        settings = CertifySettings.from_json(self._config.settings)
+        hold((last.mode, last.weights) == (settings.mode.value, settings.weights.value), "what was asked for")
+        if self._latest is not None:
+            hold(last.boxes >= self._latest.n_boxes, "boxes")
+        if self._tree is not None:
+            for name in ("certified", "falsified"):
+                hold(abs(getattr(last, name) - getattr(self._tree, name)[0]) <= TOLERANCE, f"what is {name}")
+            hold(last.n_leaves <= last.boxes >= len(self._tree), "boxes of the tree")
+        if stopped is not None:
+            hold(self._tree is not None, "a certification without its tree")
+            hold(last.n_counterexamples == stopped.n_found and last.boxes == stopped.evaluations, "counterexamples")
 
 
 def stored_tree_file(store: RunStore, run_id: str) -> Path | None:

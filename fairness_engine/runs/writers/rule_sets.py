@@ -4,11 +4,17 @@ agree with themselves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from fairness_engine.codec import hold
 from fairness_engine.data.schema import Kind
 from fairness_engine.errors import RunError, breach
-from fairness_engine.events import Event, RulesScored
+from fairness_engine.events import Event, RulesScored, Stopped
 from fairness_engine.groups.identity_terms.terms import default_terms
+from fairness_engine.groups.results import RuleSummary
 from fairness_engine.groups.rule_sets.attributes import TERM, RuleAttribute, make_attribute
+from fairness_engine.groups.rule_sets.phrases import group_words_of_json
 from fairness_engine.groups.rule_sets.result import RuleResult, read_checked, read_rules, write_rules
 from fairness_engine.groups.rule_sets.settings import RuleSettings
 from fairness_engine.runs.writers.writer import Writer
@@ -27,7 +33,7 @@ class RulesWriter(Writer):
         self._store = store
         self._run_id = run_id
         self._config = config
-        self._has_rules = False
+        self._result: RuleResult | None = None
 
     def take(self, event: Event) -> bool:
         """See ``Writer``."""
@@ -42,7 +48,7 @@ class RulesWriter(Writer):
             ProcessError: they are none, or not the first.
             RunError: the workspace cannot be written.
         """
-        if self._has_rules:
+        if self._result is not None:
             raise breach("it sent rule sets a second time")
         settings = RuleSettings.from_json(self._config.settings)
         try:
@@ -54,7 +60,27 @@ class RulesWriter(Writer):
             write_rules(self._store.run_folder(self._run_id) / RULES_FILE, result)
         except OSError as error:
             raise RunError(f"The rule sets cannot be written to the workspace: {error.strerror or error}.") from None
-        self._has_rules = True
+        self._result = result
+
+    def agree(self, told: Mapping[str, Any], stopped: Stopped | None) -> None:
+        """See ``Writer``: counts and sentences are of the rule sets that were sent, which come first."""
+        result = self._result
+        counts = told.get("rules")
+        sentences = told.get("sentences")
+        if result is None:
+            hold(counts is None and sentences is None, "counts of rule sets that it never sent")
+            hold(stopped is None or stopped.n_found == 0, "rule sets")
+            return
+        n = len(result.scored)
+        if counts is not None:
+            said = (counts.n_rule_sets, counts.n_rows, counts.n_shown, counts.n_by_size)
+            hold(said == (n, result.n_rows, result.n_shown, result.n_by_size), "counts of rule sets")
+            _check_words(result, counts)
+        if sentences is not None:
+            places = [each.rule_set for each in (*sentences.pairs, *sentences.looked)]
+            hold(max(places, default=0) < n, "rule sets of sentences")
+        if stopped is not None:
+            hold(stopped.n_found == n, "rule sets")
 
     def _asked(self, settings: RuleSettings) -> tuple[RuleAttribute, ...]:
         """The attributes that rule sets of this run are on: of its scope, or categories of terms for texts."""
@@ -63,6 +89,22 @@ class RulesWriter(Writer):
         if any(column.kind is Kind.TEXT and column.name in scope.protected for column in schema.columns):
             return tuple(RuleAttribute(name, TERM, terms) for name, terms in settings.terms or default_terms())
         return tuple(make_attribute(schema.column(name), scope.limits.get(name), settings) for name in scope.protected)
+
+
+def _check_words(result: RuleResult, counts: RuleSummary) -> None:
+    """See that groups and terms that are told in words are those of the run.
+
+    Raises:
+        ValueError: they are not.
+    """
+    try:
+        for group in (counts.themis.highest, counts.themis.lowest) if counts.themis is not None else ():
+            group_words_of_json(result.attributes, group.rules)
+    except (KeyError, IndexError, TypeError):
+        raise ValueError("rules of a group") from None
+    if counts.texts is not None:
+        for attribute in result.attributes:
+            hold(set(attribute.labels) <= set(counts.texts.by_term.get(attribute.name, {})), "terms that were counted")
 
 
 def stored_rules(store: RunStore, run_id: str) -> RuleResult:

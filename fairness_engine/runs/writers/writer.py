@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from fairness_engine.events import Event, Stopped
@@ -32,11 +33,15 @@ class Writer(ABC):
             RunError: the workspace cannot be written.
         """
 
-    def check_end(self, stopped: Stopped) -> None:  # noqa: B027
-        """Compare what the last event says with what was taken.
+    def agree(self, told: Mapping[str, Any], stopped: Stopped | None) -> None:  # noqa: B027
+        """Compare what was taken with what was told beside it.
+
+        Args:
+            told: results by name, each of its type.
+            stopped: the last event, once it came.
 
         Raises:
-            ProcessError: they do not agree.
+            ValueError: they do not agree; what is in the message.
         """
 
     def write_when_due(self) -> None:  # noqa: B027 - most have nothing to do here

@@ -107,9 +107,10 @@ class RequestServer:
             from fairness_engine.models.formats import FileFormat, detect_format
 
             file = request.get("model")
-            is_unsafe = request.get("unsafe_formats") and not self._is_confined and file is not None
-            if is_unsafe and detect_format(Path(file["path"]), file["name"]) is FileFormat.PICKLE:
-                raise ModelError(UNCONFINED)
+            if file is not None and request.get("unsafe_formats") and not self._is_confined:
+                is_unsafe = detect_format(Path(file["path"]), file["name"]) is FileFormat.PICKLE
+                if is_unsafe:
+                    raise ModelError(UNCONFINED)
             self._opened = open_all(request)
             return {**self._opened.summary(), "libraries": [name for name in LIBRARIES if name in sys.modules]}
         if request["do"] == "try_walls":

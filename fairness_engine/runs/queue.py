@@ -7,7 +7,8 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.reviews import UNLISTED_OWNER
 from fairness_engine.store.store import RunStore
 
 CRASH_MESSAGE = "The worker process ended before the run did; what was found until then is kept. Run again."
@@ -55,7 +57,8 @@ def refresh(store: RunStore, run_id: str) -> RunRecord:
 
 
 def start_queued(store: RunStore) -> None:
-    """Mark runs whose worker is gone, then start waiting runs while places are free, the oldest first.
+    """Mark runs whose worker is gone, then start waiting runs while places are free: the oldest of whoever has fewest
+    at work, so that nobody's comparison of a hundred runs keeps others from beginning.
 
     A page that follows a comparison asks this every second or so with dozens of runs in the queue: no more of them are
     tried than there are places.
@@ -64,9 +67,34 @@ def start_queued(store: RunStore) -> None:
     active = store.runs_in(RunState.QUEUED, RunState.RUNNING)
     waiting = [run for run in active if run.state is RunState.QUEUED and run.reserved is None]
     n_free = max_at_work() - (len(active) - len(waiting))
-    for run in waiting[: max(0, n_free)]:
+    if n_free <= 0 or not waiting:
+        return
+    for run in _in_turn(store, active, waiting)[:n_free]:
         if store.reserve(run.id, max_at_work()):  # another process may have been faster
             _start(store, run.id)
+
+
+def _in_turn(store: RunStore, active: Sequence[RunRecord], waiting: Sequence[RunRecord]) -> list[RunRecord]:
+    """Waiting runs in the order in which they begin.
+
+    Args:
+        store: knows whose they are: a person's who signed in, else of one review.
+        active: all runs that wait or work, the oldest first.
+        waiting: those that nobody works, the oldest first.
+    """
+    owners = store.owners_of_active()
+    whose = {run.id: _person(*owners.get(run.id, ("", ""))) for run in active}
+    n_at_work = Counter(whose[run.id] for run in active)
+    n_at_work.subtract(whose[run.id] for run in waiting)
+    ordered = []
+    for run in waiting:
+        ordered.append((n_at_work[whose[run.id]], run))
+        n_at_work[whose[run.id]] += 1
+    return [run for _, run in sorted(ordered, key=lambda each: each[0])]
+
+
+def _person(owner: str, review_id: str) -> str:
+    return review_id if owner == UNLISTED_OWNER else owner
 
 
 def mark_crashed(store: RunStore) -> None:

@@ -92,6 +92,9 @@ def _is(table: Table, key: dict[str, Any]) -> Any:
 
 
 LOCAL_OWNER = "local"
+"""Of reviews made on this machine, by whoever sits at it."""
+UNLISTED_OWNER = "unlisted"
+"""Of reviews made on a server that others reach without signing in: found by their link only."""
 _MAX_NAME = 200
 _MAX_KNOWN = 1_000
 _KNOWN: dict[str, Review] = {}

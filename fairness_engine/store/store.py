@@ -13,10 +13,11 @@ from fairness_engine.store.files import FileStore
 from fairness_engine.store.reviews import PinTable, ReviewTable
 from fairness_engine.store.runs import RunTable
 from fairness_engine.store.tables import open_database
+from fairness_engine.store.uses import UseTable
 from fairness_engine.store.versions import VersionTable
 
 
-class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
+class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable, UseTable):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

@@ -100,6 +100,15 @@ review_states = Table(
 )
 """What a review held before its last changes, so that they can be undone; ``changed`` is when that state was left."""
 
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("owner", String(200), primary_key=True),
+    Column("file_id", String(40), ForeignKey("files.id"), primary_key=True),
+    Column("created", Float, nullable=False),
+)
+"""Who brought which file to a server; one content may be several people's."""
+
 runs = Table(
     "runs",
     metadata,

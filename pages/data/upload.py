@@ -9,7 +9,7 @@ import streamlit as st
 from fairness_engine.errors import EvenhandError
 from pages.data import columns
 from pages.shared import exports
-from pages.shared.app import frame, session, theme, wording
+from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.app.kept import kept
 from pages.shared.review import dataset as data_files
 from pages.shared.review import group_sizes, kind
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from fairness_engine.data.dataset import Dataset
+    from fairness_engine.data.schema import Schema
     from fairness_engine.data.table import Table
-    from fairness_engine.store.records import Review
+    from fairness_engine.store.records import Review, StoredFile
 
 _N_PREVIEW = 20
 _MAX_PREVIEW_COLUMNS = 60
@@ -42,28 +43,34 @@ _ROLE_HELP = (
 
 def ask_files(review: Review) -> None:
     """Two uploaders; a file that can be used becomes the review's data at once."""
+    from fairness_engine.store.records import FileRole
+
     turn = st.session_state.setdefault("data_turn", 0)
+    keys = (f"csv_{turn}", f"schema_{turn}")
     left, right = st.columns(2)
-    table_file = left.file_uploader(
-        "CSV file", key=f"csv_{turn}", help="Any common encoding and delimiter, up to 200 MB."
-    )
-    schema_file = right.file_uploader(
+    uploaded = left.file_uploader("CSV file", key=keys[0], help="Any common encoding and delimiter, up to 200 MB.")
+    uploaded_schema = right.file_uploader(
         "Schema file (optional)",
-        key=f"schema_{turn}",
+        key=keys[1],
         help="JSON, version 1. Without one, Evenhand guesses and you correct.",
     )
-    if table_file is None and (schema_file is None or review.data_id is None):
+    file = uploads.stored(uploaded, keys[0], FileRole.DATA)
+    described = uploads.content(uploaded_schema, keys[1], "a schema file")
+    if file is None and (described is None or review.data_id is None):
         return
-    schema = data_files.read_schema(schema_file.getvalue(), schema_file.name) if schema_file else None
-    if table_file is not None:
-        with st.spinner("Reading the file …"):
-            data_files.keep_data(review, table_file.getvalue(), table_file.name, schema)
-    elif schema is not None:
-        described = data_files.with_label_described(data_files.table_of(review), schema)
-        data_files.change_schema(review, described)
+    with uploads.refused_once("data", (review.id, file, described)):
+        _use(review, file, None if described is None else data_files.read_schema(*described))
     st.session_state["data_turn"] = turn + 1
     redraw_columns()
     st.rerun()
+
+
+def _use(review: Review, file: StoredFile | None, schema: Schema | None) -> None:
+    if file is not None:
+        data_files.keep_data(review, file, schema)
+    elif schema is not None:
+        described = data_files.with_label_described(data_files.table_of(review), schema)
+        data_files.change_schema(review, described)
 
 
 def redraw_columns() -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 from fairness_engine.data.schema import Layout, ModelInput, Schema
 from fairness_engine.errors import EvenhandError, SettingError
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
-from pages.shared.app import frame, session, wording
+from pages.shared.app import frame, session, uploads, wording
 from pages.shared.review import dataset, model_fit
 
 if TYPE_CHECKING:
@@ -185,9 +185,10 @@ def ask_answers(review: Review) -> None:
                 st.rerun()
         turn = st.session_state.setdefault("answers_turn", 0)
         left, right = st.columns(2)
-        file = left.file_uploader(
+        key = f"answers_{turn}"
+        uploaded = left.file_uploader(
             "A CSV file of answers",
-            key=f"answers_{turn}",
+            key=key,
             help="A column 'score' (or 'decision'), and the column that names the case; without one, the rows in the "
             "order of your data. A few hundred are plenty.",
         )
@@ -199,11 +200,10 @@ def ask_answers(review: Review) -> None:
         for made_by, code in MADE_BY.items():
             st.caption(f"Made with {made_by}:")
             st.code(code, language="python")
+        file = uploads.stored(uploaded, key, FileRole.OTHER)
         if file is None and column is None:
             return
-        brought = AnswersSource(column=column)
-        if file is not None:
-            brought = AnswersSource(file_id=session.store().add_file(file.getvalue(), file.name, FileRole.OTHER).id)
+        brought = AnswersSource(column=column) if file is None else AnswersSource(file_id=file.id)
         before = session.store().answers(review.id)
         session.store().set_answers(review.id, brought)
         try:

@@ -12,7 +12,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.retraining.registry import STRATEGIES
 from fairness_engine.runs import kinds
 from pages.model import reading
-from pages.shared.app import frame, session, theme, wording
+from pages.shared.app import frame, session, theme, uploads, wording
 from pages.shared.charts import kit
 from pages.shared.people.decisions import Decisions, decisions_under
 from pages.shared.review import model_fit
@@ -41,9 +41,12 @@ def ask_file(review: Review) -> None:
     """The uploader; a file that can be opened becomes the review's model at once. It is opened by the model's process
     only.
     """
+    from fairness_engine.store.records import FileRole
+
     turn = st.session_state.setdefault("model_turn", 0)
     formats = f"{FORMATS}; {UNSAFE_FORMATS}" if session.accepts_unsafe_formats() else FORMATS
-    file = st.file_uploader("Model file", key=f"model_{turn}", help=f"{formats}. Up to 200 MB.")
+    key = f"model_{turn}"
+    uploaded = st.file_uploader("Model file", key=key, help=f"{formats}. Up to 200 MB.")
     st.caption(f"Formats: {formats}.")
     if session.accepts_unsafe_formats():
         st.warning(
@@ -51,8 +54,9 @@ def ask_file(review: Review) -> None:
             "use files of people you trust only.",
             icon=":material/warning:",
         )
+    file = uploads.stored(uploaded, key, FileRole.MODEL)
     if file is not None:
-        error = model_fit.keep_model(review, file.getvalue(), file.name)
+        error = model_fit.keep_model(review, file)
         refused = st.session_state.setdefault(_REFUSED, {})
         refused.pop(review.id, None)
         if error is not None:
@@ -271,7 +275,8 @@ def show_protections() -> None:
     """Which walls stand around the process that opens the model."""
     from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 
-    walls = session.evaluator().protections
+    evaluator = session.evaluator()
+    walls = evaluator.protections
     if not walls:
         return
     n_up = sum(walls.get(name, False) for name in PROTECTIONS)
@@ -283,6 +288,7 @@ def show_protections() -> None:
             on = ":material/check:" if is_up else ":material/close:"
             lines.append(f"| {wording.markdown(text)} | {on} | {wording.markdown(why)} |")
         st.markdown("\n".join(lines))
+        st.caption("`evenhand runs walls` tries each of them on this machine.")
 
 
 def made_from(review: Review) -> str:

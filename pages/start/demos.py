@@ -74,15 +74,9 @@ def start_demo(sample: Sample, model: SampleModel, *, is_of_groups: bool = False
     Raises:
         EvenhandError: a file is missing, or the model's process cannot work here.
     """
-    from fairness_engine.runs.queue import launch
-
-    store = session.store()
     review = _demo_review(sample, model)
     session.set_review(review)
-    for config in _demo_runs(review, is_of_groups=is_of_groups):
-        run_id = store.create_run(config, review.id)
-        launch(store, run_id)
-        session.set_run(run_id)
+    session.set_run(session.queue_runs(review, _demo_runs(review, is_of_groups=is_of_groups))[-1])
     return review
 
 

@@ -43,10 +43,11 @@ def start_review(known: RealDataSet) -> Review:
         DataError: it cannot be fetched now.
     """
     from fairness_engine.data.catalogue import fetch_real_data
+    from fairness_engine.store.records import FileRole
 
     path = fetch_real_data(known.name, session.workspace() / "real_data")
     review = session.store().create_review(known.title, owner=session.owner())
-    review = dataset.keep_data(review, path.read_bytes(), path.name)
+    review = dataset.keep_data(review, session.keep_file(path, path.name, FileRole.DATA))
     review = dataset.change_schema(review, _described(review, known))
     session.set_review(review)
     return review

@@ -79,6 +79,31 @@ def test_no_more_waiting_runs_are_tried_than_there_are_places(tmp_path: Path, mo
     store.close()
 
 
+def test_whoever_has_fewest_at_work_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MAX_AT_WORK_VARIABLE, "3")
+    store = RunStore(tmp_path)
+    started: list[str] = []
+    monkeypatch.setattr(launch, "_start", lambda store, run_id: started.append(run_id))
+    reviews = [store.create_review("R", owner) for owner in ("alice", "bob", "unlisted", "unlisted")]
+    waiting = {
+        review.id: [store.create_run(census_config(store, seed=seed), review.id) for seed in range(4)]
+        for review in reviews
+    }
+    launch.start_queued(store)
+    alice, bob, visitor, _ = (waiting[review.id] for review in reviews)
+    assert started == [alice[0], bob[0], visitor[0]]
+    store.claim(bob[0], launch.host_name(), os.getpid(), launch.process_start_time(os.getpid()) or "")
+    store.finish(bob[0], RunState.FINISHED)
+    launch.start_queued(store)
+    assert started[3:] == [bob[1]], "the oldest of those who have none at work; visitors by review"
+    for run_id in (alice[0], visitor[0]):
+        store.claim(run_id, launch.host_name(), os.getpid(), launch.process_start_time(os.getpid()) or "")
+        store.finish(run_id, RunState.FINISHED)
+    launch.start_queued(store)
+    assert started[4:] == [alice[1], visitor[1]], "of equals the oldest"
+    store.close()
+
+
 def test_the_queue_goes_on_although_a_run_ends_by_an_error(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = queue(store, 2)
 

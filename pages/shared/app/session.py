@@ -19,22 +19,20 @@ import streamlit as st
 
 from fairness_engine.errors import RunError, StaleReviewError
 from fairness_engine.store.environment import WORKSPACE_VARIABLE, database_url, is_for_others, unsafe_formats_allowed
+from fairness_engine.store.reviews import LOCAL_OWNER, UNLISTED_OWNER
 from pages.shared.app import navigation, turns
 from pages.shared.app.wording import markdown
 
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
     from fairness_engine.model_process.questions import Question, Target
-    from fairness_engine.store.records import Review, RunRecord
+    from fairness_engine.store.records import FileRole, Review, RunRecord, StoredFile
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
 
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[3]
-LOCAL_OWNER = "local"
-UNLISTED_OWNER = "unlisted"
-"""Owner of reviews made on a server that others reach without signing in: found by their link only."""
 _NAMES = ("review", "run")
 _SEEN = "seen_review"
 _ASKED = "asked_of_the_store"
@@ -78,6 +76,24 @@ def _evaluator(folder: str, url: str | None) -> Evaluator:
     from fairness_engine.model_process.pool import Evaluator
 
     return Evaluator(_store(folder, url))
+
+
+def keep_file(source: bytes | Path, name: str, role: FileRole) -> StoredFile:
+    """Store a file for whoever sits at this browser.
+
+    Args:
+        source, name, role: as ``RunStore.add_file`` takes them.
+
+    Raises:
+        RunError: it cannot be stored, or there is no room for it.
+    """
+    from fairness_engine.runs.limits import check_disk
+
+    check_disk(store(), owner(), source.stat().st_size if isinstance(source, Path) else len(source))
+    file = store().add_file(source, name, role)
+    if owner() != LOCAL_OWNER:
+        store().note_upload(owner(), file.id)
+    return file
 
 
 def accepts_unsafe_formats() -> bool:
@@ -275,10 +291,23 @@ def start_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
 
     Raises:
         StaleReviewError: as ``check_unchanged``.
+        RunError: as ``queue_runs``.
     """
+    check_unchanged()
+    return queue_runs(review, configs)
+
+
+def queue_runs(review: Review, configs: Sequence[RunConfig]) -> list[str]:
+    """Queue runs of a review as it is known, and start those that there is a place for; returns their ids.
+
+    Raises:
+        RunError: the review's owner has too many runs waiting, or no room on the disk.
+    """
+    from fairness_engine.runs.limits import check_disk, check_waiting
     from fairness_engine.runs.queue import start_queued
 
-    check_unchanged()
+    check_waiting(store(), review.owner, len(configs))
+    check_disk(store(), review.owner)
     run_ids = [store().create_run(config, review.id) for config in configs]
     start_queued(store())
     forget_asked()

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from fairness_engine.data.dataset import Dataset
     from fairness_engine.data.table import Table
-    from fairness_engine.store.records import Review
-
-_SCHEMA_FILE_BYTES = 5_000_000
+    from fairness_engine.store.records import Review, StoredFile
 
 
 def table_of(review: Review) -> Table:
@@ -87,8 +85,9 @@ def _group_tables(sha256: str, schema: str, _dataset: Dataset) -> list[tuple[str
 # --- changes ------------------------------------------------------------------------------------
 
 
-def keep_data(review: Review, content: bytes, name: str, schema: Schema | None = None) -> Review:
-    """Give a review a data set; without a schema one is inferred. A scope and a fit that no longer hold are dropped.
+def keep_data(review: Review, file: StoredFile, schema: Schema | None = None) -> Review:
+    """Give a review a data set, a stored file; without a schema one is inferred. A scope and a fit that no longer hold
+    are dropped.
 
     The favourable outcome of an inferred schema is left open: the page asks for it.
 
@@ -96,9 +95,7 @@ def keep_data(review: Review, content: bytes, name: str, schema: Schema | None =
         InputError: the file is no table, or does not fit the schema given.
     """
     from fairness_engine.data.inference import suggest_protected
-    from fairness_engine.store.records import FileRole
 
-    file = session.store().add_file(content, name, FileRole.DATA)
     changed = replace(review, data_id=file.id)
     if schema is None:
         inferred = tables.describe(file)
@@ -190,8 +187,6 @@ def read_schema(content: bytes, name: str) -> Schema:
     Raises:
         SchemaError: it is no schema file.
     """
-    if len(content) > _SCHEMA_FILE_BYTES:
-        raise SchemaError(f"A schema file must be at most 5 MB, '{name}' is larger. Is it the CSV file?")
     try:
         return Schema.from_json(json.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError):
@@ -217,6 +212,7 @@ def fold_and_keep(review: Review, table: Table) -> Review:
     """Store the table again without the full stops at the end of its outcomes, and use that."""
     from fairness_engine.data.corrections import change_label
     from fairness_engine.data.dataset import fold_labels
+    from fairness_engine.store.records import FileRole
 
     schema = review.schema
     if schema is None or schema.label is None:
@@ -224,7 +220,7 @@ def fold_and_keep(review: Review, table: Table) -> Review:
     folded = fold_labels(table, schema.label)
     content = folded.frame.to_csv(index=False).encode("utf-8")
     corrected = replace(change_label(folded, schema, schema.label), favourable=_folded(schema.favourable))
-    return keep_data(review, content, f"folded {table.name}", corrected)
+    return keep_data(review, session.keep_file(content, f"folded {table.name}", FileRole.DATA), corrected)
 
 
 def _folded(favourable: Value | None) -> Value | None:

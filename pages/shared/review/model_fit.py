@@ -20,7 +20,7 @@ from pages.shared.review import dataset, kind, tables
 if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.models.fit.known_answers import KnownAnswers
-    from fairness_engine.store.records import AnswersSource, Review
+    from fairness_engine.store.records import AnswersSource, Review, StoredFile
 
 INPUT_NAMES = {
     ModelInput.AUTO: "Found out from the model",
@@ -35,16 +35,13 @@ _KEPT = "fit_answers"
 _TAKES = "model_takes"
 
 
-def keep_model(review: Review, content: bytes, name: str) -> ModelError | None:
-    """Give a review a model file; what the last one's fit said is dropped.
+def keep_model(review: Review, file: StoredFile) -> ModelError | None:
+    """Give a review a model, a stored file; what the last one's fit said is dropped.
 
     Returns:
         why the file is no model that is opened: then the review stays as it is. A model that does not fit the data is
         kept.
     """
-    from fairness_engine.store.records import FileRole
-
-    file = session.store().add_file(content, name, FileRole.MODEL)
     forget()
     changed = replace(review, model_id=file.id, fit=None)
     try:

@@ -45,12 +45,8 @@ def actions(review: Review, group: list[RunRecord], *, is_compared: bool = False
 def _run_again(review: Review, group: list[RunRecord], *, is_compared: bool) -> None:
     import secrets
 
-    from fairness_engine.runs.queue import start_queued
-
-    store = session.store()
     comparison = secrets.token_hex(6) if len(group) > 1 else None
-    run_ids = [store.create_run(replace(run.config, comparison=comparison), review.id) for run in group]
-    start_queued(store)
+    run_ids = session.queue_runs(review, [replace(run.config, comparison=comparison) for run in group])
     session.set_run(run_ids[0])
     if is_compared and comparison is not None:
         comparison_choice.go_to(comparison)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from fairness_engine.errors import EvenhandError
 from pages.shared import exports
-from pages.shared.app import frame, session, wording
+from pages.shared.app import frame, session, uploads, wording
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, ReviewTerms
@@ -55,17 +55,19 @@ def draw_own(review: Review, terms: ReviewTerms) -> None:
 
 def _ask_file(review: Review) -> None:
     turn = st.session_state.setdefault("terms_turn", 0)
+    key = f"terms_{turn}"
     file = st.file_uploader(
         "Your own terms (JSON or CSV)",
         type=["json", "csv"],
-        key=f"terms_{turn}",
+        key=key,
         help="They take the place of all terms above. A term stands in one category, and a category has at least two.",
     )
     st.caption(_FORM)
-    if file is None:
-        return
     try:
-        keep_terms(review, file.getvalue(), file.name)
+        read = uploads.content(file, key, "a list of terms")
+        if read is None:
+            return
+        keep_terms(review, *read)
     except EvenhandError as error:
         frame.say(error)
         return

@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,7 @@ def _estimators() -> dict[str, Any]:
     }
 
 
+@cache
 def _fitted() -> dict[str, Any]:
     named = ("pipeline", "target")
     return {name: clone(e).fit(_FRAME if name in named else _ROWS, _LABELS) for name, e in _estimators().items()}

@@ -13,7 +13,8 @@ MAX_CLASSES = 1_000
 """Of a model. Of that many a score each is written for every row."""
 _N_NAMED = 6
 _MAX_NAMED = 24
-"""Classes that a sentence names, and letters of each."""
+_MAX_LISTED = 80
+"""Classes that a sentence names, letters of each, and of all together."""
 
 
 def check_class_count(n_classes: int) -> None:
@@ -32,7 +33,8 @@ def check_class_count(n_classes: int) -> None:
 def some_classes(names: Sequence[str]) -> str:
     """The first classes for a sentence, each shortened."""
     more = ", ..." if len(names) > _N_NAMED else ""
-    return ", ".join(cut(" ".join(name.split()), _MAX_NAMED) for name in names[:_N_NAMED]) + more
+    plain = (cut(" ".join(name.split()), _MAX_NAMED) for name in names[:_N_NAMED])
+    return cut(", ".join(plain) + more, _MAX_LISTED)
 
 
 @dataclass(frozen=True)

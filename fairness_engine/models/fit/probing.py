@@ -33,12 +33,25 @@ def refuse_random(first: FloatArray, second: FloatArray) -> None:
     Raises:
         FitError: they differ.
     """
-    n_others = int((~np.isclose(first, second, rtol=_SAME, atol=_SAME, equal_nan=True)).any(axis=1).sum())
+    n_others = n_differing(first, second)
     if n_others:
         raise FitError(
             f"The model is random: asked twice, it answers {n_others} of {len(first)} rows otherwise, so nothing found "
             "of it could be confirmed. Switch dropout and sampling off and save it again."
         )
+
+
+def n_differing(first: FloatArray, second: FloatArray) -> int:
+    """How many rows have other scores the second time ``(n_rows, n_scores)``."""
+    return int((~np.isclose(first, second, rtol=_SAME, atol=_SAME, equal_nan=True)).any(axis=1).sum())
+
+
+def random_in_words(n_others: int, n_rows: int) -> str:
+    """What is said of a model that answers some rows otherwise the second time."""
+    return (
+        f"The model is random: two runs differ on {n_others:,} of {n_rows:,} rows, so pairs found may not hold. Switch "
+        "dropout and sampling off and save the model again."
+    )
 
 
 def score(model: Model, rows: FloatArray, schema: Schema) -> FloatArray:

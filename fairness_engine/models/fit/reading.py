@@ -37,6 +37,7 @@ from fairness_engine.models.fit.input_ways import (
     ways_of,
 )
 from fairness_engine.models.fit.known_answers import KnownAnswers
+from fairness_engine.models.fit.probing import n_differing, random_in_words
 from fairness_engine.models.fit.reading_state import KnownBy, Reading, State
 from fairness_engine.models.fit.roc import auc, difference, standard_error
 from fairness_engine.models.inputs.names import input_matches
@@ -89,10 +90,16 @@ def assess_reading(
         rows_per_second: how fast the model is; a slow one is tried in fewer ways.
         rng: draws the rows.
         answers: of the model in its own environment; ``None`` when nobody brought any.
-        is_brief: for the beginning of a run: no inputs are exchanged, and a slow model is not tried in other orders.
+        is_brief: for the beginning of a run: no inputs are exchanged, and a slow model is not tried in other orders;
+            whether it answers twice alike is said.
     """
     judge = _Judge(model, dataset, rows_per_second, rng, is_brief)
-    return judge.against_answers(answers) if answers is not None and len(answers.rows) else judge.against_labels()
+    found = judge.against_answers(answers) if answers is not None and len(answers.rows) else judge.against_labels()
+    n_others = n_differing(judge.scores, model.scores(judge.rows)) if is_brief else 0  # else the fit card says it
+    if not n_others:
+        return found
+    state = State.REFUSED if found.state is State.REFUSED else State.UNCONFIRMED
+    return replace(found, state=state, advice=(random_in_words(n_others, len(judge.rows)), *found.advice))
 
 
 class _Judge:

@@ -20,7 +20,7 @@ from fairness_engine.models.classes import some_classes
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.fit.incomplete import incomplete_scores, is_answered
 from fairness_engine.models.fit.known_answers import KnownAnswers
-from fairness_engine.models.fit.probing import score
+from fairness_engine.models.fit.probing import random_in_words, score
 from fairness_engine.models.fit.reading import assess_reading
 from fairness_engine.models.fit.roc import auc
 from fairness_engine.models.inputs.names import input_matches
@@ -49,10 +49,7 @@ def _on_output(card: FitCard, n_differing: int, n_nan: int) -> list[str]:
             "found. Check the ranges of the columns, or retrain the model."
         )
     if n_differing:
-        sentences.append(
-            f"The model is random: two runs differ on {n_differing:,} of {card.n_rows:,} rows, so pairs found may not "
-            "hold. Switch dropout and sampling off and save the model again."
-        )
+        sentences.append(random_in_words(n_differing, card.n_rows))
     low = card.output["min"]
     high = card.output["max"]
     if low is None:

@@ -119,15 +119,9 @@ class RunTable:
 
         Nothing happens to a run that has ended.
         """
-        this = tables.runs.c.id == run_id
-        now = time.time()
-        with self.engine.begin() as connection:
-            connection.execute(
-                update(tables.runs)
-                .where(this & (tables.runs.c.state == RunState.QUEUED.value))
-                .values(state=RunState.CANCELLED.value, stop_reason=StopReason.CANCELLED.value, finished=now)
-            )
-            connection.execute(_while_running(run_id).values(is_cancel_requested=True))
+        if not self._end_waiting(run_id, RunState.CANCELLED, stop_reason=StopReason.CANCELLED.value):
+            with self.engine.begin() as connection:
+                connection.execute(_while_running(run_id).values(is_cancel_requested=True))
 
     # --- pairs ----------------------------------------------------------------------------
 
@@ -225,10 +219,17 @@ class RunTable:
 
     def give_up(self, run_id: str, message: str) -> None:
         """End a run whose worker was started and never claimed it."""
+        self._end_waiting(run_id, RunState.CRASHED, message=message)
+
+    def _end_waiting(self, run_id: str, state: RunState, **values: Any) -> bool:
+        """End a run that nobody works yet, sealed as any other; whether there was one."""
         waiting = (tables.runs.c.id == run_id) & (tables.runs.c.state == RunState.QUEUED.value)
-        values = {"state": RunState.CRASHED.value, "message": message, "finished": time.time()}
+        ended = update(tables.runs).where(waiting).values(state=state.value, finished=time.time(), **values)
         with self.engine.begin() as connection:
-            connection.execute(update(tables.runs).where(waiting).values(**values))
+            is_ended = connection.execute(ended).rowcount == 1
+            if is_ended:
+                write_seal(connection, run_id, [])
+        return is_ended
 
     def claim(self, run_id: str, host: str, pid: int, born: str) -> bool:
         """Take a queued run; true for exactly one of those who try."""

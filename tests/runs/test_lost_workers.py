@@ -17,6 +17,7 @@ from fairness_engine.runs import queue
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.records import RunState
+from fairness_engine.store.seal import check_seal
 from fairness_engine.store.store import RunStore
 from worker_cases import census_config
 
@@ -144,3 +145,17 @@ def test_two_servers_on_one_workspace_start_each_run_once_and_stop_each_others(
     other.request_cancel(waiting)
     assert store.run(waiting).state is RunState.CANCELLED
     other.close()
+
+
+@pytest.mark.parametrize("end", ["given up", "cancelled"])
+def test_a_run_that_ended_before_it_began_has_its_seal(store: RunStore, end: str) -> None:
+    run_id = store.create_run(census_config(store))
+    if end == "cancelled":
+        store.request_cancel(run_id)
+    else:
+        store.give_up(run_id, queue.START_MESSAGE)
+    assert store.run(run_id).state.is_final
+    checked = check_seal(store, run_id)
+    assert checked.seal
+    assert checked.changed == ()
+    assert not store.claim(run_id, host_name(), 1, "t")

@@ -32,6 +32,7 @@ from fairness_engine.data.csv.dialect import (
 )
 from fairness_engine.data.csv.file_bytes import decode, refuse_other_formats, refuse_size
 from fairness_engine.data.csv.numbers import Texts, find_decimal, parse_numbers
+from fairness_engine.data.schema import MAX_LISTED, cut
 from fairness_engine.errors import DataError
 
 _SAMPLE_ROWS = 1_000
@@ -121,7 +122,8 @@ class Table:
         if held is not None:
             return held
         if name not in self.frame.columns:
-            raise DataError(f"'{self.name}' must have a column '{name}', but has: {', '.join(self.columns[:12])}.")
+            present = cut(", ".join(self.columns[:12]), MAX_LISTED)
+            raise DataError(f"'{cut(self.name)}' must have a column '{cut(name)}', but has: {present}.")
         if self.mapped is not None:
             return self.mapped(name)
         self._cells[name] = cells = _factorize(self.frame[name], self.decimal)
@@ -295,7 +297,7 @@ def _holds_numbers(cells: Any) -> bool:
 
 
 def _missing_header(name: str, first_line: list[str]) -> DataError:
-    shown = ", ".join(f"'{cell}'" for cell in first_line[:4])
+    shown = ", ".join(f"'{cut(cell, 24)}'" for cell in first_line[:4])
     return DataError(
         f"The first line of '{name}' must name the columns, but looks like a row of data ({shown}). "
         "Add a line of names at the top."

@@ -24,6 +24,7 @@ def refusal(data: bytes) -> str:
     message = str(caught.value)
     assert "\n" not in message
     assert message.endswith(".")
+    assert len(message) <= 300
     return message
 
 
@@ -65,6 +66,7 @@ def zipped() -> bytes:
         (b"Report of May\n\na,b\n1,2\n3,4\n", "holds one cell and line 3 holds 2. Remove the lines above"),
         (b"1,2,3\n4,5,6\n", "looks like a row of data"),
         (b"0,0,x\n4,5,y\n6,0,x\n", "looks like a row of data"),
+        (b"9" * 4000 + b",2\n" + b"9" * 4000 + b",3\n", "looks like a row of data ('999999999999999999999...', '2')"),
         (b"39,State-gov,Male\n50,Private,Male\n38,State-gov,Female\n", "looks like a row of data"),
         (b"a,b\n1,2\n3,4,5\n6,7\n", "got 3 in line 3"),
         (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "got 2 in line 3"),

@@ -96,11 +96,15 @@ def test_a_list_that_cannot_be_looked_for_is_refused_in_a_sentence(content: obje
         (b"term,category\nold,age\n", "a.csv", "begin with the line"),
         (b"category,term\nage,old,young\n", "a.csv", "a category and a term"),
         (b"category,term\nage,\nage,old", "a.csv", "must not be empty"),
+        (b'category,term\nage,old,"young\nelder', "a.csv", "got 'age,old,young elder'"),
+        (b'category,"term\nage', "a.csv", "got 'category,term age'"),
     ],
 )
 def test_a_damaged_file_is_refused_in_a_sentence(content: bytes, name: str, said: str) -> None:
-    with pytest.raises(SettingError, match=said):
+    with pytest.raises(SettingError, match=said) as caught:
         read_terms(content, name)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) <= 300
 
 
 def test_terms_are_checked_with_a_runs_other_settings() -> None:

@@ -29,6 +29,28 @@ def test_an_installation_that_cannot_be_written_leaves_them_in_the_workspace(
     assert compiled_loops.compiled_folder(tmp_path).is_relative_to(tmp_path)
 
 
+@pytest.mark.parametrize("mode", [None, 0o775])
+def test_loops_in_a_workspace_are_its_owners_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int | None
+) -> None:
+    """Whoever could write there could have workers run something else."""
+    monkeypatch.setattr(compiled_loops.os, "access", lambda *_: False)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(mode=0o755)
+    folder = compiled_loops.compiled_folder(workspace)
+    if mode is not None:  # as an earlier version made it
+        folder.parent.mkdir()
+        folder.parent.chmod(mode)
+    before = os.umask(0o002)
+    try:
+        compiled_loops.make_compiled_folder(folder)
+    finally:
+        os.umask(before)
+    assert folder.is_dir()
+    assert folder.parent == workspace / "compiled"
+    assert folder.parent.stat().st_mode & 0o777 == 0o700
+
+
 def test_loops_are_compiled_once_and_those_of_the_oldest_versions_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

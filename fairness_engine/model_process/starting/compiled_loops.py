@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,20 @@ def compiled_folder(workspace: Path) -> Path:
     return (shared / "evenhand" if is_shared else workspace) / "compiled" / _version()
 
 
+def make_compiled_folder(folder: Path) -> None:
+    """Make a folder of ``compiled_folder``. In a workspace it is its owner's alone, whatever the mask of new files and
+    the workspace are: what lies there is run.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not folder.is_relative_to(sys.prefix):
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        if stat.S_IMODE(folder.parent.stat().st_mode) & 0o077:
+            folder.parent.chmod(0o700)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 @cache
 def _version() -> str:
     """Of this interpreter, and of the loops' sources as this program found them."""
@@ -88,7 +103,7 @@ def ready_loops(workspace: Path) -> frozenset[Loops]:
 
 def _compile(folder: Path, part: Loops, log: Path | None) -> None:
     """Compile; where another program is at it already, wait for what it makes instead of doing the same beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_compiled_folder(folder)
     done = folder / f"done-{part}"
     names = WARM_UPS[part]
     with (

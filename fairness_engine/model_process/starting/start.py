@@ -26,7 +26,13 @@ from pathlib import Path
 from fairness_engine.errors import ProcessError
 from fairness_engine.model_process.sandbox import walls
 from fairness_engine.model_process.starting import standby
-from fairness_engine.model_process.starting.compiled_loops import MODEL_PROGRAM, Loops, compiled_folder, ready_loops
+from fairness_engine.model_process.starting.compiled_loops import (
+    MODEL_PROGRAM,
+    Loops,
+    compiled_folder,
+    make_compiled_folder,
+    ready_loops,
+)
 from fairness_engine.store.environment import NO_FORK_VARIABLE, is_yes
 
 FORK_SERVER = "fairness_engine.model_process.starting.fork_server"
@@ -283,7 +289,7 @@ def _standing_by(folder: Path, loops: frozenset[Loops]) -> ForkServer | None:
 
 
 def _start_fork_server(folder: Path, loops: frozenset[Loops], *, ahead: bool, stands_by: bool = False) -> ForkServer:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_compiled_folder(folder)
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener = standby.listen(standby.place(folder, loops)) if stands_by else None
     with contextlib.ExitStack() as opened:

@@ -21,6 +21,9 @@ from fairness_engine.errors import FitError, ModelError
 from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import CodesEncoder
+from fairness_engine.models.fit.probing import finite
+from fairness_engine.models.fit.reading import assess_reading
+from fairness_engine.models.fit.reading_state import State
 from fairness_engine.models.fit.report import FitCard, assess_fit
 from fairness_engine.models.fit.roc import auc
 from fairness_engine.models.model import Output, measure_rows_per_second
@@ -438,3 +441,21 @@ def test_a_model_that_answers_otherwise_the_second_time_is_refused_when_it_is_op
     with pytest.raises(FitError, match="is random: asked twice, it answers 64 of 64 rows otherwise") as caught:
         open_callable(lambda rows: np.random.default_rng().random(len(rows)), SCHEMA)
     assert len(str(caught.value)) <= 300
+
+
+def test_a_run_says_of_a_model_that_is_seldom_random_what_the_fit_card_says():
+    def seldom(rows: np.ndarray) -> np.ndarray:
+        return share(rows) if len(rows) <= 64 else np.random.default_rng().random(len(rows))
+
+    model = open_callable(seldom, SCHEMA)
+    labels = (share(ROWS) > 0.5).astype(np.int64)
+    found = assess_reading(model, dataset(labels), 1e6, np.random.default_rng(0), is_brief=True)
+    assert found.state == State.UNCONFIRMED
+    assert found.advice[0] == card_of(seldom).warnings[0]
+    assert found.advice[0].startswith("The model is random: two runs differ on 600 of 600 rows")
+
+
+def test_a_question_about_rows_without_a_score_is_answered_in_a_sentence():
+    assert finite(np.zeros((2, 1))).shape == (2, 1)
+    with pytest.raises(FitError, match=r"gives no number \(NaN\) for 1 of 2 rows"):
+        finite(np.array([[0.5], [np.nan]]))

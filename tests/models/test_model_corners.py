@@ -23,6 +23,7 @@ from small_models import mixed_schema, numbers_schema, random_network
 
 from fairness_engine.data.schema import Column, Kind, Schema
 from fairness_engine.errors import EvenhandError, FitError, ModelError
+from fairness_engine.models.callable_model import open_callable
 from fairness_engine.models.dense.network import DenseNetwork
 from fairness_engine.models.encoders.domain_values import sample_rows
 from fairness_engine.models.encoders.encoders import LabelsEncoder, choose_encoder
@@ -328,6 +329,29 @@ def test_hdf5_files_of_endless_groups_are_refused():
         group["again"] = file["a"]  # a hard link to itself
     with pytest.raises(ModelError, match="more groups than any real one"), open_hdf5(buffer.getvalue()):
         pass
+
+
+def test_an_address_in_an_hdf5_file_that_no_file_has_is_refused():
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        file["w"] = np.zeros(3)
+    content = bytearray(buffer.getvalue())
+    content[48] = 0x7F  # of the address of the driver's information
+    with pytest.raises(ModelError, match="damaged or cut short"), open_hdf5(bytes(content)):
+        pass
+
+
+def test_a_model_that_fails_once_it_is_open_is_told_in_a_sentence():
+    def fails_on_three(rows: np.ndarray) -> np.ndarray:
+        if len(rows) == 3:
+            raise KeyError("x" * 5_000)
+        return rows[:, 0] / 9
+
+    model = open_callable(fails_on_three, numbers_schema())
+    with pytest.raises(FitError, match="fails on rows of the data") as caught:
+        model.scores(ROWS[:3])
+    assert isinstance(caught.value.__cause__, Exception)
+    assert len(str(caught.value)) <= 300
 
 
 def test_a_network_of_one_score_has_the_threshold_of_its_kind():

@@ -45,7 +45,7 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 from small_models import numbers_schema
 
-from fairness_engine.errors import ModelError
+from fairness_engine.errors import InputError, ModelError
 from fairness_engine.models.open import open_estimator, open_model
 from fairness_engine.models.sklearn.native_parts import check_native_parts
 from fairness_engine.models.trees.trees import Forest
@@ -405,3 +405,26 @@ def test_an_estimator_of_too_many_classes_is_refused_before_it_is_asked() -> Non
     fitted.classes_ = np.arange(100_000)
     with pytest.raises(ModelError, match="at most 1,000 classes, got 100,000"):
         open_estimator(fitted, numbers_schema())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change"),
+    [
+        (CalibratedClassifierCV(TREE, cv=2), having(calibrated_classifiers_=lambda _: 1.5)),
+        (CalibratedClassifierCV(TREE, cv=2), having(calibrated_classifiers_=lambda _: [3])),
+        (make_pipeline(StandardScaler(), TREE), having(steps=lambda steps: [(), steps[1]])),
+        (make_pipeline(ColumnTransformer([("all", StandardScaler(), [0, 1, 2, 3])]), TREE), None),
+        (HISTOGRAMS, lambda e: delattr(e, "is_categorical_")),
+    ],
+)
+def test_parts_that_are_something_else_are_told_in_a_sentence(
+    estimator: Any, change: Callable[[Any], None] | None
+) -> None:
+    fitted = clone(estimator).fit(ROWS, LABELS)
+    if change is None:
+        fitted.steps[0][1].transformers_ = [(1,)]
+    else:
+        change(fitted)
+    with pytest.raises(InputError) as caught:
+        open_estimator(fitted, numbers_schema())
+    assert len(str(caught.value)) <= 300

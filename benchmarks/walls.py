@@ -31,8 +31,9 @@ def accounts() -> dict[str, tuple[str, ...]]:
     """What stands before a command, by who does it."""
     if os.geteuid() != 0:
         return {"ordinary account": ()}
-    tried = subprocess.run([*_NOBODY, sys.executable, "-c", "import numpy"], capture_output=True, check=False)
-    if tried.returncode == 0:
+    again = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import numpy'], check=True)"
+    reached = subprocess.run([*_NOBODY, sys.executable, "-c", again], capture_output=True, check=False)
+    if reached.returncode == 0:
         return {"root": (), "ordinary account": _NOBODY}
     return {"root": (), "ordinary account that may read all": (*_NOBODY, *_READS_ALL)}
 

@@ -11,11 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from fairness_engine.certification.box_inspection.details import BoxDetails
 from fairness_engine.data.schema import Kind
+from fairness_engine.explanation.shap_values import PairValues
+from fairness_engine.explanation.where import Where
+from fairness_engine.groups.figures.report import GroupReport
+from fairness_engine.measures.plausibility.plausibility import PersonAssessed
+from fairness_engine.models.fit.reading_state import card_in_words
+from fairness_engine.models.fit.report import FitCard
+from fairness_engine.pairs import Pairs
 from fairness_engine.runs.kinds import Results, results_of
 from fairness_engine.runs.writers.proofs import stored_tree, stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE, stored_rules
 from fairness_engine.store.records import RunRecord, RunState
+from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.store import RunStore
 
 MAX_STORED_BYTES = 20_000_000
@@ -108,7 +117,7 @@ def _is_json(line: bytes) -> bool:
 
 def _in_a_line(rng: random.Random, lines: list[bytes], others: Sequence[bytes]) -> None:
     """Another value somewhere in a line of JSON; in an array's bytes as often as in plain ones."""
-    whole = [i for i, line in enumerate(lines) if _is_json(line)]
+    whole = [i for i, line in enumerate(lines) if b"[" * 50 not in line and _is_json(line)]
     if not whole:
         return
     at = rng.choice(whole)
@@ -141,14 +150,14 @@ def _alter_value(rng: random.Random, holder: Any, key: Any, places: Sequence[tup
     value = holder[key]
     match rng.randrange(8):
         case 0 | 1:
-            holder[key] = rng.choice(_STRANGE)
+            holder[key] = copy.deepcopy(rng.choice(_STRANGE))
         case 2:
             del holder[key]
         case 3:
             if isinstance(holder, dict):
                 holder[rng.choice((*_NAMES, *holder))] = holder.pop(key)
             else:
-                holder.insert(key, value)
+                holder.insert(key, copy.deepcopy(value))
         case 4:
             holder[key] = _nearby(rng, value)
         case 5:
@@ -184,7 +193,7 @@ def _altered_array(rng: random.Random, packed: dict[str, Any], others: Sequence[
     try:
         array = np.frombuffer(base64.b64decode(packed["base64"]), dtype=packed["dtype"]).reshape(packed["shape"]).copy()
     except (KeyError, TypeError, ValueError):
-        return rng.choice(others)
+        return copy.deepcopy(rng.choice(others))
     what = rng.randrange(12)
     if what < 6 and array.size:
         at = rng.randrange(array.size)
@@ -202,9 +211,10 @@ def _altered_array(rng: random.Random, packed: dict[str, Any], others: Sequence[
     elif what == 8:
         array = array[::-1].copy() if array.ndim else array
     elif what == 9:
-        return rng.choice(others)
+        return copy.deepcopy(rng.choice(others))
     elif what == 10:
-        return {**packed, rng.choice(("dtype", "shape", "base64", "zlib")): rng.choice((*_STRANGE, "float64", "int64"))}
+        value = copy.deepcopy(rng.choice((*_STRANGE, "float64", "int64")))
+        return {**packed, rng.choice(("dtype", "shape", "base64", "zlib")): value}
     elif what == 11:
         text = packed["base64"]
         cut = rng.randrange(len(text) + 1)
@@ -272,7 +282,7 @@ def _of_pairs(store: RunStore, run: RunRecord) -> list[str]:
             is_whole = column.kind is Kind.REAL or (values == np.rint(values)).all()
             if not is_whole or values.min() < low or values.max() > high:
                 found.append(f"somebody outside '{column.name}'")
-            [column.text(value) for value in values.tolist()]
+            [column.text(value) for value in np.unique(values).tolist()]
     if (pairs.first[:, who] != pairs.second[:, who]).any() or (pairs.first == pairs.second).all(axis=1).any():
         found.append("who differs")
     if config.scope.score_gap == 0 and (pairs.decision_first == pairs.decision_second).any():
@@ -317,3 +327,64 @@ def _of_results(run: RunRecord, results: Results) -> list[str]:
     if certification is not None and run.state is RunState.FINISHED and certification.n_counterexamples != run.n_found:
         found.append("counterexamples")
     return found
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def alter_answer(rng: random.Random, line: bytes, others: Sequence[bytes]) -> bytes:
+    """An answer to a question of a page with one to three alterations."""
+    altered = [line]
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        match rng.randrange(12):
+            case 0:
+                altered[0] = rng.choice(others)
+            case 1:
+                _in_bytes(rng, altered, others)
+            case _:
+                _in_a_line(rng, altered, others)
+    return altered[0]
+
+
+def answer_problems(config: RunConfig, answer: Any) -> list[str]:
+    """What cannot be in an answer that was taken; read as pages read it."""
+    inputs = config.schema.inputs
+    match answer:
+        case Where():
+            texts = [c.text(inputs[c.column], (0.0, 1.0)) for node in answer.nodes for c in node.conditions]
+            shares = (*answer.coverage, *answer.accuracy)
+            leaves = [answer.nodes[at] for at in answer.leaves]
+            is_right = all(0 <= share <= 1 for share in shares) and all(text for text in texts)
+            is_right &= sum(leaf.n for leaf in leaves) == answer.root.n
+            return [*([] if is_right else ["groups"]), *_of_people(config, answer.examples)]
+        case BoxDetails():
+            return _of_people(config, answer.counterexample)
+        case Pairs():
+            return _of_people(config, answer)
+        case PersonAssessed():
+            [column.text(value) for column, value in zip(inputs, answer.neighbour.tolist(), strict=True)]
+            [(inputs[pair.first], inputs[pair.second]) for pair in answer.unseen]
+            return [] if 0 <= answer.distance <= 1 else ["distance"]
+        case GroupReport():
+            rates = [group.selection.share for table in answer.tables for group in table.groups if group.n_rows]
+            [(table.verdict, table.most_favoured) for table in answer.tables]
+            return [] if all(0 <= rate <= 1 for rate in rates) else ["rates"]
+        case FitCard():
+            card_in_words(answer.to_json())
+            [(f"{row['score']:.2f}", row["decision"], dict(row["labels"])) for row in answer.sample_rows]
+            return [] if all(0 <= share <= 1 for share in answer.class_shares.values()) else ["shares"]
+        case PairValues():
+            return [] if np.isfinite(answer.difference).all() else ["contributions"]
+        case (first, second) if isinstance(first, np.ndarray):
+            return [] if len(first) == len(second) and np.isfinite(first).all() and (second >= 0).all() else ["rows"]
+        case str():
+            return [] if len(answer) <= 2_000 else ["length"]
+        case _:
+            return []
+
+
+def _of_people(config: RunConfig, pairs: Pairs) -> list[str]:
+    for rows in (pairs.first, pairs.second):
+        for column, values in zip(config.schema.inputs, rows.T, strict=True):
+            [column.text(value) for value in values.tolist()]
+    return ["a person as a pair"] if (pairs.first == pairs.second).all(axis=1).any() else []

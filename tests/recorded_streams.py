@@ -7,20 +7,41 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, update
 
+from fairness_engine.certification.partition.lattice import make_lattice
+from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.data.schema import Schema
 from fairness_engine.errors import EvenhandError, ProcessError, breach
+from fairness_engine.events import PairsFound, from_line
+from fairness_engine.groups.figures.report import FigureSettings
 from fairness_engine.model_process.process import ModelProcess
+from fairness_engine.model_process.questions import (
+    CanRetrain,
+    CheckGradients,
+    Decisions,
+    FindWhere,
+    Fit,
+    GroupFigures,
+    InspectBox,
+    Plausible,
+    Question,
+    Scores,
+    Shap,
+    Simplify,
+    Summary,
+    WhyNotCertifiable,
+)
 from fairness_engine.model_process.server import RequestServer
 from fairness_engine.oracle.budget import Budget
-from fairness_engine.oracle.domain import Distribution, Scope
+from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.runs import kinds, worker
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.store import tables
@@ -113,23 +134,25 @@ KINDS: dict[str, Callable[[RunStore], RunConfig]] = {
 """Configurations by name: every kind of run, and every family of what is sent."""
 
 
+def _opening(store: RunStore, config: RunConfig) -> dict[str, Any]:
+    data = store.file(config.data_id)
+    model = store.file(config.model_id) if config.model_id else None
+    return {
+        "id": 1,
+        "do": "open",
+        "data": {"path": str(data.path), "name": data.name},
+        "model": {"path": str(model.path), "name": model.name} if model is not None else None,
+        "schema": config.schema.to_json(),
+        "scope": config.scope.to_json(),
+        "needs_variants": kinds.kind_of(config).compares_variants,
+    }
+
+
 def record(store: RunStore, config: RunConfig) -> Recorded:
     """What the program of the model's process says of a run."""
     lines: list[str] = [json.dumps({"hello": {"memory": True}})]
     server = RequestServer(lines.append, lambda: None)
-    data = store.file(config.data_id)
-    model = store.file(config.model_id) if config.model_id else None
-    server.answer(
-        {
-            "id": 1,
-            "do": "open",
-            "data": {"path": str(data.path), "name": data.name},
-            "model": {"path": str(model.path), "name": model.name} if model is not None else None,
-            "schema": config.schema.to_json(),
-            "scope": config.scope.to_json(),
-            "needs_variants": kinds.kind_of(config).compares_variants,
-        }
-    )
+    server.answer(_opening(store, config))
     server.answer({"id": 2, "do": "run", "config": config.to_json()})
     return Recorded(config, tuple(line.encode() for line in lines))
 
@@ -190,9 +213,7 @@ class ToldAgain:
     def tell(self, said: bytes) -> RunRecord:
         """The run once the trusted side has folded this into the store."""
         self._put_back()
-        store = self._store
-        store.claim(self._run.id, "here", 1, "")
-        recorder = RunRecorder(store, self._run)
+        recorder = RunRecorder(self._store, self._run)
         Told.said = said
         process = Told()
         state = RunState.FINISHED
@@ -201,22 +222,81 @@ class ToldAgain:
             process.greet()
             for request in (1, 2):
                 while not recorder.is_done(request):
-                    line = process.receive(1.0)
-                    recorder.take(line or "")
-                    recorder.write_when_due()
+                    recorder.take(process.receive(1.0) or "")
             if recorder.stop_reason is None:
                 raise breach("it ended without its last event")
         except EvenhandError as error:
             state = RunState.CRASHED if isinstance(error, ProcessError) else RunState.FAILED
             message = str(error)
         recorder.close()
-        store.finish(self._run.id, state, reason=recorder.stop_reason, message=message, counts=recorder.counts)
-        return store.run(self._run.id)
+        found = {**recorder.counts, "state": state, "message": message, "stop_reason": recorder.stop_reason}
+        self._put(found)
+        return replace(self._run, **found)
+
+    def _put(self, values: dict[str, Any]) -> None:
+        with self._store.engine.begin() as connection:
+            connection.execute(update(tables.runs).where(tables.runs.c.id == self._run.id).values(**values))
 
     def _put_back(self) -> None:
         shutil.rmtree(self._store.run_folder(self._run.id), ignore_errors=True)
         with self._store.engine.begin() as connection:
             for table in (tables.progress, tables.results, tables.parts, tables.versions):
                 connection.execute(delete(table).where(table.c.run_id == self._run.id))
-            anew = {"state": "queued", "evaluations": 0, "seconds": 0.0, "n_tried": 0, "n_found": 0, "n_rejected": 0}
-            connection.execute(update(tables.runs).where(tables.runs.c.id == self._run.id).values(**anew))
+        counts = {"evaluations": 0, "seconds": 0.0, "n_tried": 0, "n_found": 0, "n_rejected": 0}
+        self._run = replace(self._run, **counts)
+        self._put({"state": RunState.RUNNING, **counts})
+
+
+# --- questions of pages -------------------------------------------------------------------------
+
+
+def questions(recorded: Recorded) -> dict[str, Question[Any]]:
+    """A question of every kind that is asked about a table, by its name.
+
+    Args:
+        recorded: a search that found a pair.
+    """
+    config = recorded.config
+    domain = Domain(config.schema, config.scope)
+    rows = np.repeat(domain.low[None], 20, axis=0)
+    rows[:, 0] += np.arange(20)
+    events = (from_line(line.decode()) for line in recorded.lines if line.startswith(b'{"event":"PairsFound"'))
+    pair = next(event.pairs[:1] for event in events if isinstance(event, PairsFound))
+    low, high = (end[0] for end in make_lattice(domain).whole())
+    asked: tuple[Question[Any], ...] = (
+        Scores(rows),
+        Decisions(rows),
+        Summary(),
+        Fit(),
+        CanRetrain(),
+        WhyNotCertifiable(),
+        CheckGradients(),
+        Plausible(rows[0]),
+        Shap(np.concatenate([pair.first, pair.second])),
+        FindWhere(Distribution.UNIFORM, 3),
+        GroupFigures(FigureSettings((("sex",), ("race",), ("sex", "race")))),
+        InspectBox(CertifySettings(), low, high),
+        Simplify(pair),
+    )
+    return {question.name: question for question in asked}
+
+
+def record_answers(store: RunStore, config: RunConfig, asked: Iterable[Question[Any]]) -> dict[str, bytes]:
+    """The line that the program of the model's process answers each question with, by its name."""
+    lines: list[str] = []
+    server = RequestServer(lines.append, lambda: None)
+    server.answer(_opening(store, config))
+    for question in asked:
+        server.answer({"id": 1, "do": question.name, **question.content()})
+    return {question.name: line.encode() for question, line in zip(asked, lines[1:], strict=True)}
+
+
+def answer(config: RunConfig, question: Question[Any], said: bytes) -> Any:
+    """What a page gets where the model's process says this.
+
+    Raises:
+        EvenhandError: no answer.
+    """
+    Told.said = said + b"\n"
+    process = Told()
+    return question.answer(process.ask(question.name, 1.0, **question.content()), config)

@@ -98,7 +98,7 @@ def _person(owner: str, review_id: str) -> str:
 
 
 def mark_crashed(store: RunStore) -> None:
-    """End the runs whose worker is gone."""
+    """End the runs whose worker is gone, and those that nobody can read."""
     with _lock:  # a child that ended stays a zombie until it is asked for
         ended = [key for key, process in _workers.items() if process.poll() is not None]
         for key in ended:
@@ -106,6 +106,7 @@ def mark_crashed(store: RunStore) -> None:
     for workspace, run_id in ended:
         if workspace == store.workspace:
             store.give_up(run_id, START_MESSAGE)
+    store.end_unreadable()
     for run in store.runs_in(RunState.RUNNING):
         if not _is_at_work(run):
             n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs

@@ -42,6 +42,9 @@ MAX_RUN_SECONDS = 24 * 3600.0
 _POLL_SECONDS = 0.05
 _CANCEL_POLL_SECONDS = 0.1
 _SIGN_OF_LIFE_SECONDS = 10.0
+_END_SECONDS = 60.0
+_END_PAUSE_SECONDS = 1.0
+"""How long, and how often, the end of a run is written again where it cannot be."""
 
 
 class Worker:
@@ -93,8 +96,23 @@ class Worker:
         reason = StopReason.CANCELLED if state is RunState.CANCELLED else self._recorder.stop_reason
         if message:
             self._note(message)
-        self._store.finish(self._run.id, state, reason=reason, message=message, counts=self._recorder.counts)
+        self._finish(state, reason, message)
         return state
+
+    def _finish(self, state: RunState, reason: StopReason | None, message: str | None) -> None:
+        """Write the end, again and again for a while where the disk is full or the database locked. A run whose end
+        cannot be written counts as crashed once this process has gone.
+        """
+        deadline = time.monotonic() + _END_SECONDS
+        while True:
+            try:
+                self._store.finish(self._run.id, state, reason=reason, message=message, counts=self._recorder.counts)
+                return
+            except (EvenhandError, OSError) as error:
+                if time.monotonic() > deadline:
+                    self._note(f"The end of the run cannot be written ({state.value}). {error}")
+                    return
+            time.sleep(_END_PAUSE_SECONDS)
 
     def _work(self) -> RunState:
         config = self._run.config

@@ -127,6 +127,19 @@ class RunRecord:
         return not self.state.is_final
 
 
+@dataclass(frozen=True)
+class UnreadableRun:
+    """A run that was changed, or damaged, since it was written.
+
+    Args:
+        reason: what cannot be read, in a sentence.
+    """
+
+    id: str
+    review_id: str | None
+    reason: str
+
+
 class VersionState(StrEnum):
     """What became of a retrained model: the review goes on with it, without it, or nobody has said yet."""
 

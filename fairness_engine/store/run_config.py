@@ -11,7 +11,7 @@ from typing import Any
 
 from fairness_engine import __version__
 from fairness_engine.data.schema import Schema, cut
-from fairness_engine.errors import RunError, SchemaError, SettingError
+from fairness_engine.errors import InputError, RunError, SettingError
 from fairness_engine.oracle.budget import Budget
 from fairness_engine.oracle.domain import Distribution, Scope
 
@@ -104,12 +104,14 @@ class RunConfig:
         """
         try:
             known = dict(content)
+            if not all(isinstance(known.get(name, ""), str) for name in ("kind", "data_id", "model_id", "technique")):
+                raise TypeError("a name that is no text")
             known["schema"] = Schema.from_json(content["schema"]).with_protected(content["schema"]["protected"])
             known["scope"] = Scope.from_json(content["scope"])
             known["budget"] = Budget(**content["budget"])
             known |= {name: dict(content[name]) for name in ("settings", "versions") if name in content}
             return cls(**known)
-        except (AttributeError, KeyError, TypeError, ValueError, SchemaError) as error:
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError, InputError) as error:
             raise RunError(
                 "The question of a stored run must be as it was written, but it was changed "
                 f"({cut(str(error), 150)}). Run it anew."

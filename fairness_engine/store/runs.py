@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, Row, Select, Update, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, Select, Update, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fairness_engine.errors import RunError, StopReason
+from fairness_engine.errors import EvenhandError, RunError, StopReason
 from fairness_engine.events import Progress
 from fairness_engine.pairs import Pairs
 from fairness_engine.store import tables
-from fairness_engine.store.records import RunRecord, RunState, to_optional_time, to_time
+from fairness_engine.store.records import RunRecord, RunState, UnreadableRun, to_optional_time, to_time
 from fairness_engine.store.run_config import RunConfig
 from fairness_engine.store.seal import hashes_of_files, write_seal
 from fairness_engine.store.whole_files import sweep
@@ -61,41 +61,53 @@ class RunTable:
         Raises:
             RunError: there is none.
         """
-        found = self._records(select(*_PLAIN).where(tables.runs.c.id == run_id))
+        found, unreadable = self._records(select(*_PLAIN).where(tables.runs.c.id == run_id))
+        if unreadable:
+            raise RunError(unreadable[0].reason)
         if not found:
             raise RunError(f"There is no run '{run_id}' in this workspace. 'runs list' shows those there are.")
         return found[0]
 
     def runs(self, review_id: str | None = None) -> list[RunRecord]:
-        """All runs, or those of a review, the newest first."""
-        query = select(*_PLAIN).order_by(tables.runs.c.created.desc())
-        if review_id is not None:
-            query = query.where(tables.runs.c.review_id == review_id)
-        return self._records(query)
+        """All runs that can be read, or those of a review, the newest first."""
+        return self._records(_newest_first(review_id))[0]
+
+    def unreadable_runs(self, review_id: str | None = None) -> list[UnreadableRun]:
+        """The others, the newest first."""
+        return self._records(_newest_first(review_id))[1]
 
     def runs_in(self, *states: RunState) -> list[RunRecord]:
-        """All runs in one of these states, the oldest first."""
-        here = tables.runs.c
-        return self._records(
-            select(*_PLAIN).where(here.state.in_([s.value for s in states])).order_by(here.created, here.id)
-        )
+        """All runs that can be read in one of these states, the oldest first."""
+        return self._records(_oldest_in(states))[0]
 
-    def _records(self, query: Select[Any]) -> list[RunRecord]:
-        """The runs of a query over ``_PLAIN``; configurations that were read before are not read again."""
+    def end_unreadable(self) -> None:
+        """End the runs that wait or work and cannot be read: nobody could work them, or see them at work."""
+        for run in self._records(_oldest_in((RunState.QUEUED, RunState.RUNNING)))[1]:
+            self.give_up(run.id, run.reason)
+            self.finish(run.id, RunState.CRASHED, message=run.reason)
+
+    def _records(self, query: Select[Any]) -> tuple[list[RunRecord], list[UnreadableRun]]:
+        """The runs of a query over ``_PLAIN`` that can be read, and those that cannot; configurations that were read
+        before are not read again.
+        """
         with self.engine.connect() as connection:
             rows = connection.execute(query).all()
-            configs = {row.id: _CONFIGS.get((self.workspace, row.id)) for row in rows}
-            missing = [run_id for run_id, config in configs.items() if config is None]
-            for start in range(0, len(missing), _MAX_NAMED):
-                here = tables.runs.c.id.in_(missing[start : start + _MAX_NAMED])
-                for run_id, content in connection.execute(select(tables.runs.c.id, tables.runs.c.config).where(here)):
-                    configs[run_id] = RunConfig.from_json(content)
-        if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
-            _CONFIGS.clear()
-        _CONFIGS.update(
-            {(self.workspace, run_id): config for run_id in missing if (config := configs[run_id]) is not None}
-        )
-        return [_record(row, config) for row in rows if (config := configs[row.id]) is not None]
+            missing = [row.id for row in rows if (self.workspace, row.id) not in _CONFIGS]
+            if len(_CONFIGS) + len(missing) > _MAX_CONFIGS:
+                _CONFIGS.clear()
+                missing = [row.id for row in rows]
+            contents = _contents(connection, missing)
+        readable = []
+        unreadable = []
+        for row in rows:
+            key = (self.workspace, row.id)
+            try:
+                if key not in _CONFIGS:
+                    _CONFIGS[key] = RunConfig.from_json(contents[row.id])
+                readable.append(_record(row, _CONFIGS[key]))
+            except EvenhandError as error:
+                unreadable.append(UnreadableRun(row.id, row.review_id, str(error)))
+        return readable, unreadable
 
     def progress(self, run_id: str) -> pd.DataFrame:
         """The curve of a run: evaluations, seconds, n_tried, n_found, phase; one line a report, in order."""
@@ -296,6 +308,33 @@ class RunTable:
             if is_first:
                 write_seal(connection, run_id, files)
         return is_first
+
+
+def _newest_first(review_id: str | None) -> Select[Any]:
+    query = select(*_PLAIN).order_by(tables.runs.c.created.desc())
+    return query if review_id is None else query.where(tables.runs.c.review_id == review_id)
+
+
+def _oldest_in(states: Collection[RunState]) -> Select[Any]:
+    here = tables.runs.c
+    return select(*_PLAIN).where(here.state.in_([state.value for state in states])).order_by(here.created, here.id)
+
+
+def _contents(connection: Connection, run_ids: Sequence[str]) -> dict[str, Any]:
+    """The configurations of runs as they are stored; ``None`` for one that is no JSON."""
+    contents: dict[str, Any] = {}
+    query = select(tables.runs.c.id, tables.runs.c.config)
+    for start in range(0, len(run_ids), _MAX_NAMED):
+        named = run_ids[start : start + _MAX_NAMED]
+        try:
+            contents |= {row.id: row.config for row in connection.execute(query.where(tables.runs.c.id.in_(named)))}
+        except RunError:  # of one of them
+            for run_id in named:
+                try:
+                    contents |= {run_id: connection.execute(query.where(tables.runs.c.id == run_id)).one().config}
+                except RunError:
+                    contents[run_id] = None
+    return contents
 
 
 def _while_running(run_id: str) -> Update:

@@ -10,7 +10,7 @@ from fairness_engine.errors import RunError
 from fairness_engine.search.registry import TECHNIQUES
 from pages.shared.app import closed, session, wording
 from pages.shared.app.frame import guarded
-from pages.shared.runs.kinds import view_of
+from pages.shared.runs.kinds import VIEWS
 
 if TYPE_CHECKING:
     from fairness_engine.store.records import Review, RunRecord
@@ -47,6 +47,9 @@ def _show_review(review: Review) -> None:
         )
         st.caption(wording.markdown(_files(review)))
     run.markdown(wording.markdown(last_run(runs)))
+    n_unreadable = len(session.unreadable_runs(review.id))
+    if n_unreadable:
+        run.caption(f"{wording.counted(n_unreadable, 'run', 'runs')} cannot be read: damaged, or changed from outside")
     changed.markdown(wording.when(review.changed))
     with more.popover(":material/more_vert:", help="Rename or delete", key=f"more_{review.id}", type="tertiary"):
         st.text_input("New name", review.name, key=f"name_{review.id}", on_change=_rename, args=(review.id,))
@@ -75,7 +78,9 @@ def last_run(runs: list[RunRecord]) -> str:
     if not runs:
         return "none"
     newest = max(runs, key=lambda run: run.created)
-    noun = view_of(newest.config).noun
+    if newest.config.kind not in VIEWS:  # of a newer version
+        return f"{newest.config.kind}, {newest.state.value}"
+    noun = VIEWS[newest.config.kind].noun
     if noun:
         return f"{noun}, {newest.state.value}"
     technique = TECHNIQUES.get(newest.config.technique)

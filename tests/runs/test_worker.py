@@ -7,16 +7,19 @@ import platform
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from fairness_engine.errors import RunError
 from fairness_engine.model_process import process as model_process
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.model_process.starting import start
-from fairness_engine.runs import kinds, worker
+from fairness_engine.runs import kinds, queue, worker
 from fairness_engine.runs.recorder import RunRecorder
 from fairness_engine.runs.writers import pairs
-from fairness_engine.store import pairs_file
+from fairness_engine.store import pairs_file, tables
 from fairness_engine.store.records import RunRecord, RunState
 from fairness_engine.store.store import RunStore
 from worker_cases import lying_run, put_in_the_lying_child, wait_for
@@ -301,3 +304,42 @@ def test_damaged_pairs_are_a_sentence(store: RunStore) -> None:
     file.unlink()
     with pytest.raises(pairs_file.RunError, match="cannot be found"):
         store.pairs(run.id)
+
+
+def test_an_end_that_cannot_be_written_is_written_when_there_is_room(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_END_PAUSE_SECONDS", 0.01)
+    finish = RunStore.finish
+    tries: list[str] = []
+
+    def full(self: RunStore, run_id: str, *arguments: Any, **more: Any) -> bool:
+        tries.append(run_id)
+        if len(tries) < 4:
+            raise RunError("The run store must be a database that can be read and written, got: disk is full.")
+        return finish(self, run_id, *arguments, **more)
+
+    monkeypatch.setattr(RunStore, "finish", full)
+    assert work(store, "input error").state is RunState.FAILED
+    assert len(tries) == 4
+
+
+def test_an_end_that_can_never_be_written_is_in_the_log_and_the_run_counts_as_crashed(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> bool:
+        raise RunError("The run store must be a database that can be read and written, got: disk is full.")
+
+    run_id = lying_run(store, "input error")
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "_END_SECONDS", 0.0)
+        patch.setattr(worker, "_END_PAUSE_SECONDS", 0.01)
+        patch.setattr(RunStore, "finish", full)
+        assert worker.work(store, run_id, lambda: False) is RunState.FAILED
+    assert store.run(run_id).state is RunState.RUNNING
+    log = (store.run_folder(run_id) / "run.log").read_text()
+    assert "The end of the run cannot be written (failed)" in log
+    with store.engine.begin() as connection:  # as if this process had gone
+        connection.execute(update(tables.runs).values(worker_born="never"))
+    queue.mark_crashed(store)
+    assert store.run(run_id).state is RunState.CRASHED

@@ -27,6 +27,7 @@ from fairness_engine.model_process.self_test import Verdict, machine, try_walls
 from fairness_engine.oracle.domain import Domain
 from fairness_engine.pairs import Pairs
 from fairness_engine.runs.adoption import lineage
+from fairness_engine.runs.clean_up import find_old, remove
 from fairness_engine.runs.queue import mark_crashed, start_queued
 from fairness_engine.runs.writers.proofs import stored_tree_file
 from fairness_engine.runs.writers.rule_sets import RULES_FILE
@@ -195,6 +196,10 @@ def _differ(scores: FloatArray, stored: FloatArray) -> IntArray:
 
 RUNS_KEYS = (
     "runs",
+    "unreadable",
+    "removed",
+    "files",
+    "n_bytes",
     "config",
     "results",
     "message",
@@ -218,6 +223,7 @@ RUNS_KEYS = (
     "machine",
 )
 _CANCEL_SECONDS = 5.0
+_DAY_SECONDS = 86_400
 _CURVES = ("share_curve", "trace", "discovery", "sentences", "training", "changes", "card")
 """Results of hundreds of lines: in the JSON, not in the text."""
 
@@ -230,6 +236,8 @@ def runs(options: argparse.Namespace) -> Outcome:
     mark_crashed(store)
     if options.action == "list":
         return _list(store)
+    if options.action == "clean":
+        return _clean(store, options.older_than, is_removed=options.remove)
     run = find_run(store, options.run_id)
     if options.action == "cancel":
         return _cancel(store, run)
@@ -277,7 +285,33 @@ def _list(store: RunStore) -> Outcome:
         f"  {', '.join(run['scope']['protected'])}"
         for run in lines
     ]
-    return Outcome({"runs": lines}, "\n".join(text) or "There are no runs in this workspace.")
+    unreadable = store.unreadable_runs()
+    text += [f"{run.id}  cannot be read: {run.reason}" for run in unreadable]
+    result = {"runs": lines, "unreadable": [{"run_id": run.id, "reason": run.reason} for run in unreadable]}
+    return Outcome(result, "\n".join(text) or "There are no runs in this workspace.")
+
+
+def _clean(store: RunStore, days: int, *, is_removed: bool) -> Outcome:
+    """Name what is old, and remove it where that was asked for."""
+    found = find_old(store, time.time() - days * _DAY_SECONDS)
+    if is_removed:
+        remove(store, found)
+    result = {
+        "removed": is_removed,
+        "runs": [{"run_id": run_id} for run_id in found.run_ids],
+        "files": [{"file_id": file.id, "name": file.name, "n_bytes": file.n_bytes} for file in found.files],
+        "n_bytes": found.n_bytes,
+    }
+    n_runs = len(found.run_ids)
+    what = f"{n_runs:,} run{'' if n_runs == 1 else 's'} that ended more than {days:,} days ago"
+    of_files = f"{len(found.files):,} file{'' if len(found.files) == 1 else 's'} that nothing needs"
+    megabytes = f"{found.n_bytes / 1e6:,.1f} MB"
+    if is_removed:
+        return Outcome(result, f"Removed {what} and {of_files}: {megabytes}.")
+    lines = [*found.run_ids, *(f"{file.id}  {file.name}" for file in found.files)]
+    return Outcome(
+        result, "\n".join([*lines, f"{what} and {of_files}: {megabytes}. Nothing was removed: add --remove."])
+    )
 
 
 def _version_json(store: RunStore, run: RunRecord) -> dict[str, Any] | None:

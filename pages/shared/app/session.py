@@ -26,7 +26,7 @@ from pages.shared.app.wording import markdown
 if TYPE_CHECKING:
     from fairness_engine.model_process.pool import Evaluator
     from fairness_engine.model_process.questions import Question, Target
-    from fairness_engine.store.records import FileRole, Review, RunRecord, StoredFile
+    from fairness_engine.store.records import FileRole, Review, RunRecord, StoredFile, UnreadableRun
     from fairness_engine.store.run_config import RunConfig
     from fairness_engine.store.store import RunStore
 
@@ -163,6 +163,11 @@ def _once(what: tuple[str, str], ask: Callable[[], T]) -> T:
 def runs(review_id: str) -> list[RunRecord]:
     """The runs of a review, the newest first, as they stood when this rerun first asked."""
     return _once(("runs", review_id), lambda: store().runs(review_id))
+
+
+def unreadable_runs(review_id: str) -> list[UnreadableRun]:
+    """Those of a review that were changed or damaged since they were written."""
+    return _once(("unreadable", review_id), lambda: store().unreadable_runs(review_id))
 
 
 def _stored_review(review_id: str) -> Review:

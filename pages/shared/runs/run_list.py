@@ -117,6 +117,8 @@ ALL = Listing(
 
 def draw(review: Review, runs: Sequence[RunRecord], shown: Sequence[RunRecord], listing: Listing = ALL) -> None:
     """A list of runs, newest first; a click opens one."""
+    for unreadable in session.unreadable_runs(review.id):
+        st.caption(f":material/warning: Run {unreadable.id} cannot be shown. {wording.markdown(unreadable.reason)}")
     chosen = listing.draw(review, runs, shown)
     if chosen is not None:
         session.set_run(chosen.id)

@@ -9,7 +9,9 @@ import pytest
 import said
 import streamlit as st
 from said import OpenApp
+from sqlalchemy import text
 
+import run_cases
 from fairness_engine.groups.rule_sets.phrases import group_text
 from fairness_engine.runs import queue
 from fairness_engine.runs.writers.rule_sets import stored_rules
@@ -174,3 +176,21 @@ def test_a_real_data_set_becomes_a_review_that_is_described(
     assert review.schema is not None
     assert (review.schema.label, review.schema.favourable) == ("income", ">50K")
     assert review.schema.protected == ("sex", "race", "age")
+
+
+def test_a_run_that_cannot_be_read_stops_neither_the_list_nor_its_review(open_app: OpenApp, store: RunStore) -> None:
+    review = run_cases.review_of(store)
+    whole = store.create_run(run_cases.config_of(review), review.id)
+    store.request_cancel(whole)
+    damaged = store.create_run(run_cases.config_of(review), review.id)
+    unknown = store.create_run(run_cases.config_of(review), review.id)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE runs SET config = '{}' WHERE id = :id"), {"id": damaged})
+        connection.execute(
+            text("UPDATE runs SET config = json_set(config, '$.kind', 'prophecy') WHERE id = :id"), {"id": unknown}
+        )
+    app = open_app()
+    assert said.errors_of(app) == []
+    assert review.name in "".join(said.links_of(app)) + said.text_of(app)
+    assert "prophecy" in said.text_of(app)
+    assert "1 run cannot be read" in said.text_of(app)

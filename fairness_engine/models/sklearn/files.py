@@ -74,22 +74,16 @@ def _load(content: bytes) -> tuple[Any, tuple[str, ...]]:
     from skops.io.exceptions import UntrustedTypesFoundException
 
     try:
-        unknown = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED_TYPES))
-        if unknown:
-            raise ModelError(
-                f"The model file names '{unknown[0][:100]}', which is not a known part of scikit-learn, and is "
-                "refused. Build the model from scikit-learn's own classes and save it again, or convert it to .onnx.",
-                recipe=next(filter(None, map(recipe_for_type, unknown)), ""),
-            )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             estimator = skops.io.loads(content, trusted=list(TRUSTED_TYPES))
-    except UntrustedTypesFoundException as error:
+    except UntrustedTypesFoundException:
+        unknown = sorted(set(skops.io.get_untrusted_types(data=content)) - set(TRUSTED_TYPES)) or ["a type"]
         raise ModelError(
-            f"The model file names types that are not trusted and is refused: {str(error)[:160]}"
+            f"The model file names '{unknown[0][:100]}', which is not a known part of scikit-learn, and is refused. "
+            "Build the model from scikit-learn's own classes and save it again, or convert it to .onnx.",
+            recipe=next(filter(None, map(recipe_for_type, unknown)), ""),
         ) from None
-    except ModelError:
-        raise
     except Exception as error:  # noqa: BLE001 - a damaged file fails inside skops in any way
         raise ModelError(
             f"The model must be a whole skops file, but it is damaged ({type(error).__name__}). Save or upload it "

@@ -40,6 +40,11 @@ def count_from_zero(text: str) -> int:
     return _whole(text, 0)
 
 
+def days(text: str) -> int:
+    """A whole number of days of 0 or more, with or without a ``d``."""
+    return count_from_zero(text.strip().lower().removesuffix("d"))
+
+
 def _whole(text: str, least: int) -> int:
     """A whole number; 1e6 and 1_000_000 are fine."""
     try:

@@ -483,6 +483,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         ("show", "one run"),
         ("cancel", "stop a run and keep what it found"),
         ("verify", "look again whether what a run found holds"),
+        ("clean", "name runs that ended long ago and files that nothing needs, and remove them where asked"),
         ("walls", "try the walls around a model on this machine, from inside"),
     ):
         action = actions.add_parser(name, help=text, allow_abbrev=False)
@@ -493,6 +494,15 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
                 metavar="N",
                 help="as on a kernel whose Landlock is of version N, or that has none (0)",
             )
+        elif name == "clean":
+            action.add_argument(
+                "--older-than",
+                type=option_values.days,
+                required=True,
+                metavar="DAYS",
+                help="runs that ended, and files that were added, more than so many days ago, such as 30d",
+            )
+            action.add_argument("--remove", action="store_true", help="remove them; without it they are only named")
         elif name != "list":
             action.add_argument("run_id", metavar="ID", help="the run's id, or its beginning")
         _add_output(action.add_argument_group("workspace and output"))

@@ -46,12 +46,20 @@ class FileStore:
             raise RunError(f"The file '{shown}' cannot be kept in the workspace: {error.strerror or error}.") from None
         identity = hashlib.sha256(f"{role}\0{shown}\0{sha256}".encode()).hexdigest()[:20]
         values = {"id": identity, "sha256": sha256, "role": role.value, "name": shown, "n_bytes": n_bytes}
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(insert(tables.files).values(**values, created=time.time()))
-        except IntegrityError:  # the same file again
-            pass
+        del (
+            source
+        )  # an error of the database keeps the frames around it, and what is in them, until garbage is collected
+        if not self._is_known(identity):
+            try:
+                with self.engine.begin() as connection:
+                    connection.execute(insert(tables.files).values(**values, created=time.time()))
+            except IntegrityError:  # somebody was faster
+                pass
         return self.file(identity)
+
+    def _is_known(self, file_id: str) -> bool:
+        with self.engine.connect() as connection:
+            return connection.scalar(select(tables.files.c.id).where(tables.files.c.id == file_id)) is not None
 
     def file(self, file_id: str) -> StoredFile:
         """A file by its id.

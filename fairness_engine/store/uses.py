@@ -22,10 +22,15 @@ class UseTable:
 
     def note_upload(self, owner: str, file_id: str) -> None:
         """Note that a file is there for an owner, who may not be the first."""
+        uploads = tables.uploads.c
+        this = (uploads.owner == owner) & (uploads.file_id == file_id)
+        with self.engine.connect() as connection:
+            if connection.scalar(select(uploads.owner).where(this)) is not None:
+                return
         try:
             with self.engine.begin() as connection:
                 connection.execute(insert(tables.uploads).values(owner=owner, file_id=file_id, created=time.time()))
-        except IntegrityError:  # the same upload again
+        except IntegrityError:  # another tab was faster
             pass
 
     def bytes_of(self, owner: str) -> int:

@@ -311,6 +311,25 @@ def test_runs_are_listed_shown_verified_and_found_by_their_beginning(command: Co
     assert "no run 'nothing'" in command.err
 
 
+def test_old_runs_are_named_and_removed_when_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Commands(tmp_path, capsys)
+    run_id = command.json("search", *INPUTS, "--protected", "sex", "--max-evaluations", "2000")["run_id"]
+    named = command.json("runs", "clean", "--older-than", "30d")
+    assert (named["removed"], named["runs"], named["n_bytes"]) == (False, [], 0)
+    named = command.json("runs", "clean", "--older-than", "0d")
+    assert run_id in {run["run_id"] for run in named["runs"]}
+    assert named["removed"] is False
+    assert run_id in {run["run_id"] for run in command.json("runs", "list")["runs"]}
+    removed = command.json("runs", "clean", "--older-than", "0", "--remove")
+    assert removed["n_bytes"] == named["n_bytes"] > 0
+    assert command.json("runs", "list")["runs"] == []
+    assert command("runs", "clean", "--older-than", "soon") == 2
+    assert "soon" in command.err
+    assert command("runs", "clean") == 2
+
+
 def test_the_walls_of_this_machine_are_tried_and_named(command: Commands) -> None:
     found = command.json("runs", "walls", "--newest-landlock", "0")
     assert found["machine"]["kernel"].startswith(os.uname().sysname)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,20 @@ def test_a_refused_upload_leaves_memory_and_is_read_once_and_refused_as_long_as_
     app = upload(app, CSV, "people.csv", "csv_0")
     assert said.errors_of(app) == []
     assert "people.csv" in said.text_of(app)
+
+
+def test_the_same_upload_again_is_held_by_nobody(store: RunStore) -> None:
+    content = b"a,b\n" + b"1,2\n" * 1_000
+    gc.collect()
+    gc.disable()
+    try:
+        n_holders = sys.getrefcount(content)
+        for _ in range(3):
+            file = store.add_file(content, "people.csv", FileRole.DATA)
+            store.note_upload("alice@example.com", file.id)
+        assert sys.getrefcount(content) == n_holders
+    finally:
+        gc.enable()
 
 
 def test_a_schema_that_was_dropped_first_is_used_with_the_table_that_follows(

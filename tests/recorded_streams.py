@@ -86,13 +86,14 @@ KINDS: dict[str, Callable[[RunStore], RunConfig]] = {
         )
         for technique in ("random", "data-scan", "aequitas", "directed", "adf", "eidig", "maft", "sg", "sg-shared")
     },
+    "search: a tree": lambda store: _config(store, "search", "tree", _SEX, technique="random", budget=_FEW),
     "search: two attributes": lambda store: _config(
         store, "search", "planted", _SEX_AND_RACE, technique="random", budget=_FEW
     ),
     "search: score gap": lambda store: _config(
         store, "search", "network", replace(_SEX, score_gap=0.02), technique="random", budget=_FEW
     ),
-    "estimate": lambda store: _config(store, "estimate", "network", _SEX, n_samples=3_000),
+    "estimate": lambda store: _config(store, "estimate", "tree", _SEX, n_samples=3_000),
     "estimate: data": lambda store: _config(
         store, "estimate", "network", _SEX, n_samples=1_000, distribution=Distribution.DATA
     ),
@@ -103,7 +104,7 @@ KINDS: dict[str, Callable[[RunStore], RunConfig]] = {
     "certify: tree": lambda store: _config(
         store, "certify", "tree", _SEX, settings={"max_boxes": 60}, budget=Budget(None, 2.0)
     ),
-    "rules": lambda store: _config(store, "rules", "network", _SEX_AND_RACE),
+    "rules": lambda store: _config(store, "rules", "tree", _SEX_AND_RACE),
     "rules: labels": lambda store: _config(
         store, "rules", "network", Scope(("sex", "race")), settings={"source": "labels"}
     ),

@@ -97,14 +97,17 @@ class PairsWriter(Writer):
         plausibility = told.get("plausibility")
         if plausibility is not None:
             hold(plausibility.n_measured + plausibility.n_unmeasured <= n_pairs, "people who were measured")
-        if stopped is None:
-            return
-        hold(stopped.n_found == n_pairs, "pairs that it sent")
-        hold(self._last_evaluation <= stopped.evaluations, "evaluations of pairs")
-        if "discovery" in told:
-            hold(told["discovery"].n_found[-1] == n_pairs, "pairs of the curve")
-        if "diversity" in told:
-            hold(told["diversity"].n_pairs == n_pairs, "pairs of the diversity")
+        discovery = told.get("discovery")
+        if discovery is not None:
+            hold(discovery.n_found[-1] <= n_pairs, "pairs of the curve")
+        diversity = told.get("diversity")
+        if diversity is not None:
+            hold(diversity.n_pairs <= n_pairs, "pairs of the diversity")
+        if stopped is not None:
+            hold(stopped.n_found == n_pairs, "pairs that it sent")
+            hold(discovery is None or discovery.n_found[-1] == n_pairs, "pairs of the curve")
+            hold(diversity is None or diversity.n_pairs == n_pairs, "pairs of the diversity")
+            hold(self._last_evaluation <= stopped.evaluations, "evaluations of pairs")
 
     def add(self, pairs: Pairs) -> None:
         """Take pairs; they are on disk after the next ``write``."""

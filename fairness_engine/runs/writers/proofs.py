@@ -14,7 +14,7 @@ from typing import Any
 
 from fairness_engine.certification.partition.partition_tree import PartitionTree, read_tree, write_tree
 from fairness_engine.certification.partition.validation import check_space, read_certificates, read_tree_arrays
-from fairness_engine.certification.results import Proved
+from fairness_engine.certification.results import Certification, Proved
 from fairness_engine.certification.settings import CertifySettings
 from fairness_engine.codec import TOLERANCE, decode, encode, hold
 from fairness_engine.errors import RunError, breach
@@ -150,12 +150,20 @@ class ProofsWriter(Writer):
         if self._latest is not None:
             hold(last.boxes >= self._latest.n_boxes, "boxes")
         if self._tree is not None:
-            for name in ("certified", "falsified"):
-                hold(abs(getattr(last, name) - getattr(self._tree, name)[0]) <= TOLERANCE, f"what is {name}")
-            hold(last.n_leaves <= last.boxes >= len(self._tree), "boxes of the tree")
+            self._agree_with_tree(last, self._tree)
         if stopped is not None:
             hold(self._tree is not None, "a certification without its tree")
             hold(last.n_counterexamples == stopped.n_found and last.boxes == stopped.evaluations, "counterexamples")
+
+    def _agree_with_tree(self, last: Certification, tree: PartitionTree) -> None:
+        """Refuse a tree that claims something else; it does not stay, whatever becomes of the run."""
+        try:
+            for name in ("certified", "falsified"):
+                hold(abs(getattr(last, name) - getattr(tree, name)[0]) <= TOLERANCE, f"what is {name}")
+            hold(last.n_leaves <= last.boxes >= len(tree), "boxes of the tree")
+        except ValueError:
+            (self._store.run_folder(self._run_id) / TREE_FILE).unlink(missing_ok=True)
+            raise
 
 
 def stored_tree_file(store: RunStore, run_id: str) -> Path | None:

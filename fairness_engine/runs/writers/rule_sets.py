@@ -100,7 +100,7 @@ def _check_words(result: RuleResult, counts: RuleSummary) -> None:
     try:
         for group in (counts.themis.highest, counts.themis.lowest) if counts.themis is not None else ():
             group_words_of_json(result.attributes, group.rules)
-    except (KeyError, IndexError, TypeError):
+    except (LookupError, TypeError, ValueError):
         raise ValueError("rules of a group") from None
     if counts.texts is not None:
         for attribute in result.attributes:

@@ -13,6 +13,8 @@ from pages.shared.app import turns
 
 T = TypeVar("T")
 
+_MAX_MADE_AT_ONCE = 2
+"""Large values of one sort: to make one takes several times what it is."""
 shared = st.cache_resource(max_entries=4, show_spinner=False)
 """What a function returned for its arguments in any browser session, for large parts of a run that never change again:
 the last four, which people look at just now.
@@ -46,6 +48,7 @@ class Held(Generic[T]):
         self._max_bytes = max_bytes
         self._weigh = weigh
         self._guard = threading.Lock()
+        self._places = threading.Semaphore(_MAX_MADE_AT_ONCE)
         self._values: OrderedDict[object, tuple[T, int]] = OrderedDict()
         self._making: dict[object, threading.Lock] = {}
 
@@ -68,13 +71,21 @@ class Held(Generic[T]):
             known = self._known(key)
             if known is not None:
                 return known[0]
-            value = make()
-            self._keep(key, value, self._weigh(value))
-            return value
+            return self._made(key, make)
         finally:
             lock.release()
             with self._guard:
                 self._making.pop(key, None)
+
+    def _made(self, key: object, make: Callable[[], T]) -> T:
+        with turns.left():
+            self._places.acquire()
+        try:
+            value = make()
+            self._keep(key, value, self._weigh(value))
+            return value
+        finally:
+            self._places.release()
 
     def _known(self, key: object) -> tuple[T, int] | None:
         with self._guard:

@@ -34,6 +34,7 @@ def answer_once(review: Review, dataset: Dataset) -> Schema:
     schema = review.schema
     assert schema is not None, "the page asks after the data step"
     codes = _codes(schema, dataset)
+    names = dataset.classes  # what a widget shows is kept with it: not the whole data set
     outcome = next((column for column in schema.columns if column.name == schema.label), None)
     proposed = None if outcome is None else known_favourable(outcome)
     label = wording.markdown(schema.label)
@@ -46,7 +47,7 @@ def answer_once(review: Review, dataset: Dataset) -> Schema:
             "Outcome",
             range(len(codes)),
             index=position,
-            format_func=lambda at: wording.markdown(dataset.classes[at]),
+            format_func=lambda at: wording.markdown(names[at]),
             label_visibility="collapsed",
             key="favourable_answer",
             **options,

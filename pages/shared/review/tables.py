@@ -7,7 +7,9 @@ process never takes the memory that reading takes.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import tempfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -16,6 +18,10 @@ from pages.shared.app import session, turns
 from pages.shared.app.kept import Held
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
     from fairness_engine.data.dataset import Dataset
     from fairness_engine.data.schema import Schema
     from fairness_engine.data.table import Table
@@ -34,7 +40,10 @@ _REASONS = "reasons"
 """Folder of the workspace: why columns of tables that were read are left out, by the hash of the file."""
 _BYTES_OF_TABLES = 4_000_000_000
 """Most of them are columns in files, of which a page looks at some."""
-_BYTES_OF_ROWS = 1_000_000_000
+_BYTES_OF_ROWS = 4_000_000_000
+"""As those of tables."""
+_BYTES_OF_TEXTS = 500_000_000
+_LEAST_BYTES_IN_A_FILE = 4_000_000
 
 
 def reading_of(file: StoredFile) -> Reading:
@@ -79,7 +88,7 @@ def dataset_of(table: Table, schema: Schema) -> Dataset:
 
     def make() -> Dataset:
         with st.spinner("Checking every cell …"):
-            return make_dataset(table, schema)
+            return _in_files(make_dataset(table, schema), session.workspace())
 
     return _DATASETS.get((table.source_hash, table.name, json.dumps(schema.to_json())), make)
 
@@ -131,6 +140,34 @@ def _is_small(file: StoredFile) -> bool:
     return max(head.count(sign.encode()) for sign in DELIMITERS) < MAX_SMALL_COLUMNS
 
 
+def _in_files(dataset: Dataset, folder: Path) -> Dataset:
+    """A data set whose large arrays lie in files without a name: whoever holds on to it holds no memory that others
+    need.
+    """
+    more = dataset.incomplete
+    return replace(
+        dataset,
+        rows=_in_file(dataset.rows, folder),
+        kept=_in_file(dataset.kept, folder),
+        labels=None if dataset.labels is None else _in_file(dataset.labels, folder),
+        incomplete=None if more is None else replace(more, rows=_in_file(more.rows, folder)),
+    )
+
+
+def _in_file(values: NDArray[Any], folder: Path) -> NDArray[Any]:
+    if values.nbytes < _LEAST_BYTES_IN_A_FILE:
+        return values
+    import numpy as np
+
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            np.ascontiguousarray(values).tofile(file)
+            mapped = np.memmap(file, dtype=values.dtype, mode="r", shape=values.shape)
+    except OSError:  # the disk is full
+        return values
+    return mapped.view(np.ndarray)
+
+
 def _weight_of_reading(reading: Reading) -> int:
     table = reading.table
     if table.mapped is None:
@@ -151,4 +188,4 @@ def _weight_of_texts(texts: Texts) -> int:
 
 _TABLES: Held[Reading] = Held(_BYTES_OF_TABLES, _weight_of_reading)
 _DATASETS: Held[Dataset] = Held(_BYTES_OF_ROWS, _weight_of_dataset)
-_TEXTS: Held[Texts] = Held(_BYTES_OF_ROWS // 2, _weight_of_texts)
+_TEXTS: Held[Texts] = Held(_BYTES_OF_TEXTS, _weight_of_texts)

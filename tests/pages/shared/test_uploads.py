@@ -6,12 +6,14 @@ import gc
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import said
 from said import OpenApp
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest, local_script_runner
 
+from fairness_engine.data.dataset import make_dataset
 from fairness_engine.errors import RunError
 from fairness_engine.runs import limits
 from fairness_engine.runs.limits import check_disk, check_waiting
@@ -154,6 +156,34 @@ def test_a_larger_table_is_read_in_a_process_of_its_own(
     assert tables.reading_of(file).inferred is None, "what was described once is not described again"
     app = upload(app, b"a,b\n" + b"1,2\n" * 300 + b"1,2,3\n", "bad.csv", "csv_1")
     assert "got 3 in line 302" in said.errors_of(app)[0]
+
+
+def test_the_rows_of_a_large_table_lie_in_a_file_that_has_no_name(
+    open_app: OpenApp, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_LEAST_BYTES_IN_A_FILE", 100)
+    tables.forget()
+    review = store.create_review("People")
+    app = upload(open_app(DATA, review=review.id), CSV, "people.csv", "csv_0")
+    assert said.errors_of(app) == []
+    saved = store.review(review.id)
+    assert saved.data_id is not None
+    assert saved.schema is not None
+    table = tables.table_of(store.file(saved.data_id))
+    held = tables.dataset_of(table, saved.schema)
+    made = make_dataset(table, saved.schema)
+    assert isinstance(held.rows.base, np.memmap)
+    assert not held.rows.flags.writeable
+    for name in ("rows", "labels", "kept"):
+        np.testing.assert_array_equal(getattr(held, name), getattr(made, name))
+    assert not [path for path in store.workspace.iterdir() if path.name.startswith("tmp")]
+    monkeypatch.setattr(tables.tempfile, "TemporaryFile", _full)
+    tables.forget()
+    np.testing.assert_array_equal(tables.dataset_of(table, saved.schema).rows, made.rows)
+
+
+def _full(**_: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_what_is_held_of_tables_is_limited(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

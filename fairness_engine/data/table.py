@@ -82,7 +82,7 @@ class Table:
         first_line: line of the first row, counted from 1.
         lines: line of each row ``(n_rows,)`` where rows are not one line each.
         reasons: why no model takes a column as it is, by column, where that was looked at; see ``inference.py``.
-        mapped: the cells of a column, where they lie in a file; see ``mapped.py``.
+        mapped: the cells of a column, where they lie in a file; see ``csv/mapped.py``.
     """
 
     frame: pd.DataFrame

@@ -119,7 +119,7 @@ class RequestServer:
             ground = probes.Ground(Path.cwd(), Path(request["outside"]))
             return {"outcomes": probes.outcomes(ground, request["names"])}
         if request["do"] == "read_table":
-            from fairness_engine.model_process.tables import write_table
+            from fairness_engine.data.csv.described import write_table
 
             return write_table(request["table"])
         if self._opened is None:

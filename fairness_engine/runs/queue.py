@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairness_engine.errors import EvenhandError, RunError
 from fairness_engine.model_process.starting.start import WORKER_PROGRAM, Started, start
+from fairness_engine.runs.limits import owners_of_active
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import DATABASE_VARIABLE, max_at_work
 from fairness_engine.store.records import RunRecord, RunState
@@ -82,7 +83,7 @@ def _in_turn(store: RunStore, active: Sequence[RunRecord], waiting: Sequence[Run
         active: all runs that wait or work, the oldest first.
         waiting: those that nobody works, the oldest first.
     """
-    owners = store.owners_of_active()
+    owners = owners_of_active(store)
     whose = {run.id: _person(*owners.get(run.id, ("", ""))) for run in active}
     n_at_work = Counter(whose[run.id] for run in active)
     n_at_work.subtract(whose[run.id] for run in waiting)

@@ -61,6 +61,19 @@ class FileStore:
         with self.engine.connect() as connection:
             return connection.scalar(select(tables.files.c.id).where(tables.files.c.id == file_id)) is not None
 
+    def note_upload(self, owner: str, file_id: str) -> None:
+        """Note that a file is there for an owner, who may not be the first."""
+        uploads = tables.uploads.c
+        this = (uploads.owner == owner) & (uploads.file_id == file_id)
+        with self.engine.connect() as connection:
+            if connection.scalar(select(uploads.owner).where(this)) is not None:
+                return
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(insert(tables.uploads).values(owner=owner, file_id=file_id, created=time.time()))
+        except IntegrityError:  # another tab was faster
+            pass
+
     def file(self, file_id: str) -> StoredFile:
         """A file by its id.
 

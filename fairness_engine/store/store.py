@@ -10,15 +10,13 @@ from pathlib import Path
 
 from fairness_engine.errors import RunError
 from fairness_engine.store.files import FileStore
-from fairness_engine.store.removal import RemovalTable
 from fairness_engine.store.reviews import PinTable, ReviewTable
 from fairness_engine.store.runs import RunTable
 from fairness_engine.store.tables import open_database
-from fairness_engine.store.uses import UseTable
 from fairness_engine.store.versions import VersionTable
 
 
-class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable, UseTable, RemovalTable):
+class RunStore(FileStore, ReviewTable, PinTable, RunTable, VersionTable):
     """Everything that is kept between two visits; safe to use from several threads.
 
     Args:

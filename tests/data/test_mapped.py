@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fairness_engine.data.csv.mapped import map_table, write_mapped
 from fairness_engine.data.dataset import fold_labels, make_dataset
 from fairness_engine.data.inference import guess_columns, infer_schema, why_left_out
-from fairness_engine.data.mapped import map_table, write_mapped
 from fairness_engine.data.summary import describe_columns
 from fairness_engine.data.table import Table, read_table
 from fairness_engine.errors import DataError

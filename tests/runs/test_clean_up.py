@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from fairness_engine.errors import RunError
 from fairness_engine.runs.clean_up import find_old, remove
+from fairness_engine.runs.limits import bytes_of
 from fairness_engine.store import tables
 from fairness_engine.store.records import AnswersSource, FileRole, RunState, VersionState
 from fairness_engine.store.store import RunStore
@@ -96,4 +97,4 @@ def test_files_go_that_nothing_names(store: RunStore) -> None:
     assert sorted(path.read_bytes() for path in store.workspace.glob("files/*/*")) == sorted(
         [b"first", b"second", b"answers", b"twin"]
     )
-    assert store.bytes_of("alice") == 0
+    assert bytes_of(store, "alice") == 0

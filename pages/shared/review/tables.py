@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairness_engine.data.schema import Schema
     from fairness_engine.data.table import Table
     from fairness_engine.data.texts import Texts
-    from fairness_engine.model_process.tables import Reading
+    from fairness_engine.runs.tables import Reading
     from fairness_engine.store.records import StoredFile
 
 MAX_SMALL_BYTES = 2_000_000
@@ -116,7 +116,7 @@ def forget() -> None:
 
 def _read(file: StoredFile) -> Reading:
     from fairness_engine.data.table import read_table
-    from fairness_engine.model_process.tables import Reading, read_apart
+    from fairness_engine.runs.tables import Reading, read_apart
 
     if _is_small(file):
         return Reading(read_table(file.path, file.name))

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from fairness_engine.data.dataset import make_dataset
 from fairness_engine.errors import RunError
 from fairness_engine.runs import limits
-from fairness_engine.runs.limits import check_disk, check_waiting
+from fairness_engine.runs.limits import bytes_of, check_disk, check_waiting, n_active_of
 from fairness_engine.store.environment import FOR_OTHERS_VARIABLE, MAX_DISK_VARIABLE, MAX_WAITING_VARIABLE
 from fairness_engine.store.records import FileRole, Review
 from fairness_engine.store.store import RunStore
@@ -219,7 +219,7 @@ def test_a_person_without_room_is_told_and_nothing_is_stored(
     monkeypatch.setenv(MAX_DISK_VARIABLE, "9")
     app = upload(app, CSV, "people.csv", "csv_0")
     assert said.errors_of(app) == []
-    assert store.bytes_of("unlisted") == len(CSV)
+    assert bytes_of(store, "unlisted") == len(CSV)
 
 
 @pytest.mark.usefixtures("no_room")
@@ -228,7 +228,7 @@ def test_room_is_what_uploads_and_runs_take_of_each_owner_alone(
 ) -> None:
     alice = review_of(store, owner="alice@example.com")
     run = run_of(store, alice, "random")
-    before = store.bytes_of("alice@example.com")
+    before = bytes_of(store, "alice@example.com")
     assert before > 0, "of the run"
     file = store.add_file(b"x" * 400, "a.csv", FileRole.DATA)
     same = store.add_file(b"x" * 400, "b.csv", FileRole.DATA)
@@ -238,7 +238,7 @@ def test_room_is_what_uploads_and_runs_take_of_each_owner_alone(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "deep").mkdir()
     (folder / "deep" / "run.log").write_bytes(b"y" * 500)
-    held = store.bytes_of("alice@example.com")
+    held = bytes_of(store, "alice@example.com")
     assert held == before + 900
     monkeypatch.setenv(MAX_DISK_VARIABLE, "100")
     check_disk(store, "alice@example.com", 100_000 - held)
@@ -254,7 +254,7 @@ def test_runs_that_wait_are_limited(store: RunStore, monkeypatch: pytest.MonkeyP
     config = run_of(store, review, "random").config
     for _ in range(2):
         store.create_run(config, review.id)
-    n_active = store.n_active_of("alice@example.com")
+    n_active = n_active_of(store, "alice@example.com")
     check_waiting(store, "alice@example.com", 3 - n_active)
     with pytest.raises(RunError, match="At most 3 of your runs may wait or work at once, got 100 more beside"):
         check_waiting(store, "alice@example.com", 100)

@@ -1,25 +1,20 @@
 """Reading a table in a process of its own, behind the walls of a model's: for a program that serves many people.
 
 A CSV file of 200 MB takes a reader up to 2 GB and a minute. The process that reads it has a limit of memory, and leaves
-the columns in a file that whoever asked maps (``data/mapped.py``): what has been read costs it little.
+the columns in a file that whoever asked maps (``data/csv/mapped.py``): what has been read costs it little.
 """
 
 from __future__ import annotations
 
-import json
-import resource
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from fairness_engine.data.inference import guess_columns, infer_schema
-from fairness_engine.data.mapped import map_table, write_mapped
+from fairness_engine.data.csv.mapped import map_table
 from fairness_engine.data.schema import Schema
-from fairness_engine.data.table import Table, read_table
+from fairness_engine.data.table import Table
 from fairness_engine.errors import DataError, ProcessError, SchemaError, breach
 from fairness_engine.model_process.process import ModelProcess
 from fairness_engine.store.records import StoredFile
@@ -28,7 +23,6 @@ MAX_MEMORY_BYTES = 5 << 30
 """Of addresses: what the largest table takes, and what a forked process has before it begins."""
 MAX_SECONDS = 300.0
 _MAX_AT_ONCE = 2
-_MAX_DESCRIPTION = 30_000_000
 _MAX_REASON = 100
 _MAX_REFUSAL = 300
 _places = threading.BoundedSemaphore(_MAX_AT_ONCE)
@@ -112,41 +106,3 @@ def _reasons(content: Any) -> dict[str, str]:
     if not isinstance(content, dict):
         raise breach("it sent a table that is none")
     return {str(name): str(reason)[:_MAX_REASON] for name, reason in content.items()}
-
-
-def write_table(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """In the process that reads: read a table, describe it where that is asked for, and write it to the own folder.
-
-    Args:
-        asked: ``path``, ``name``, ``is_described``, ``max_memory_bytes``.
-
-    Returns:
-        What the reply says.
-
-    Raises:
-        DataError: the file is no table that can be used.
-    """
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = asked["max_memory_bytes"] if hard == resource.RLIM_INFINITY else min(hard, asked["max_memory_bytes"])
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    folder = Path.cwd()
-    try:
-        facts = write_mapped(read_table(Path(asked["path"]), name=asked["name"]), folder)
-    except (MemoryError, pa.ArrowMemoryError):
-        raise ProcessError("It took more memory.") from None
-    if not asked["is_described"]:
-        return facts
-    table = map_table(folder, facts)
-    guesses = guess_columns(table)
-    facts["reasons"] = {guess.column.name: guess.reason for guess in guesses if guess.reason}
-    try:
-        facts["schema"] = infer_schema(table, guesses).to_json()
-    except SchemaError as error:
-        facts["refusal"] = str(error)
-    if len(json.dumps(facts)) > _MAX_DESCRIPTION:
-        del facts["schema"]
-        facts["refusal"] = (
-            f"The columns of '{table.name}' hold too many different values for a description. Leave columns out, or "
-            "add a schema file."
-        )
-    return facts

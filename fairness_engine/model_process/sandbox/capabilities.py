@@ -33,7 +33,7 @@ def forbid_new_privileges() -> bool:
     """Nothing started from here can gain rights that this process lacks (Linux). Returns whether it is in force."""
     if not sys.platform.startswith("linux"):
         return False
-    return _prctl(_PR_SET_NO_NEW_PRIVS, 1) == 0
+    return _prctl(ctypes.CDLL(None), _PR_SET_NO_NEW_PRIVS, 1) == 0
 
 
 def give_up() -> bool:
@@ -45,17 +45,17 @@ def give_up() -> bool:
     held = (_Half * 2)()
     if libc.capget(ctypes.byref(head), held) != 0:
         return False
-    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    _prctl(libc, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     right = 0
-    while held[0].permitted and _prctl(_PR_CAPBSET_READ, right) >= 0:
+    while held[0].permitted and _prctl(libc, _PR_CAPBSET_READ, right) >= 0:
         if 1 << right != _MAY_READ_ALL:
-            _prctl(_PR_CAPBSET_DROP, right)
+            _prctl(libc, _PR_CAPBSET_DROP, right)
         right += 1
     kept = held[0].permitted & _MAY_READ_ALL
     left = (_Half * 2)(_Half(kept, kept, 0), _Half(0, 0, 0))
     return int(libc.capset(ctypes.byref(head), left)) == 0
 
 
-def _prctl(option: int, argument: int) -> int:
+def _prctl(libc: ctypes.CDLL, option: int, argument: int) -> int:
     zero = ctypes.c_ulong(0)
-    return int(ctypes.CDLL(None).prctl(option, ctypes.c_ulong(argument), zero, zero, zero))
+    return int(libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero))

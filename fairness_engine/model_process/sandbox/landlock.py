@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 # the same on all architectures
@@ -102,6 +103,12 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
 
 
 def _syscall(number: int, *arguments: object) -> int:
-    function = ctypes.CDLL(None, use_errno=True).syscall
+    function = _library().syscall
     function.restype = ctypes.c_long
     return int(function(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments)))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """The C library; to make an object of it takes longer than a call."""
+    return ctypes.CDLL(None, use_errno=True)

@@ -20,7 +20,8 @@ from typing import Any
 from fairness_engine.errors import ProcessError, breach
 from fairness_engine.model_process.protocol import MAX_LINE_BYTES, raise_failure, read_object
 from fairness_engine.model_process.sandbox import walls
-from fairness_engine.model_process.scratch import remove_tree
+from fairness_engine.model_process.sandbox.scratch import remove_tree
+from fairness_engine.model_process.sandbox.watcher import Watcher
 from fairness_engine.model_process.starting.compiled_loops import (
     MODEL_PROGRAM,
     Loops,
@@ -28,7 +29,6 @@ from fairness_engine.model_process.starting.compiled_loops import (
     ready_loops,
 )
 from fairness_engine.model_process.starting.start import ForkedProgram, Started, is_ready, start
-from fairness_engine.model_process.watcher import Watcher
 
 PROGRAM = MODEL_PROGRAM
 _CHUNK_BYTES = 1 << 20

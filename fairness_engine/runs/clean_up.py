@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from fairness_engine.model_process.scratch import remove_tree
+from fairness_engine.model_process.sandbox.scratch import remove_tree
 from fairness_engine.runs.limits import folder_bytes
 from fairness_engine.store import tables
 from fairness_engine.store.records import RunState, VersionState

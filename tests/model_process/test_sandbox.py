@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fairness_engine.model_process import watcher
 from fairness_engine.model_process.process import ModelProcess
-from fairness_engine.model_process.sandbox import capabilities, control_group, landlock, seccomp, walls
+from fairness_engine.model_process.sandbox import capabilities, control_group, landlock, seccomp, walls, watcher
 from fairness_engine.model_process.sandbox.probes import DONE, PROBES, REFUSED, Probe
+from fairness_engine.model_process.sandbox.watcher import TooMuchError, check_folder
 from fairness_engine.model_process.self_test import Tried, Verdict, try_walls
-from fairness_engine.model_process.watcher import TooMuchError, check_folder
 
 _HAS_FILTER = os.uname().machine in ("x86_64", "aarch64") and sys.platform.startswith("linux")
 _NEEDS_FILTER = pytest.mark.skipif(not _HAS_FILTER, reason="no filter of system calls for this processor")

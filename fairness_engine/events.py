@@ -218,7 +218,9 @@ def from_line(line: str) -> Event:
     """
     try:
         body = read_object(line)
-        cls = _EVENTS[body.pop("event")]
+        cls = _EVENTS.get(body.pop("event"))
+        if cls is None:
+            raise ValueError("there is none of that name")
         if cls is PairsFound:
             return PairsFound(_read_pairs(body))
         if cls is PairsMeasured:
@@ -234,8 +236,10 @@ def from_line(line: str) -> Event:
             raise ValueError("it says more than such an event")
         event: Event = decode(cls, body)
         return event
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise breach(f"it sent a line that is no event ({str(error) or type(error).__name__})") from None
+    except ValueError as error:
+        raise breach(f"it sent a line that is no event ({error})") from None
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError):
+        raise breach("it sent a line that is no event (a part is missing, or is another)") from None
 
 
 def _read_pairs(body: dict[str, Any]) -> Pairs:

@@ -85,7 +85,8 @@ class Diversity:
 
     def __post_init__(self) -> None:
         hold(self.n_sampled <= self.n_pairs, "finds that were kept")
-        hold(self.n_leaves_hit <= min(self.n_leaves, self.n_sampled), "leaves that were hit")
+        hold(self.n_leaves_hit <= self.n_leaves, "leaves that were hit")
+        hold(not self.n_sampled or self.n_leaves_hit <= self.n_sampled, "leaves that were hit")
         most = max(self.per_100 or 0.0, self.per_1000 or 0.0)
         hold(most <= self.n_leaves * (1 + TOLERANCE), "expected leaves")
 
@@ -116,6 +117,7 @@ class PlausibleCounts:
 
     def __post_init__(self) -> None:
         hold(self.n_reference <= self.n_different or not self.n_different, "people of the data")
-        least = max(self.n_far, self.n_with_unseen)
-        hold(least <= self.n_implausible <= self.n_far + self.n_with_unseen, "implausible people")
+        either = self.n_far + self.n_with_unseen  # earlier versions did not tell them apart
+        hold(max(self.n_far, self.n_with_unseen) <= self.n_implausible, "implausible people")
+        hold(not either or self.n_implausible <= either, "implausible people")
         hold(max(self.n_implausible, self.n_outside) <= self.n_measured, "people who were measured")

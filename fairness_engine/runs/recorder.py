@@ -155,7 +155,7 @@ class RunRecorder:
             ProcessError: they do, or it was not.
         """
         before = self._progress
-        names = ("evaluations", "seconds", "n_tried", "n_found")
+        names = ("evaluations", "seconds", "n_found", *(("n_tried",) if self._kind.counts_people else ()))
         if before is not None and any(getattr(event, name) < getattr(before, name) for name in names):
             raise breach("it sent progress that runs backwards")
         if self._kind.counts_people and event.n_found > event.n_tried:

@@ -89,7 +89,7 @@ def test_events_come_in_order_and_stand_up_to_every_check(weights: Weights, mode
     result, events = certified(model, domain, settings)
     kinds = [type(event) for event in events]
     assert kinds[:2] == [SharesProved, Progress]
-    assert kinds[-6:] == [SharesProved, Progress, PairsFound, ResultReady, TreeReady, Stopped]
+    assert kinds[-6:] == [PairsFound, SharesProved, Progress, ResultReady, TreeReady, Stopped]
     assert is_possible("certification", result)
     assert [to_line(from_line(to_line(event))) for event in events] == [to_line(event) for event in events]
     proved, found = (

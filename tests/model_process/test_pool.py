@@ -29,7 +29,6 @@ from fairness_engine.model_process.questions import (
     Simplify,
     Summary,
     WhyNotCertifiable,
-    _read_scores,
 )
 from fairness_engine.model_process.sandbox.walls import PROTECTIONS
 from fairness_engine.model_process.starting.compiled_loops import Loops
@@ -218,9 +217,9 @@ def test_no_answer_in_time_ends_the_process(
         {"scores": pack_array(np.zeros((2, 1))), "decisions": pack_array(np.zeros(2))},
     ],
 )
-def test_scores_that_cannot_be_are_refused(reply: dict[str, object]) -> None:
+def test_scores_that_cannot_be_are_refused(reply: dict[str, object], config: RunConfig) -> None:
     with pytest.raises(ProcessError, match="broke its protocol"):
-        _read_scores(reply, 2)
+        Scores(np.zeros((2, 9))).answer(reply, config)
 
 
 def test_a_long_log_is_begun_afresh(store: RunStore, config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +242,7 @@ def test_a_long_log_is_begun_afresh(store: RunStore, config: RunConfig, monkeypa
 )
 def test_decisions_that_cannot_be_are_refused(reply: dict[str, object], config: RunConfig) -> None:
     with pytest.raises(ProcessError, match="broke its protocol"):
-        Decisions(np.zeros((2, 9))).read(reply, config)
+        Decisions(np.zeros((2, 9))).answer(reply, config)
 
 
 def test_decisions_of_all_variants(evaluator: Evaluator, config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,8 @@ class RulesWriter(Writer):
         counts = told.get("rules")
         sentences = told.get("sentences")
         if result is None:
-            hold(counts is None and sentences is None, "counts of rule sets that it never sent")
+            hold(counts is None or not counts.n_rule_sets, "counts of rule sets that it never sent")
+            hold(sentences is None or not (sentences.pairs or sentences.looked), "sentences of no rule set")
             hold(stopped is None or stopped.n_found == 0, "rule sets")
             return
         n = len(result.scored)

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 MAX_SMALL_BYTES = 2_000_000
 MAX_SMALL_COLUMNS = 200
-"""What is read in a page's process: it takes some 20 MB and half a second at most; a process of its own takes a quarter of a second more."""
+"""What is read in a page's process: it takes some 20 MB and half a second at most; a process of its own takes a quarter
+of a second more.
+"""
 _MEMORY_A_BYTE = 10
 """Of a small file that was read."""
 _TEXT_BYTES = 60

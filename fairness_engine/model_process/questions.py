@@ -19,6 +19,7 @@ from fairness_engine.data.schema import Schema
 from fairness_engine.errors import RunError, breach
 from fairness_engine.model_process.protocol import MAX_EVENT_BYTES, pack_pairs, unpack_pairs
 from fairness_engine.model_process.starting.compiled_loops import Loops
+from fairness_engine.models.fit.reading_state import Reading
 from fairness_engine.oracle.domain import Distribution, Domain, Scope
 from fairness_engine.oracle.possible_pairs import MAX_CLASSES, PossiblePairs
 from fairness_engine.pairs import Pairs
@@ -259,7 +260,9 @@ class Fit(Question["FitCard"]):
     def read(self, reply: dict[str, Any], _: Target) -> FitCard:
         from fairness_engine.models.fit.report import FitCard
 
-        decode(_CardFields, reply["fit"])
+        card = decode(_CardFields, reply["fit"])
+        if card.get("reading"):
+            decode(Reading, card["reading"])
         return FitCard.from_json(reply["fit"])
 
 
@@ -303,6 +306,13 @@ class CheckGradients(Question["GradientCheck"]):
         return GradientCheck.from_json(reply.get("gradients"))
 
 
+class _Input(TypedDict):
+    name: str
+    column: str
+    category: str | None
+    how: str
+
+
 class _ShownRow(TypedDict):
     labels: dict[str, str]
     received: dict[str, bool | int | float | str | None]
@@ -340,7 +350,7 @@ class _CardFields(TypedDict, total=False):
     warnings: list[Text]
     rows_per_second: Amount
     has_gradient: bool
-    inputs: list[dict[str, Any]]
+    inputs: list[_Input]
     reading: dict[str, Any]
     n_incomplete: Count
     n_answered: Count

@@ -165,7 +165,7 @@ EVENTS: dict[str, tuple[str, Line | str, str]] = {
     ),
     "counts before rule sets": (
         "rules",
-        {"event": "ResultReady", "name": "rules", "content": {"n_rule_sets": 0, "n_rows": 0, "n_shown": 0}},
+        {"event": "ResultReady", "name": "rules", "content": {"n_rule_sets": 1, "n_rows": 1, "n_shown": 1}},
         "do not agree (counts of rule sets that it never sent)",
     ),
 }
@@ -413,6 +413,8 @@ ANSWERS: dict[str, tuple[str, Callable[[Line], Any], str]] = {
     "a summary of text": ("summary", lambda c: c.update(n_rows="many"), "'summary' cannot be read"),
     "a card of numbers": ("fit", lambda c: c["fit"].update(classes=[1, 2]), "'fit' cannot be read"),
     "a card with a share above 1": ("fit", lambda c: c["fit"].update(accuracy=7.0), "'fit' cannot be read"),
+    "an area of 400 digits": ("fit", lambda c: c["fit"]["reading"].update(auc=10**400), "'fit' cannot be read"),
+    "an input without a name": ("fit", lambda c: c["fit"].update(inputs=[{"how": 5}]), "'fit' cannot be read"),
     "a neighbour of no category": (
         "plausible",
         lambda c: c["plausible"]["neighbour"].__setitem__(1, 99.0),

@@ -111,7 +111,10 @@ def mark_crashed(store: RunStore) -> None:
     for run in store.runs_in(RunState.RUNNING):
         if not _is_at_work(run):
             n_found = max(run.n_found, store.n_pairs(run.id))  # it may have ended before it counted its last pairs
-            is_first = store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts={"n_found": n_found})
+            counts = {"n_found": n_found}
+            if run.config.technique:  # of a search: whoever was found was tried
+                counts["n_tried"] = max(run.n_tried, n_found)
+            is_first = store.finish(run.id, RunState.CRASHED, message=CRASH_MESSAGE, counts=counts)
             if is_first and run.worker_host == host_name():  # of one elsewhere it is not known that it writes no more
                 store.clear_run(run.id)
     for run in store.runs_in(RunState.QUEUED):

@@ -96,6 +96,8 @@ class RunRecorder:
         counts = {name: getattr(last, name) for name in names} if last else {"n_found": 0}
         if not self._stopped and self._kind.has_pairs:  # it ended between pairs and the progress that counts them
             counts["n_found"] = self._store.n_pairs(self._run_id)
+        if self._kind.counts_people:
+            counts["n_tried"] = max(counts.get("n_tried", 0), counts["n_found"])
         return counts | ({"n_rejected": self._stopped.n_rejected} if self._stopped else {})
 
     def is_done(self, request: int) -> bool:

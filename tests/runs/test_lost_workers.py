@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fairness_engine.errors import ProcessError, RunError
+from fairness_engine.pairs import Pairs
 from fairness_engine.runs import queue
+from fairness_engine.runs.writers.pairs import PairsWriter
 from fairness_engine.store.alive import host_name, process_start_time
 from fairness_engine.store.environment import MAX_AT_WORK_VARIABLE
 from fairness_engine.store.records import RunState
@@ -70,6 +73,21 @@ def test_a_worker_here_is_known_by_its_birth_and_not_by_the_clock(
     at(monkeypatch, -DAY)
     queue.mark_crashed(store)
     assert store.run(run_id).state is RunState.RUNNING
+
+
+def test_who_was_found_was_tried_though_the_worker_was_killed_before_it_said_so(store: RunStore) -> None:
+    config = census_config(store)
+    run_id = store.create_run(config)
+    store.claim(run_id, host_name(), os.getpid(), "another birth")
+    people = np.array([[column.low for column in config.schema.inputs]] * 3)
+    numbers = np.zeros(3)
+    codes = np.zeros(3, np.int64)
+    writer = PairsWriter(store, run_id, config)
+    writer.add(Pairs(people, people, numbers, numbers, codes, codes, codes))
+    writer.write()
+    queue.mark_crashed(store)
+    run = store.run(run_id)
+    assert (run.state, run.n_found, run.n_tried) == (RunState.CRASHED, 3, 3)
 
 
 def test_what_a_killed_worker_left_half_done_goes_and_what_it_entered_stays(store: RunStore) -> None:

@@ -305,6 +305,13 @@ def test_a_run_that_crashes_counts_the_pairs_that_it_stored(told: Told) -> None:
     assert (run.state, run.n_found, told.store.n_pairs(run.id)) == (RunState.CRASHED, 12, 12)
 
 
+def test_who_was_found_was_tried_though_the_run_ended_before_it_said_so(told: Told) -> None:
+    lines = told.recorded["search: a tree"].lines
+    at = next(i for i, line in enumerate(lines) if line.startswith(b'{"event":"PairsFound"'))
+    run = told.run("search: a tree", list(lines[: at + 1]))
+    assert (run.state, run.n_found, run.n_tried) == (RunState.CRASHED, 12, 12)
+
+
 def test_a_message_of_the_process_is_one_sentence(told: Told) -> None:
     lines = told.recorded["count"].lines
     said = json.dumps({"reply": 2, "error": "ModelError", "message": "<b>no</b>\n" * 500})

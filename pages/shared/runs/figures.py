@@ -67,12 +67,13 @@ def success_rate(record: RunRecord) -> str:
 
     Only people drawn at random are a sample: a technique that chooses whom to try gets no interval.
     """
-    if not record.n_tried:
+    n_tried = max(record.n_tried, record.n_found)  # a run that crashed may have ended before it counted whom it tried
+    if not n_tried:
         return wording.DASH
     if record.config.technique != "random":
-        return wording.share(record.n_found / record.n_tried)
-    low, high = share_interval(record.n_found, record.n_tried)
-    return wording.share(record.n_found / record.n_tried, low, high)
+        return wording.share(record.n_found / n_tried)
+    low, high = share_interval(record.n_found, n_tried)
+    return wording.share(record.n_found / n_tried, low, high)
 
 
 def speed(record: RunRecord) -> str:

@@ -152,6 +152,7 @@ def test_a_success_rate_has_its_interval_and_a_dash_before_the_first_try(record:
     drawn = replace(record, config=replace(record.config, technique="random", settings={}))
     assert figures.success_rate(replace(drawn, n_tried=1000, n_found=250)) == "25 % (22-28)"
     assert figures.success_rate(replace(drawn, n_tried=1000, n_found=0)) == "below 0.37 %"
+    assert figures.success_rate(replace(drawn, n_tried=2, n_found=250)).startswith("100 %")  # killed before it counted
 
 
 def test_a_search_that_chooses_whom_to_try_gets_no_interval(record: RunRecord) -> None:
